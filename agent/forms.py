@@ -1,9 +1,81 @@
-"""The forms that the values of settings have; each function gives the value as it is used, or says what it is to be."""
+"""How settings are written: the forms that their values have, the file `.env` as editors, shells and other programs
+leave it, and the variables of the way out of this network that other programs read too.
+"""
 
+import codecs
+import io
+import os
 import re
+from collections.abc import Set
 from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
 
+from pydantic import Field
+from pydantic_settings import BaseSettings
+
+from tools.errors import SettingsError
 from tools.net.http import is_address
+
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_SAVE = "Save the file as UTF-8."
+
+
+def encoding_of(file: Path, names: Set[str]) -> str:
+    """The encoding in which the file can be read. names: the variables that stand for settings.
+
+    Raises SettingsError that names the line for bytes that are no text in it, and for a line that sets one of these
+    variables in a form that nothing reads, since the setting would be left out without a word.
+    """
+    try:
+        if file.is_fifo():  # a secret manager's, to be read once
+            return "utf-8-sig"
+        data = file.read_bytes()
+    except FileNotFoundError:
+        return "utf-8-sig"
+    except IsADirectoryError as exc:
+        raise SettingsError(f"{file.absolute()} is a folder, where the file of settings belongs. Remove it.") from exc
+    except OSError as exc:
+        why = exc.strerror or exc
+        raise SettingsError(f"{file.absolute()} cannot be read ({why}). Let this user read it, or remove it.") from exc
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
+    text = data.decode(encoding, "replace" if encoding == "utf-16" else "surrogateescape")
+    if odd := re.search("[\0\ufffd]" if encoding == "utf-16" else "[\0\udc80-\udcff]", text):
+        before = text[: odd.start()]
+        name = _named(text.split("\n")[before.count("\n")].replace("\0", ""), names)
+        what = (
+            "a NUL, as UTF-16 without its mark does"
+            if odd[0] == "\0"
+            else f"what is no {encoding.removesuffix('-sig').upper()} text"
+        )
+        raise SettingsError(f"{_at(file, before.count(chr(10)) + 1, name)} holds {what}. {_SAVE}")
+    _check_lines(file, text, names)
+    return encoding
+
+
+def _check_lines(file: Path, text: str, names: Set[str]) -> None:
+    from dotenv.parser import parse_stream
+
+    for binding in parse_stream(io.StringIO(text)):
+        written, key = binding.original.string, binding.key or ""
+        line = binding.original.line + written.partition(written.lstrip())[0].count("\n")  # blank ones stand before it
+        name = _named(written, names)
+        if name and (binding.error or key.upper() != name):
+            how = f"Write {name}=VALUE there, the value in straight quotes or none."
+            raise SettingsError(f"{_at(file, line, name)} cannot be understood. {how}")
+        if binding.value is None and not key.isascii():  # as what was added in another encoding looks like
+            raise SettingsError(f"{_at(file, line)} cannot be understood. Write NAME=VALUE there. {_SAVE}")
+
+
+def _at(file: Path, line: int, name: str = "") -> str:
+    return f"{file.absolute()}, line {line}{f' ({name})' if name else ''}"
+
+
+def _named(line: str, names: Set[str]) -> str:
+    """The setting that a line is about; empty for none, and for a comment."""
+    words = re.findall(r"[A-Za-z0-9_.-]+", line.partition("=")[0]) if not line.lstrip().startswith("#") else []
+    return next((word.upper() for word in words if word.upper() in names), "")
+
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
@@ -75,3 +147,29 @@ def rates(value: str) -> str:
     if not fine:
         raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
     return value
+
+
+def named(name: str, description: str, default: object = "") -> Any:
+    """A setting under the name that others gave it."""
+    return Field(default=default, validation_alias=name, description=description)
+
+
+class Network(BaseSettings):
+    """Proxies and certificates."""
+
+    https_proxy: str = named("HTTPS_PROXY", "The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT.")
+    http_proxy: str = named("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
+    all_proxy: str = named("ALL_PROXY", "The proxy to both, where they have none of their own.")
+    no_proxy: str = named("NO_PROXY", "What is asked straight all the same: example.org, 203.0.113.0/24, ... or *.")
+    ssl_cert_file: str = named("SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones.")
+    ssl_cert_dir: str = named("SSL_CERT_DIR", "The same as a folder, with the names that `openssl rehash` gives.")
+    trust_proxy: bool = Field(
+        default=False,
+        description="Whether pages whose names this machine cannot look up are asked of the proxy, unchecked.",
+    )
+
+    def hand_on(self) -> None:
+        """Puts what only `.env` says into the environment, where every library looks for it."""
+        for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"):
+            if name not in os.environ and (value := getattr(self, name)):
+                os.environ.setdefault(name.upper(), value)

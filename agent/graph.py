@@ -13,23 +13,131 @@
     A run of which nothing is to be written ends after select.
     write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.
 
-This module only wires. Stages are in `agent/nodes/`, the conditions in `agent/routing.py`, the state in
+This module only wires. Stages are in `agent/nodes/`, the conditions below, the state in
 `agent/state.py`. Clients are bound by `build_graph`; a run's options are the graph's context.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
 
-from agent import routing
-from agent.nodes import expand, frame, judge, lookup, requery, retrieve, review, select, verify, write
-from agent.options import RunOptions
+from agent.nodes.arguing import verify_node, write_node
+from agent.nodes.planning import expand_node, frame_node, review_node
+from agent.nodes.searching import lookup_node, requery_node, retrieve_node
+from agent.nodes.weighing import judge_node, select_node
+from agent.options import RunOptions, options_of, time_left
 from agent.seams import Providers
-from agent.state import RunState
+from agent.state import BranchState, RunState, asked_query
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
+
+
+def after_frame(state: RunState) -> Literal["expand", "lookup"]:
+    """A question without perspectives is looked up; any other is expanded."""
+    return "lookup" if state["framing"]["form"] == "plain" else "expand"
+
+
+def to_branches(state: RunState) -> list[Send]:
+    """One retrieve branch for each perspective, or, after a requery, for each perspective with new queries.
+
+    Beside its own statement a perspective has the question, which was searched before there were perspectives; what the
+    other perspectives find is judged for it too.
+    """
+    planned = state.get("planned")
+    branches = [
+        (p, queries)
+        for p in state["perspectives"]
+        if (queries := _opening(p["statement"], state) if planned is None else planned.get(p["id"], []))
+    ]
+    known = _searched(state) if planned is None else {}
+    counts, down = state.get("counts", {}), state.get("down", [])
+    return [
+        Send(
+            "retrieve",
+            BranchState(
+                perspective=p,
+                queries=[*queries, *(q for q in known if q not in queries)],
+                known=known,
+                share=len(branches),
+                counts=counts,
+                down=down,
+            ),
+        )
+        for p, queries in branches
+    ]
+
+
+def _searched(state: RunState) -> dict[str, list[int]]:
+    """What the question found; nothing where a claim is argued against, whose point the question does not make."""
+    if "against" in state or not state.get("first_pass"):
+        return {}
+    return {asked_query(state["framing"]): state["first_pass"]}
+
+
+def _opening(statement: str, state: RunState) -> list[str]:
+    """A perspective's first queries. What answers a claim best speaks of the same point, and is near to its words."""
+    focus = state.get("framing", {}).get("focus", "")
+    first = f"{statement} {focus}".strip()
+    against = state.get("against")
+    if against and against["text"] == against["statement"]:  # a whole perspective has no point of its own
+        return [statement]
+    return [first, focus] if against else [first]
+
+
+def after_expand(state: RunState) -> list[Send] | Literal["write"]:
+    """Without a single perspective there is nothing to search for: the answer says so."""
+    return to_branches(state) or "write"
+
+
+def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
+    """Searches again while a perspective is uncovered, rounds are left and the time for searching is not used up."""
+    uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
+    options = options_of(runtime)
+    late = time_left(options, "search") <= 0
+    return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
+
+
+def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "__end__"]:
+    """Who wants the passages only has them now."""
+    return "write" if options_of(runtime).writing else "__end__"
+
+
+def after_write(state: RunState) -> Literal["judge", "verify"]:
+    """A judge that failed on the way has everything scored again by its replacement."""
+    return "judge" if _judge_changed(state) else "verify"
+
+
+def after_verify(state: RunState) -> Literal["judge", "__end__"]:
+    """The same while checking."""
+    return "judge" if _judge_changed(state) else "__end__"
+
+
+def _judge_changed(state: RunState) -> bool:
+    return state.get("judge", "") != state.get("scored_by", "")
+
+
+def after_requery(state: RunState) -> list[Send] | Literal["select"]:
+    """Nothing new to look for means that the search is over."""
+    return to_branches(state) or "select"
+
+
+_STAGES: dict[str, Callable[[Providers], Any]] = {
+    "frame": frame_node,
+    "lookup": lookup_node,
+    "expand": expand_node,
+    "review": review_node,
+    "retrieve": retrieve_node,
+    "judge": judge_node,
+    "requery": requery_node,
+    "select": select_node,
+    "write": write_node,
+    "verify": verify_node,
+}
 
 
 def build_graph(
@@ -37,17 +145,17 @@ def build_graph(
 ) -> "CompiledStateGraph[RunState, RunOptions, RunState, RunState]":
     """The compiled graph; without a checkpointer it keeps nothing of a run."""
     graph = StateGraph(RunState, context_schema=RunOptions)
-    for stage in (frame, lookup, expand, review, retrieve, judge, requery, select, write, verify):
-        graph.add_node(stage.__name__.rpartition(".")[2], stage.node(providers))
+    for name, node in _STAGES.items():
+        graph.add_node(name, node(providers))
     graph.add_edge(START, "frame")
-    graph.add_conditional_edges("frame", routing.after_frame)
+    graph.add_conditional_edges("frame", after_frame)
     graph.add_edge("expand", "review")
-    graph.add_conditional_edges("review", routing.after_expand, ["retrieve", "write"])
+    graph.add_conditional_edges("review", after_expand, ["retrieve", "write"])
     graph.add_edge("retrieve", "judge")
-    graph.add_conditional_edges("judge", routing.after_judge)
-    graph.add_conditional_edges("requery", routing.after_requery, ["retrieve", "select"])
-    graph.add_conditional_edges("select", routing.after_select)
-    graph.add_conditional_edges("write", routing.after_write)
+    graph.add_conditional_edges("judge", after_judge)
+    graph.add_conditional_edges("requery", after_requery, ["retrieve", "select"])
+    graph.add_conditional_edges("select", after_select)
+    graph.add_conditional_edges("write", after_write)
     graph.add_edge("lookup", "verify")
-    graph.add_conditional_edges("verify", routing.after_verify)
+    graph.add_conditional_edges("verify", after_verify)
     return graph.compile(checkpointer=checkpointer)

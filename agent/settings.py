@@ -19,8 +19,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
 from agent import forms
-from agent.env_file import encoding_of
-from agent.network import Network, named
+from agent.forms import Network, encoding_of, named
 from tools.errors import SettingsError
 from tools.net.http import without_login
 from tools.net.pasted import fault_of_address, fault_of_key, fault_of_name

@@ -11,8 +11,8 @@ from providers import side
 
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer, strength
-from agent.answer.render.words import source_line
-from agent.answer.summary import THOUGH, is_settled, summarise
+from agent.answer.notes import THOUGH, is_settled, summarise
+from agent.answer.words import source_line
 from agent.state import Claim, Coverage, CoverageStatus, Failure, FramingState, RunState, StageName, Tier
 from tools.passages import Passage
 

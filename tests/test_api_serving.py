@@ -18,8 +18,7 @@ from api_on_loopback import Sent, sent_events
 from conftest import Spawn
 from raw_http import connected, head, problem_in, read_to_end, wait_until
 
-from agent.runs.owners import new_owner
-from agent.runs.store import RunStore
+from agent.runs.store import RunStore, new_owner
 from agent.settings import Settings
 from api.__main__ import main
 from api.keys import Keys

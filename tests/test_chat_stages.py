@@ -11,8 +11,7 @@ from answering_model import FRAMED
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge
 
-from agent.evidence.entailment import ground
-from agent.evidence.room import once
+from agent.evidence.claims import ground, once
 from agent.inference import Models
 from agent.providers.chat.expanding import MOST_SIDES, ChatExpander
 from agent.providers.chat.framing import ChatFramer

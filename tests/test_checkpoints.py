@@ -10,8 +10,8 @@ import pytest
 from agent_fixtures import QUESTION, door
 from conftest import Spawn
 
-from agent.runs import checkpoint_file
-from agent.runs.checkpoint_file import FileSaver, open_file
+from agent.runs import checkpoints
+from agent.runs.checkpoints import FileSaver, open_file
 from agent.settings import Settings
 from tools.errors import RunForgottenError, StoreBusyError, StoreDamagedError, StoreError
 from tools.store import database
@@ -50,7 +50,7 @@ async def test_a_write_that_is_cancelled_leaves_the_file_unlocked(tmp_path: Path
 OPENER = """
 import asyncio, sys
 from pathlib import Path
-from agent.runs.checkpoint_file import open_file
+from agent.runs.checkpoints import open_file
 print("ready", flush=True)
 sys.stdin.readline()
 async def main():
@@ -77,7 +77,7 @@ def test_processes_that_open_and_close_a_new_file_at_once(tmp_path: Path, spawn:
 
 
 async def test_a_file_that_is_locked_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_file, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(checkpoints, "BUSY_SECONDS", 0.1)
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     async with open_file(tmp_path / "checkpoints.db") as saver:
         with contextlib.closing(sqlite3.connect(tmp_path / "checkpoints.db")) as other:

@@ -343,7 +343,7 @@ def test_batch_goes_on_after_a_kill(cli: Cli, spawn: Spawn, tmp_path: Path) -> N
 
 def killed(spawn: Spawn) -> str:
     """The owner of a run whose process is gone."""
-    return spawn("from agent.runs.owners import new_owner; print(new_owner())").communicate()[0].strip()
+    return spawn("from agent.runs.store import new_owner; print(new_owner())").communicate()[0].strip()
 
 
 def test_batch_goes_on_with_the_runs_that_a_kill_left_and_begins_none_twice(

@@ -53,16 +53,16 @@ from web_server import WebServer, open_fetcher
 
 from agent.__main__ import build_parser
 from agent.__main__ import main as agent_line
+from agent.answer.files import write_answer
 from agent.answer.model import Note
 from agent.answer.notes import what_happened
-from agent.answer.render.files import write_answer
-from agent.answer.render.terminal import to_terminal
+from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
 from agent.providers.chat.expanding import ContrarySide, PlannedSides
 from agent.providers.chat.framing import ChatFramer, FramedQuestion
 from agent.providers.chat.requerying import PlannedQueries
 from agent.providers.chat.writing import WrittenCase, WrittenCrux
-from agent.providers.embedded.framing import EmbeddedFramer
+from agent.providers.embedded.stages import EmbeddedFramer
 from agent.providers.fallback import FramerWithFallback
 from agent.providers.judging import build_judge
 from agent.providers.retrieval import build_encoder

@@ -1,6 +1,6 @@
 """What a dispute turns on, named from the points that both cases speak to."""
 
-from agent.evidence.crux import opposed, shared_points, with_crux
+from agent.evidence.aspects import opposed, shared_points, with_crux
 from agent.providers.chat.writing import _by_source
 from agent.state import Claim, Perspective, RunState, Stance
 

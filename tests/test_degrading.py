@@ -14,7 +14,7 @@ from model_server import ModelServer, Reply
 
 from agent.__main__ import BAD_INPUT, DEGRADED, FAILED, OK, main
 from agent.answer.model import Answer
-from agent.answer.render.words import closing
+from agent.answer.words import closing
 from agent.commands.ask import exit_status
 from agent.options import RunOptions
 from agent.runs.service import Runs

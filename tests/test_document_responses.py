@@ -9,12 +9,12 @@ from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge, build, side
 
 from agent.answer.assemble import assemble
+from agent.answer.files import to_markdown
 from agent.answer.model import Answer
-from agent.answer.render.markdown import to_markdown
-from agent.answer.render.terminal import to_terminal
-from agent.answer.render.words import claim_text
-from agent.evidence.responses import apart, respond
-from agent.providers.embedded.writing import MOST_LEANING, EmbeddedWriter
+from agent.answer.outline import to_terminal
+from agent.answer.words import claim_text
+from agent.evidence.cases import apart, respond
+from agent.providers.embedded.stages import MOST_LEANING, EmbeddedWriter
 from agent.seams import Brief, Reading
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState

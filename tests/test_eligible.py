@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.answer.render.words import place_of
-from agent.evidence.eligible import eligible
+from agent.answer.words import place_of
+from agent.evidence.coverage import eligible
 from tools.passages import Passage, PassageForm
 
 ENGLISH = "Should the motorway have a speed limit?"

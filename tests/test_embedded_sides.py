@@ -6,7 +6,7 @@ import pytest
 from providers import side
 
 from agent.providers.embedded.expanding import denied, planned
-from agent.providers.embedded.requerying import EmbeddedRequerier, keywords
+from agent.providers.embedded.stages import EmbeddedRequerier, keywords
 from agent.state import FramingState, Perspective, form_of
 
 ASKED = "Is it right that bridges came before ferries?"

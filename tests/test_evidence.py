@@ -4,7 +4,7 @@ import pytest
 from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge, build, side
 
-from agent.answer.judged import evidence_of, judged_passages
+from agent.answer.retrieved import evidence_of, judged_passages
 from agent.runs.checkpoints import open_checkpointer
 from agent.settings import Settings
 from agent.state import Coverage, RunState

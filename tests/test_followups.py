@@ -15,6 +15,7 @@ from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
 from providers import side as planned
 
+from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -25,19 +26,14 @@ from agent.answer.model import (
     Quotation,
     Usage,
 )
-from agent.answer.render.html import to_html
-from agent.answer.render.markdown import to_markdown
-from agent.answer.render.terminal import to_terminal
-from agent.answer.render.word import to_docx
+from agent.answer.outline import to_terminal
 from agent.evidence.aspects import aspects_of, speaking_of
 from agent.evidence.coverage import coverage_on_focus
-from agent.evidence.followups import counter_rank, resolve, suggestions
-from agent.evidence.wordings import argued_with, refers
+from agent.evidence.followups import argued_with, counter_rank, refers, resolve, suggestions
 from agent.inference import Models
 from agent.options import RunOptions
 from agent.providers.embedded.expanding import denied
-from agent.providers.embedded.requerying import EmbeddedRequerier
-from agent.providers.embedded.writing import EmbeddedWriter
+from agent.providers.embedded.stages import EmbeddedRequerier, EmbeddedWriter
 from agent.runs.service import Runs
 from agent.seams import Brief
 from agent.settings import Settings, load_settings

@@ -12,7 +12,7 @@ from providers import ScriptedExpander, ScriptedJudge, build, side
 
 from agent.__main__ import DEGRADED
 from agent.answer.model import Answer
-from agent.answer.summary import THOUGH
+from agent.answer.notes import THOUGH
 from agent.commands.ask import exit_status
 from agent.graph import build_graph
 from agent.options import RunOptions
@@ -402,7 +402,7 @@ class WaitingJudge:
 
 
 async def test_a_side_is_told_as_soon_as_its_claims_are_checked(settings: Settings) -> None:
-    from agent.evidence.checks import ClaimChecks
+    from agent.evidence.claims import ClaimChecks
 
     may, told = asyncio.Event(), list[str]()
     async with door(settings) as runs:

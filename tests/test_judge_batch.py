@@ -10,8 +10,8 @@ from answering_model import QUESTION as VOTING
 from answering_model import SIDES, STAGES, case_of
 from model_server import ModelServer, Reply
 
+from agent.answer.files import to_markdown
 from agent.answer.model import Answer
-from agent.answer.render.markdown import to_markdown
 from agent.options import RunOptions
 from agent.providers.judging import build_judge
 from agent.runs.service import Runs

@@ -17,9 +17,9 @@ from langgraph_sdk import get_sync_client
 from langgraph_server import DevServer, dev_server
 from model_server import ModelServer, Reply
 
+from agent.answer.files import escape
 from agent.answer.model import Answer
-from agent.answer.render.markdown import escape
-from agent.evidence.entailment import verbatim
+from agent.evidence.claims import verbatim
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 QUESTION = "Should schools ban smartphones?"

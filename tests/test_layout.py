@@ -36,7 +36,7 @@ def imported(file: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative import"
             module = node.module or ""
-            packages = module in (*PACKAGES, "agent.nodes")  # 'from agent import routing' imports the module
+            packages = module in PACKAGES  # 'from agent import forms' imports the module
             yield from ({f"{module}.{a.name}" for a in node.names} if packages else {module})
 
 

@@ -9,13 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 
+from agent.evidence.claims import comparable_room, in_room, once, verbatim
 from agent.evidence.coverage import coverage_by_judge, not_outweighed, with_cited
-from agent.evidence.entailment import verbatim
-from agent.evidence.room import comparable_room, in_room, once
-from agent.nodes import frame
-from agent.nodes.judge import pair_budget, worth_most
-from agent.nodes.review import reviewed
-from agent.nodes.select import independent_first
+from agent.nodes.planning import frame_node, reviewed
+from agent.nodes.weighing import independent_first, pair_budget, worth_most
 from agent.options import RunOptions
 from agent.state import Claim, Coverage, FramingState, RunState, Tier
 from tools.budget import current_log
@@ -258,4 +255,4 @@ async def test_what_another_noted_in_the_log_decides_nothing() -> None:
 
     providers: Any = SimpleNamespace(framer=Noting())
     with pytest.raises(QuestionError, match="neither a question nor a claim"):
-        await frame.node(providers)(RunState(question="Go on"), Runtime(context=RunOptions()))
+        await frame_node(providers)(RunState(question="Go on"), Runtime(context=RunOptions()))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
-from agent.answer.render.terminal import to_terminal
+from agent.answer.outline import to_terminal
 from agent.options import RunOptions
 from agent.providers.build import build_providers
 from agent.runs.service import Runs

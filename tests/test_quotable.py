@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evidence.entailment import verbatim
+from agent.evidence.claims import verbatim
 from tools.language.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, stands_alone, units
 from tools.language.sentences import clean
 from tools.passages import Passage

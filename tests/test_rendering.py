@@ -11,6 +11,7 @@ import pytest
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
+from agent.answer.files import check_ending, escape, to_docx, to_html, to_markdown, write_answer
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -22,12 +23,8 @@ from agent.answer.model import (
     Usage,
     strength,
 )
-from agent.answer.render.files import check_ending, write_answer
-from agent.answer.render.html import to_html
-from agent.answer.render.markdown import escape, to_markdown
-from agent.answer.render.terminal import to_terminal
-from agent.answer.render.word import to_docx
-from agent.answer.render.words import ADD_SOURCES, MAY_SPEAK, cased, gap_of, label, named, plain, strength_of
+from agent.answer.outline import to_terminal
+from agent.answer.words import ADD_SOURCES, MAY_SPEAK, cased, gap_of, label, named, plain, strength_of
 from tools.errors import InputError, StoreError
 
 HOSTILE = [

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.answer.summary import is_settled
-from agent.evidence.coverage import coverage_by_judge, with_cited
-from agent.evidence.rewordings import same_as
+from agent.answer.notes import is_settled
+from agent.evidence.coverage import coverage_by_judge, same_as, with_cited
 from agent.inference import Models
 from tools.inference.encoders.encoder import MiniLM
 from tools.language.copies import NEAR, copy_groups, same_groups

@@ -9,15 +9,14 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from providers import side
 
-from agent.deadlines import Part, time_left
-from agent.options import RunOptions, options_of
-from agent.routing import (
+from agent.graph import (
     after_expand,
     after_frame,
     after_judge,
     after_requery,
     to_branches,
 )
+from agent.options import Part, RunOptions, options_of, time_left
 from agent.state import Coverage, Form, FramingState, RunState
 from tools.errors import SettingsError
 
@@ -91,7 +90,7 @@ def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:
 
 
 def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.deadlines.time.time", lambda: 1000.0)
+    monkeypatch.setattr("agent.options.time.time", lambda: 1000.0)
     late = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1009.0)
     early = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1011.0)
     assert after_judge(judged("thin"), late) == "select"
@@ -99,7 +98,7 @@ def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.Mo
 
 
 def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.deadlines.time.time", lambda: 900.0)
+    monkeypatch.setattr("agent.options.time.time", lambda: 900.0)
     options = RunOptions(deadline_seconds=60.0, deadline_at=1000.0)
     assert time_left(options, "search") == pytest.approx(1000 - 0.25 * 60 - 900)
     assert time_left(RunOptions(), "search") == math.inf

@@ -15,9 +15,8 @@ from providers import build
 
 from agent.options import RunOptions
 from agent.runs import store as run_store
-from agent.runs.owners import is_alive, new_owner
 from agent.runs.service import Runs
-from agent.runs.store import Event, RunStore
+from agent.runs.store import Event, RunStore, is_alive, new_owner
 from agent.seams import Providers
 from agent.settings import Settings
 from evals.benchmarks.instant import InstantExpander
@@ -508,7 +507,7 @@ async def test_a_focused_follow_up_is_searched_and_written_with_its_focus(settin
 async def test_a_stage_cut_off_before_it_said_where_to_go_next_is_done_again(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent import routing
+    from agent import graph
 
     calls = []
 
@@ -518,8 +517,8 @@ async def test_a_stage_cut_off_before_it_said_where_to_go_next_is_done_again(
             raise asyncio.CancelledError
         return "expand"
 
-    cut_off.__annotations__ = routing.after_frame.__annotations__
-    monkeypatch.setattr(routing, "after_frame", cut_off)
+    cut_off.__annotations__ = graph.after_frame.__annotations__
+    monkeypatch.setattr(graph, "after_frame", cut_off)
     async with door(settings) as runs:
         run_id = await runs.start(QUESTION)
         with pytest.raises((RunCancelledError, RunError)):

@@ -12,7 +12,7 @@ from conftest import ROOT
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
-from agent.answer.render.words import MAY_SPEAK
+from agent.answer.words import MAY_SPEAK
 from agent.runs import open as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore

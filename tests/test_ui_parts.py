@@ -7,7 +7,6 @@ import pytest
 from agent_fixtures import QUESTION
 from streamlit.testing.v1 import AppTest
 
-from agent.answer.judged import Evidence
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -20,7 +19,8 @@ from agent.answer.model import (
     ResponseSentence,
     Usage,
 )
-from agent.answer.render.words import MORE
+from agent.answer.retrieved import Evidence
+from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
 from ui import answer_view, ledger, ledger_view, responses_view, shown, source_view, watch_view

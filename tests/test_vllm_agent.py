@@ -11,7 +11,7 @@ import pytest
 from vllm_server import VllmServer, local_models, make_tiny
 
 from agent.answer.model import Answer, Citation
-from agent.evidence.entailment import verbatim
+from agent.evidence.claims import verbatim
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.samples import index_samples

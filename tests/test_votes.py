@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.evidence.checks import ClaimChecks
-from agent.evidence.filling import filling_of, from_others
-from agent.evidence.votes import accepts, together, verdict_of
+from agent.evidence.cases import filling_of, from_others
+from agent.evidence.claims import ClaimChecks, accepts, together, verdict_of
 from agent.state import Claim, RunState
 from tools.inference.judges.judge import ClaimCheck
 

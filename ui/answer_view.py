@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from agent.answer.judged import Evidence
+from agent.answer.files import to_markdown
 from agent.answer.model import Answer, AnswerPerspective
-from agent.answer.render.markdown import to_markdown
-from agent.answer.render.words import (
+from agent.answer.retrieved import Evidence
+from agent.answer.words import (
     MAY_SPEAK,
     MORE,
     beside,
@@ -24,7 +24,7 @@ from agent.answer.render.words import (
     strength_of,
     undone,
 )
-from agent.answer.render.words import label as stance
+from agent.answer.words import label as stance
 from agent.evidence.followups import suggestions
 from agent.runs.store import RunRow
 from tools.passages import Passage

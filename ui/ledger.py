@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.answer.judged import Evidence
 from agent.answer.model import Answer, AnswerPerspective, CoverageLine
-from agent.answer.render.words import cased, line_of
-from agent.answer.render.words import label as stance_label
+from agent.answer.retrieved import Evidence
+from agent.answer.words import cased, line_of
+from agent.answer.words import label as stance_label
 from tools.language.words import count
 from ui.shown import label
 

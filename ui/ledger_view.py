@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from agent.answer.judged import Evidence
 from agent.answer.model import Answer
-from agent.answer.render.words import cased, line_of, looked_for, strength_of
+from agent.answer.retrieved import Evidence
+from agent.answer.words import cased, line_of, looked_for, strength_of
 from ui import ledger, say
 from ui.shown import text
 from ui.style import INK, STANCES

@@ -1,7 +1,7 @@
 """What a side's sources say: each document's thesis and the evidence for it, those with near theses together."""
 
 from agent.answer.model import AnswerPerspective, DocumentResponse, ResponseGroup
-from agent.answer.render.words import decontextualised
+from agent.answer.words import decontextualised
 from tools.language.words import count
 from ui.shown import label, link, text
 

@@ -7,12 +7,12 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from agent.answer.judged import Evidence
+from agent.answer.retrieved import Evidence
 from agent.doctor.checkup import Part, parts
 from agent.doctor.stages import StageProvider, stages
 from agent.options import Depth
-from agent.runs.admission import usual_options
 from agent.runs.open import open_runs
+from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.runs.store import Event, RunRow, RunStore, Thread
 from agent.settings import Settings

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from agent.answer.render.markdown import escape as escape_markdown
-from agent.answer.render.words import plain
+from agent.answer.files import escape as escape_markdown
+from agent.answer.words import plain
 
 LONGEST = 4_000
 """Characters of one text that are shown; what is longer is cut, and says so."""

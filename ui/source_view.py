@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from agent.answer.model import Answer, AnswerPerspective, Citation, CoverageLine
-from agent.answer.render.words import day, line_of, place_of
+from agent.answer.words import day, line_of, place_of
 from tools.passages import Passage
 from ui.shown import label, link, marked, text
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from agent.answer.render.words import same
+from agent.answer.words import same
 from agent.runs.store import RunRow
 from agent.state import is_answer
 from tools.errors import SteelmanError, UnknownRunError

@@ -1,1 +1,2 @@
-"""The answer: what it is (`model`), how it is made from a run's state (`build`), and how it is shown (`render/`)."""
+"""The answer: what it is (`model`), how it is made from a run's state (`assemble`), and how it is shown (`outline`,
+`files`)."""

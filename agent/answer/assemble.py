@@ -1,5 +1,8 @@
-"""Makes the answer from a run's final state: numbers the citations, and puts together what was found."""
+"""From a run's final state to its answer: reads what the answer quotes, numbers the citations, puts together what was
+found, and asks what else could be asked."""
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -21,9 +24,11 @@ from agent.answer.model import (
     Usage,
     strength,
 )
-from agent.answer.notes import counted_too, notes_of, to_read, tried, what_happened
-from agent.answer.summary import summarise, unquoted
-from agent.evidence.entailment import verbatim
+from agent.answer.notes import counted_too, gone_since, notes_of, summarise, to_read, tried, unquoted, what_happened
+from agent.evidence.claims import verbatim
+from agent.options import RunOptions, in_time
+from agent.samples import nearest_questions
+from agent.seams import Providers
 from agent.state import (
     Claim,
     Coverage,
@@ -34,7 +39,9 @@ from agent.state import (
     RunState,
     busy_seconds,
     in_case,
+    quotes_of,
 )
+from tools.errors import DeadlineError
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -255,3 +262,23 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
         queries=state.get("queries", {}).get(side["id"], []),
         leaning=len(found.get("leaning", [])),
     )
+
+
+async def answer_of(run_id: str, state: RunState, options: RunOptions, providers: Providers, seconds: float) -> Answer:
+    """The public answer; `seconds`: how long the run took."""
+    cited = {i for c in state.get("claims", []) for i in c["passages"]}
+    explained = {r["passage"] for r in state.get("reasons", [])}
+    quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
+    leaning = {i for ids in unquoted(state).values() for i in ids}
+    counted = {i for c in state.get("coverage", {}).values() for i in c["ids"]}
+    passages = await asyncio.to_thread(providers.passages, cited | explained | quoted | leaning | counted)
+    stored = await asyncio.to_thread(providers.store.passages, cited | quoted)
+    nearest: list[str] = []
+    if not cited:
+        with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for
+            nearest = await in_time(
+                options, "verify", nearest_questions(state["framing"]["question"], providers.models)
+            )
+    answer = assemble(run_id, state, passages, providers.names, nearest, seconds)
+    gone = [p for i, p in passages.items() if i in cited | quoted and i not in stored]
+    return answer.model_copy(update={"notes": [*answer.notes, *gone_since(gone)]})

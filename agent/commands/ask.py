@@ -1,23 +1,130 @@
-"""`ask`: one question, one answer."""
+"""`ask`: one question, one answer; and what other commands share with it: arguments as options, and progress."""
 
 import argparse
 import asyncio
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
+from typing import Any, TextIO
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
+from agent.answer.files import check_ending, write_answer
 from agent.answer.model import Answer
-from agent.answer.render.files import check_ending, write_answer
-from agent.answer.render.terminal import to_terminal
-from agent.answer.summary import all_looked_into
-from agent.commands.arguments import options_of, settings_of
-from agent.commands.progress import TerminalProgress
+from agent.answer.notes import all_looked_into
+from agent.answer.outline import to_terminal
+from agent.answer.words import plain
+from agent.options import RunOptions
 from agent.runs.failure import RunCrashedError, resume_command
 from agent.runs.open import open_runs
+from agent.runs.parts import usual_options
 from agent.runs.service import Runs
+from agent.runs.store import Event
+from agent.settings import Settings, load_settings
 from tools.errors import InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
+from tools.web.hosts import host_of
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings in force with what the command line changes of them."""
+    return load_settings(**({"judge_prompt": args.judge_prompt} if args.judge_prompt else {}))
+
+
+def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
+    """The run's options from the command line."""
+    changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
+    if args.collection:
+        changes["collections"] = tuple(args.collection)
+    if args.deadline is not None:
+        changes["deadline_seconds"] = args.deadline
+    if args.selection:
+        changes["selection"] = args.selection
+    return usual_options(runs, args.depth, **changes)
+
+
+def _domains(args: argparse.Namespace) -> tuple[str, ...]:
+    """The domains to search, of addresses their hosts; raises InputError for what is neither."""
+    if args.only and args.no_web:
+        raise InputError("--only says where to search the web, and --no-web not to. Leave one out.")
+    hosts = [host_of(given if "//" in given else f"https://{given}") for given in args.only or ()]
+    if wrong := [given for given, host in zip(args.only or (), hosts, strict=True) if "." not in host or " " in given]:
+        raise InputError(f"'{wrong[0]}' is no domain. One looks like gov.uk or example.org.")
+    return tuple(dict.fromkeys(hosts))
+
+
+_STAGES = {
+    "frame": "frame",
+    "expand": "sides",
+    "lookup": "look up",
+    "search": "search",
+    "judge": "judge",
+    "again": "again",
+    "select": "select",
+    "write": "write",
+    "verify": "check",
+}
+
+
+class TerminalProgress:
+    """Prints one line a stage: what it did and how long it took."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._on = self._stream.isatty()
+        self._stage, self._began, self._detail = "", time.monotonic(), ""
+        self._names: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
+
+    def show(self, event: Event) -> None:
+        """Takes in one event."""
+        if not self._on:
+            return
+        if event.kind == "stage":
+            self._begin(str(event.data["stage"]))
+        elif event.kind in ("done", "failed", "cancelled", "waiting"):
+            self._finish()
+        else:
+            self._detail = self._words(event) or self._detail
+            self._draw(end="\r")
+
+    def _begin(self, stage: str) -> None:
+        if stage != self._stage:
+            self._finish()
+            self._stage, self._began, self._detail, self._parts = stage, time.monotonic(), "", {}
+
+    def _finish(self) -> None:
+        if self._stage:
+            self._draw(end="\n")
+        self._stage = ""
+
+    def _draw(self, end: str) -> None:
+        name = _STAGES.get(self._stage, self._stage)
+        detail = plain(self._detail)
+        detail = detail if len(detail) <= 78 else detail[:77] + "…"
+        self._stream.write(f"\r\x1b[2K  {name:<9}  {detail:<78} {time.monotonic() - self._began:5.1f} s{end}")
+        self._stream.flush()
+
+    def _words(self, event: Event) -> str:
+        data = event.data
+        if event.kind == "framed":
+            return str(data["neutral"])
+        if event.kind == "sides":
+            self._names = {s["id"]: s["name"] for s in data["sides"]}
+            return f"{len(self._names)}: " + " · ".join(self._names.values())
+        if event.kind in ("found", "judged"):
+            pages = f" ({data['pages']} pages)" if data.get("pages") else ""
+            self._parts[str(data["side"])] = f"{data['passages']}{pages}"
+            return " · ".join(f"{self._names.get(side, side)} {count}" for side, count in self._parts.items())
+        if event.kind == "again":
+            return ", ".join(f"{self._names.get(s, s)}: {n} more queries" for s, n in data["sides"].items())
+        if event.kind == "reading":
+            return f"{data['characters']:,} characters"
+        if event.kind == "written":
+            return f"{data['claims']} claims"
+        if event.kind == "verified":
+            return f"{data['held']} hold, {data['repaired']} repaired, {data['dropped']} dropped"
+        return ""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,9 +5,8 @@ import asyncio
 import sys
 
 from agent.__main__ import OK
-from agent.answer.render.words import plain
-from agent.commands.arguments import options_of, settings_of
-from agent.commands.ask import follow, print_answer
+from agent.answer.words import plain
+from agent.commands.ask import follow, options_of, print_answer, settings_of
 from agent.options import RunOptions
 from agent.runs.open import open_runs
 from agent.runs.service import Runs

@@ -3,7 +3,7 @@
 import argparse
 
 from agent.__main__ import OK
-from agent.answer.render.words import plain
+from agent.answer.words import plain
 from agent.runs.parts import open_store
 from tools.language.words import count
 

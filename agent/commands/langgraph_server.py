@@ -24,14 +24,13 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
 from typing_extensions import TypedDict
 
-from agent.answer.build import answer_of
+from agent.answer.assemble import answer_of
+from agent.answer.files import to_markdown
 from agent.answer.model import Answer
-from agent.answer.render.markdown import to_markdown
 from agent.nodes.stage import run_key
 from agent.options import RunOptions
-from agent.runs.admission import first_state, usual_options
 from agent.runs.executor import RECURSION
-from agent.runs.parts import Parts, open_parts
+from agent.runs.parts import Parts, first_state, open_parts, usual_options
 from agent.settings import load_settings
 from agent.state import RunState
 from agent.tracing import langsmith_of, run_span, set_up_tracing

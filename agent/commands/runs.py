@@ -6,9 +6,9 @@ import contextlib
 import sys
 
 from agent.__main__ import OK
-from agent.answer.render.words import plain
-from agent.runs.deletion import delete_runs
+from agent.answer.words import plain
 from agent.runs.failure import resume_command
+from agent.runs.service import delete_runs
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from tools.errors import InputError

@@ -1,15 +1,62 @@
-"""How well a perspective is covered: its supporting passages, copies counted once, and their independent sources."""
+"""How well a perspective is covered: which of the passages found may speak in an answer, which of them say the same,
+and what is left as a pool to choose from.
 
+Sentences in the language of the question may speak that argue, instead of speaking to whoever writes the answer. Copies
+count once, and so does what says the same in other words; independent sources are counted.
+"""
+
+import asyncio
+import re
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.seams import Reading
-from agent.state import Coverage, CoverageStatus
-from tools.language.copies import copy_groups
+from agent.inference import Models
+from agent.options import RunOptions, in_time
+from agent.question import is_english
+from agent.seams import Providers, Reading
+from agent.state import Coverage, CoverageStatus, Failure, RunState
+from tools.diversity.names import needs_clusters
+from tools.diversity.published import Clustered, cluster_sentences, is_clustered
+from tools.diversity.selection import Pool
+from tools.errors import SteelmanError
+from tools.inference.encoders.encoder import MiniLM
+from tools.language.addressed import speaks_to_the_writer
+from tools.language.copies import copy_groups, reason_of, same_groups
+from tools.language.sentences import passage_sentences
 from tools.passages import Passage
+from tools.store.hybrid import fuse
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+
+class Eligible(NamedTuple):
+    """The ids that remain, in their order, and what was left out: for its language, titles and ISO 639-1 codes; for
+    speaking to the writer of the answer, titles and where they lie."""
+
+    ids: list[int]
+    foreign: dict[str, str]
+    addressed: dict[str, str]
+
+
+def eligible(ids: Sequence[int], passages: Mapping[int, Passage], question: str, *, tables: bool = False) -> Eligible:
+    """Which of the passages may speak in the answer to the question.
+
+    English questions are answered from English documents and from those whose language is not known. `tables`: also
+    rows of tables and captions, which answer questions of fact and argue for nothing.
+    """
+    found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
+    speaking = {p.id for p in found if any(map(speaks_to_the_writer, (p.title, p.section, p.text)))}
+    addressed = {p.title or p.document_id: p.url or p.document_id for p in found if p.id in speaking}
+    found = [p for p in found if p.id not in speaking]
+    if all(p.language in ("", "en") for p in found) or not is_english(_WORD.findall(question)):
+        return Eligible([p.id for p in found], {}, addressed)
+    foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
+    return Eligible([p.id for p in found if p.language in ("", "en")], foreign, addressed)
+
 
 ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2
@@ -144,3 +191,89 @@ def _one_of_each(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
     for i in ids:
         first.setdefault(same.get(i, i), i)
     return list(first.values())
+
+
+async def same_as(
+    models: Models, passages: dict[int, Passage], ids: Collection[int], *, slack: float = 0.0
+) -> dict[int, int]:
+    """Of each of the passages the first one, by id, that says the same, be it word for word or in other words.
+
+    What says the same in other words is told by thresholds of the embedded encoder, and by no other one. `slack`: by
+    how much a passage may fall short of them.
+    """
+    kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
+    originals = originals_of(kept)
+    if not isinstance(models.encoder, MiniLM):
+        return originals
+    texts = sorted(set(originals.values()))
+    sentences = [passage_sentences(kept[i]) for i in texts]
+    vectors = await models.encode_sentences([s for mine in sentences for s in mine])
+    ends = np.cumsum([len(mine) for mine in sentences])
+    parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
+    why = [reason_of(mine[0].text) if len(mine) == 1 else "" for mine in sentences]
+    of = dict(zip(given := [w for w in why if w], await models.encode(given), strict=True)) if any(why) else {}
+    groups = await asyncio.to_thread(same_groups, parts, slack, [of.get(w) for w in why])
+    first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
+    return {i: first[original] for i, original in originals.items()}
+
+
+async def pool_of(
+    providers: Providers, state: RunState, passages: dict[int, Passage], options: RunOptions
+) -> tuple[list[int], Pool, list[Failure]]:
+    """The passages' ids in the order of the pool, best found first; the pool; and what could not be found out about it.
+
+    Passages without a vector, which were deleted in the meantime, are left out.
+    """
+    stored = await asyncio.to_thread(providers.vectors, list(passages))
+    ids = [i for i, _ in fuse(list(state["found"].values())) if i in passages and i in stored]
+    question = state["framing"]["question"]
+    vectors = np.stack([stored[i] for i in ids]) if ids else np.zeros((0, 1), np.float32)
+    cosine = vectors @ (await providers.models.encode_queries([question]))[0] if ids else np.zeros(0)
+    known, failures = await _word_scores(providers, question, options)
+    support = state.get("support", {})
+    judged = [[support.get(p["id"], {}).get(i, np.nan) for i in ids] for p in state["perspectives"]]
+    clusters = await _clustered(providers, [passages[i] for i in ids]) if needs_clusters(options.selection) else None
+    pool = Pool(
+        cosine=cosine,
+        vectors=vectors,
+        words=_words(ids, known),
+        support=np.array(judged).reshape(len(judged), len(ids)),
+        sources=[passages[i].source for i in ids],
+        clusters=clusters,
+    )
+    return ids, pool, failures
+
+
+async def nearness_to(
+    providers: Providers, statements: Sequence[str], ids: Sequence[int]
+) -> dict[int, NDArray[np.float32]]:
+    """Each passage's cosines to the statements, shape (statements,)."""
+    stored = await asyncio.to_thread(providers.vectors, ids)
+    asked = await providers.models.encode_queries(list(statements))
+    return {i: np.asarray(asked @ vector, np.float32) for i, vector in stored.items()}
+
+
+async def _word_scores(
+    providers: Providers, question: str, options: RunOptions
+) -> tuple[dict[int, float], list[Failure]]:
+    """BM25 scores by passage; none, and why, where the index cannot be read in time: the vectors then tell alone."""
+    asked = asyncio.to_thread(providers.search.word_scores, question, options.collections)
+    try:
+        return await in_time(options, "write", asked), []
+    except SteelmanError as exc:
+        message = f"Passages were chosen without their word scores: {exc}"
+        return {}, [Failure(stage="select", message=message, hint=exc.hint)]
+
+
+def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
+    """BM25 scores; web pages are not in the index, and count as the others do on average."""
+    stored = [known.get(i, 0.0) for i in ids if i > 0]
+    usual = float(np.mean(stored)) if stored else 0.0
+    return np.array([known.get(i, 0.0) if i > 0 else usual for i in ids], np.float64)
+
+
+async def _clustered(providers: Providers, passages: Sequence[Passage]) -> Clustered:
+    """The clusters of the passages' sentences, by the vectors that are stored of them."""
+    found = [(n, s) for n, p in enumerate(passages) for s in passage_sentences(p) if is_clustered(s.text)]
+    vectors = await providers.models.encode_sentences([s for _, s in found])
+    return await asyncio.to_thread(cluster_sentences, vectors, [n for n, _ in found])

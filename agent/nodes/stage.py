@@ -7,8 +7,7 @@ from typing import Any, TypeVar, cast
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
-from agent.deadlines import Part, ends_at
-from agent.options import RunOptions, options_of
+from agent.options import Part, RunOptions, ends_at, options_of
 from agent.state import Failure, RunState, StageName
 from agent.tracing import stage_span
 from tools.budget import Budget, StageLog, using

@@ -13,9 +13,7 @@ from agent.providers.chat.requerying import ChatRequerier
 from agent.providers.chat.writing import ChatWriter
 from agent.providers.chats import STAGES, build_chats, uses_chat
 from agent.providers.embedded.expanding import EmbeddedExpander
-from agent.providers.embedded.framing import EmbeddedFramer
-from agent.providers.embedded.requerying import EmbeddedRequerier
-from agent.providers.embedded.writing import EmbeddedWriter
+from agent.providers.embedded.stages import EmbeddedFramer, EmbeddedRequerier, EmbeddedWriter
 from agent.providers.fallback import (
     EMBEDDED,
     ExpanderWithFallback,

@@ -13,11 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
-from agent.answer.build import answer_of
+from agent.answer.assemble import answer_of
 from agent.options import RunOptions
 from agent.runs.failure import RunFailure
-from agent.runs.owners import new_owner
-from agent.runs.store import RunStatus, RunStore, TableThread
+from agent.runs.store import RunStatus, RunStore, TableThread, new_owner
 from agent.seams import Providers
 from agent.state import RunState
 from agent.tracing import Traced, langsmith_of, run_span
@@ -26,6 +25,8 @@ from tools.errors import SteelmanError, StoreError
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+
+if TYPE_CHECKING:
     Graph = CompiledStateGraph[RunState, RunOptions, RunState, RunState]
 
 _LOG = logging.getLogger("steelman.runs")

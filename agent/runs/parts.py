@@ -1,19 +1,28 @@
-"""What every way to the agent is made of: the store of a data directory, its indexes, and the providers over it."""
+"""What every way to the agent is made of: the store of a data directory, its indexes, and the providers over it; and
+how a question becomes a run: the run's usual options, what is refused before it begins, and its first state.
+"""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from agent.answer.model import Answer
+from agent.evidence.followups import opening
+from agent.options import Depth, RunOptions
 from agent.providers.build import build_providers
 from agent.providers.retrieval import build_encoder, build_search
+from agent.question import check_form, check_question
 from agent.samples import index_samples
 from agent.seams import Providers
 from agent.settings import Settings, load_settings
+from agent.state import RunState
 from tools.ingest.limits import Limits
 from tools.store.database import Database
-from tools.store.store import Store
+from tools.store.store import SAMPLES, Store, check_encoder
 
 if TYPE_CHECKING:
+    from agent.runs.service import Runs
     from tools.inference.encoders.encoder import Encoder
     from tools.store.hybrid import HybridSearch
 
@@ -81,3 +90,51 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     store, settings = open_store()
     encoder = build_encoder(settings, load_encoder())
     return store, build_search(settings, store, encoder), encoder
+
+
+REMOTE_PATIENCE = 2.0
+"""How much longer than the embedded providers servers may take, where nobody named a deadline."""
+OWN = "mine"
+"""The collection that `ingest` fills by default, and that is searched beside the samples."""
+
+
+def usual_options(opened: "Runs | Parts", depth: Depth = "normal", **changes: Any) -> RunOptions:
+    """The options of a depth with some of them changed: the samples and one's own collection, and time for servers."""
+    usual: dict[str, Any] = {"collections": (SAMPLES, OWN) if opened.store.has_collection(OWN) else (SAMPLES,)}
+    if opened.settings.deadline:
+        usual["deadline_seconds"] = opened.settings.deadline
+    elif opened.providers.remotes:
+        usual["deadline_seconds"] = REMOTE_PATIENCE * RunOptions.of(depth).deadline_seconds
+    return RunOptions.of(depth, **usual | changes)
+
+
+async def first_state(
+    question: str,
+    options: RunOptions,
+    providers: Providers,
+    *,
+    earlier: Sequence[str],
+    answers: Callable[[], Sequence[Answer]],
+    in_thread: Callable[..., Awaitable[Any]],
+) -> RunState:
+    """What the graph begins with; its `question` is the one that was asked with its white space folded.
+
+    `earlier`: questions asked before, oldest first. `answers`: reads those of the thread, oldest first. `in_thread`:
+    calls a function that reads files in a thread, as `asyncio.to_thread` does.
+
+    Raises QuestionError, UnknownCollectionError, EncoderMismatchError, and SettingsError for options that cannot be or
+    for a run of which nothing may leave this machine and that could not do without what does.
+    """
+    options.check()
+    english_only = providers.english_only
+    question = await in_thread(partial(check_question, question, english_only=english_only))
+    if not options.web:
+        providers.check_offline()
+    state: RunState = await in_thread(lambda: opening(question, earlier, answers()))
+    # Rules know at once; a model is asked in the run itself. What argues with a claim is framed already.
+    if english_only and "against" not in state:
+        check_form((await providers.framer.frame(question, state["earlier"]))["form"], question)
+    for collection in options.collections:
+        _, made_by = await in_thread(providers.store.collection, collection)
+        check_encoder(collection, made_by, providers.search.encoder.name)
+    return state

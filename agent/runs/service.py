@@ -1,4 +1,4 @@
-"""The service to the agent: start a run, follow its events, cancel it, resume it, read its answer.
+"""The service to the agent: start a run, follow its events, cancel it, resume it, read its answer, delete it.
 
 Command line, page, API and evals all come through here. A run, its events and its answer are rows in the store's
 database; the graph's checkpoints lie beside it, so that a run continues from its last finished stage in any process.
@@ -8,23 +8,20 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.answer.judged import Evidence, evidence_of, judged_passages
 from agent.answer.model import Answer
-from agent.answer.retrieved import Retrieved, chosen_passages, retrieved_of
+from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
 from agent.evidence.followups import opening
 from agent.options import RunOptions
 from agent.providers.build import build_providers
-from agent.runs.admission import first_state
-from agent.runs.deletion import delete_runs
 from agent.runs.executor import RECURSION, RunExecutor, config_of
 from agent.runs.failure import RunFailure, resume_command
-from agent.runs.parts import BuildProviders, open_parts
-from agent.runs.store import Event, RunRow, RunStore, TableThread
+from agent.runs.parts import BuildProviders, first_state, open_parts
+from agent.runs.store import Event, RunRow, RunStore, TableThread, new_owner
 from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import set_up_tracing
@@ -33,6 +30,27 @@ from tools.inference.worker import lower_priority
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
+
+
+async def delete_runs(
+    run_ids: Sequence[str], runs: RunStore, saver: "BaseCheckpointSaver[Any]", thread: Executor | None = None
+) -> None:
+    """Removes the runs; their rows go last, so that one whose deletion failed on the way can be deleted again.
+
+    `thread` is where the run tables are read and written, the event loop's own threads without one. Raises
+    RunBusyError, before anything is removed, when somebody still works on one of the runs, UnknownRunError when one is
+    gone.
+    """
+    in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
+    holder = new_owner()
+    await in_thread(runs.hold, run_ids, holder)
+    try:
+        for run_id in run_ids:
+            await saver.adelete_thread(run_id)
+        await in_thread(runs.delete, *run_ids)
+    finally:
+        await in_thread(runs.release, holder)
+
 
 _THREADS = 32
 
@@ -188,7 +206,7 @@ class Runs:
         A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
         that cannot be searched for.
         """
-        from agent.nodes.review import reviewed
+        from agent.nodes.planning import reviewed
 
         run = await self.run(run_id)
         if run.status == "running" and run.id in self.at_work:

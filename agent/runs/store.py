@@ -1,9 +1,14 @@
-"""Runs, their numbered events and their answers, in the store's database."""
+"""Runs, their numbered events and their answers, in the store's database; who works on a run is a process that shows by
+a heartbeat that it is there.
+"""
 
 import asyncio
 import json
+import os
+import socket
 import sqlite3
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,11 +17,22 @@ from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from agent.runs.failure import RunFailure
-from agent.runs.owners import is_alive
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.kept_passages import KeptPassages, keep_what_is_gone
 from tools.store.web_passages import WebPassages
+
+
+def new_owner() -> str:
+    """A name for this process, another one each time: host:process:random."""
+    return ":".join((socket.gethostname(), str(os.getpid()), uuid.uuid4().hex[:6]))
+
+
+def is_alive(heartbeat: float | None, patience: float) -> bool:
+    """Whether an owner still works that was last heard of at `heartbeat`, by the clock of its machine. After so many
+    seconds of silence it is gone; one in the future says nothing, since the clock was set back."""
+    return heartbeat is not None and abs(time.time() - heartbeat) <= patience
+
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -20,9 +20,9 @@ from uuid import uuid4
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from agent.answer.files import escape, title, to_markdown
 from agent.answer.model import Answer, Citation
-from agent.answer.render.markdown import escape, title, to_markdown
-from agent.answer.render.words import plain
+from agent.answer.words import plain
 from agent.runs.store import RunRow
 from api.completions.problems import error_of, failed
 from api.events import sent

@@ -35,7 +35,7 @@ from mcp_types import (
 )
 from starlette.routing import Route
 
-from agent.answer.render.markdown import to_markdown
+from agent.answer.files import to_markdown
 from agent.settings import Settings
 from api.callers import Caller
 from api.mcp.texts import SCHEME

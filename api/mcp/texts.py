@@ -1,10 +1,10 @@
 """What a model reads of a result: Markdown, short, with citations and with what was not found."""
 
+from agent.answer.files import escape, to_markdown
 from agent.answer.model import Answer
-from agent.answer.render.markdown import escape, to_markdown
-from agent.answer.render.words import plain, undone
+from agent.answer.notes import all_looked_into
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
-from agent.answer.summary import all_looked_into
+from agent.answer.words import plain, undone
 from agent.state import is_answer
 from api.schemas import Judged, JudgePair
 from tools.language.words import count

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from agent.runs.admission import usual_options
+from agent.runs.parts import usual_options
 from api.callers import TheCaller
 from api.completions.conversation import check, depth_of, follow_ups, question_of
 from api.completions.replies import Reply

@@ -15,8 +15,7 @@ from tqdm import tqdm
 
 from agent.answer.model import Answer
 from agent.providers.build import build_providers
-from agent.runs.admission import usual_options
-from agent.runs.parts import open_parts
+from agent.runs.parts import open_parts, usual_options
 from agent.runs.service import Runs
 from agent.seams import Providers
 from agent.settings import Settings

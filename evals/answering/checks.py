@@ -5,7 +5,7 @@ does the judge find each claim on its own side? The agent's own verification is 
 from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, Citation
-from agent.evidence.entailment import ground
+from agent.evidence.claims import ground
 from agent.inference import Models
 from agent.state import Claim
 from evals.metrics.answers import SIDES, Reply, stands
@@ -19,7 +19,7 @@ async def check_claims(replies: Sequence[Reply], models: Models) -> Checked:
     """For each reply with an answer its question, and for each of its claims whether each of its citations says it.
 
     A quoted claim has to stand word for word in a passage of the citation; a written one has to be said there, by
-    `agent.evidence.entailment`, by what can be looked up.
+    `agent.evidence.claims`, by what can be looked up.
     """
     return [(r.question, await _checked(r, r.answer, models)) for r in replies if r.answer is not None]
 

@@ -97,8 +97,8 @@ def _judge(which: str, _: Settings) -> Judge:
 async def _ask(which: str, question: str) -> None:
     from agent.commands.ask import follow, print_answer
     from agent.providers.build import build_providers
-    from agent.runs.admission import usual_options
     from agent.runs.open import open_runs
+    from agent.runs.parts import usual_options
 
     async with open_runs(build=partial(build_providers, own_judge=partial(_judge, which))) as runs:
         print_answer(await follow(runs, await runs.start(question, usual_options(runs))), as_json=False)

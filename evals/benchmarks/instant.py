@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.inference import Models
-from agent.providers.embedded.framing import EmbeddedFramer
-from agent.providers.embedded.requerying import EmbeddedRequerier
+from agent.providers.embedded.stages import EmbeddedFramer, EmbeddedRequerier
 from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.answer.model import Answer
 from agent.providers.chats import build_chats, uses_chat
-from agent.runs.admission import usual_options
+from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.errors import InputError

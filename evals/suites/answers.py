@@ -244,7 +244,7 @@ def _what(exc: Exception) -> str:
 
 
 def _write_reading(path: Path, replies: Sequence[Reply]) -> None:
-    from agent.answer.render.markdown import to_markdown
+    from agent.answer.files import to_markdown
 
     texts = [f"<!-- {r.question} [{r.variant}] -->\n\n{to_markdown(r.answer)}" for r in replies if r.answer]
     write_new(path, "\n\n".join(texts), "--read")

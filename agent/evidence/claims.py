@@ -1,22 +1,156 @@
-"""The two checks of a claim: that the passages that it cites say it, and that it serves its perspective."""
+"""What is checked of a claim: that the passages that it cites say it (`tools.language.grounding`, with the models of
+the run), and that it serves its perspective; and how many claims each perspective may show.
+"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.entailment import ground, verbatim
 from agent.evidence.sentences import serves, stances_to
-from agent.evidence.votes import accepts, together, verdict_of
-from agent.inference import RunJudge
+from agent.inference import Models, RunJudge
 from agent.seams import Providers
-from agent.state import OF_NO_PERSPECTIVE, Check, Claim, Dropped, Perspective, RunState, as_read, contrary_statements
+from agent.state import (
+    OF_NO_PERSPECTIVE,
+    Check,
+    Claim,
+    Dropped,
+    Perspective,
+    RunState,
+    as_read,
+    contrary_statements,
+    in_case,
+)
 from tools.budget import current_log
 from tools.inference.judges.judge import ClaimCheck, Pair, side_score
-from tools.language.grounding import SAID
+from tools.language.facts import intrusions
+from tools.language.grounding import SAID, evidence_sentences, is_grounded
+from tools.language.sentences import split_sentences
 from tools.passages import Passage
+
+
+def comparable_room(claims: Mapping[str, int]) -> dict[str, int]:
+    """How many claims each perspective may show: at most two more than the shortest that has a case (two claims).
+
+    A perspective with less than that is no measure for the others: the answer says that it is thin instead.
+    """
+    cases = [n for n in claims.values() if n >= 2]
+    most = min(cases) + 2 if cases else 1
+    return {perspective: min(n, most) for perspective, n in claims.items()}
+
+
+def room_of(claims: Mapping[str, Sequence[Claim]]) -> dict[str, int]:
+    """`comparable_room` by the claims of each perspective's case."""
+    return comparable_room({perspective: sum(map(in_case, own)) for perspective, own in claims.items()})
+
+
+def in_comparable_room(claims: Mapping[str, Sequence[Claim]]) -> list[Claim]:
+    """The claims of all perspectives as far as each has room, each sentence under one of them only."""
+    room = room_of(claims)
+    return once([c for perspective, own in claims.items() for c in in_room(own, room[perspective])])
+
+
+def in_room(claims: Sequence[Claim], room: int) -> list[Claim]:
+    """The first claims of the case as the room allows, and what may speak for the perspective beside them."""
+    return [*[c for c in claims if in_case(c)][:room], *(c for c in claims if not in_case(c))]
+
+
+def once(claims: Sequence[Claim]) -> list[Claim]:
+    """A sentence stands under one perspective only: the one that it supports most."""
+    best: dict[str, Claim] = {}
+    for claim in claims:
+        if claim["text"] not in best or claim["support"] > best[claim["text"]]["support"]:
+            best[claim["text"]] = claim
+    return [c for c in claims if best[c["text"]] is c]
+
+
+_SPACES = re.compile(r"\s+")
+
+
+async def ground(
+    models: Models, claims: Sequence[Claim], passages: dict[int, Passage], judged: Mapping[str, float] | None = None
+) -> dict[str, Claim | None]:
+    """For each claim's text the claim, citing only the passages that say it, with the words of each that do; None for a
+    claim that no cited passage says, nor all of them together. A crux is said by passages of both perspectives
+    together, or not at all.
+
+    judged: how surely the judge finds the claim of that text in all that it cites; a claim that it did not check stands
+    on what can be looked up.
+    """
+    cited = {i: split_sentences(passages[i].text) for c in claims for i in c["passages"] if i in passages}
+    texts = list(dict.fromkeys([*(c["text"] for c in claims), *(s for sentences in cited.values() for s in sentences)]))
+    vectors = dict(zip(texts, await models.encode(texts), strict=True))
+
+    def is_said(claim: str, ids: Sequence[int]) -> bool:
+        """Whether the passages, read as one text, say it."""
+        text = "\n".join(passages[i].text for i in ids)
+        sentences = [s for i in ids for s in cited[i]]
+        if len(sentences) != len(split_sentences(text)):  # joined, they were cut elsewhere
+            return False
+        if verbatim(claim, text):
+            return not intrusions(claim)
+        nearness = [float(vectors[claim] @ vectors[s]) for s in sentences]
+        title = " ".join(f"{passages[i].title}. {passages[i].publisher}." for i in ids)
+        return is_grounded(claim, text, nearness, title, (judged or {}).get(claim))
+
+    grounded: dict[str, Claim | None] = {}
+    for claim in claims:
+        text, known = claim["text"], [i for i in claim["passages"] if i in cited]
+        saying = [i for i in known if claim["role"] != "crux" and is_said(text, [i])]
+        if not saying and len(known) > 1 and is_said(text, known):
+            saying = known
+        grounded[text] = _citing(claim, [passages[i] for i in saying]) if saying else None
+    return grounded
+
+
+def _citing(claim: Claim, saying: Sequence[Passage]) -> Claim:
+    """The claim with the passages that say it; one that stands in them word for word is a quotation."""
+    ids = [p.id for p in saying]
+    if all(verbatim(claim["text"], p.text) for p in saying):
+        return Claim(**{**claim, "passages": ids, "written": False})
+    evidence = [" ".join(evidence_sentences(claim["text"], p.text, limit=1)) for p in saying]
+    return Claim(**{**claim, "passages": ids, "evidence": evidence})
+
+
+def verbatim(claim: str, passage: str) -> bool:
+    """Whether the claim's words stand in the passage as they are; white space may differ. No words stand nowhere."""
+    words = _SPACES.sub(" ", claim).strip()
+    return bool(words) and words in _SPACES.sub(" ", passage)
+
+
+T = TypeVar("T")
+
+
+def accepts(verdict: tuple[float, float]) -> bool:
+    """Whether a judge finds a claim in its passages and takes it for its perspective's; not where it gave no answer."""
+    return min(verdict) >= SAID and not np.isnan(verdict).any()
+
+
+def verdict_of(votes: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """What most of the answers to a claim say of it; a tie refuses it. None where there is no answer."""
+    answered = [v for v in votes if not np.isnan(v).any()]
+    yes = [v for v in answered if accepts(v)]
+    if not answered:
+        return None
+    agreed = 2 * len(yes) > len(answered)
+    said, serving = np.mean(yes, axis=0) if agreed else np.min([v for v in answered if v not in yes], axis=0)
+    return float(said), float(serving)
+
+
+async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of what goes on side by side; where one fails none goes on asking."""
+    tasks = [asyncio.ensure_future(w) for w in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
 
 _CHECKING = 0.5  # of the time that is left, in which a judge checks claims
 Key = tuple[str, str]

@@ -1,0 +1,201 @@
+"""The case of each perspective: what its writer is given, what its documents answer, and the quotations that stand
+beside what a model wrote, so that no perspective is shorter for having been written.
+
+What documents answer (a thesis, the evidence for it, which theses are near each other) is that of a multi-perspective
+search engine (`tools/responses.py`), given what a run knows.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.evidence.claims import ClaimChecks, room_of
+from agent.seams import Brief, Providers, Reading
+from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, in_case, quotes_of
+from tools.budget import current_log
+from tools.passages import Passage
+from tools.responses import MOST, Weights, choose_thesis, group_theses
+
+
+async def brief_of(providers: Providers, state: RunState, perspective: Perspective, limit: int) -> Brief:
+    """The passages that were chosen for the perspective, and who reads their sentences; `limit`: claims wanted.
+
+    Beside a model that writes, and for a judge of many passages in a call, the reader is the judge of this process.
+    """
+    models, support = providers.models, state["support"]
+    judge = models.judge(state.get("judge", ""))
+    well_judged = judge.checks_claims
+    if providers.quote_fallback is not None or judge.checks_claims:
+        judge = models.judge(models.own_judge.name)
+    chosen = state.get("chosen", {}).get(perspective["id"], [])
+    passages = await asyncio.to_thread(providers.passages, chosen)
+    return Brief(
+        perspective=perspective,
+        contrary=contrary_statements(state).get(perspective["id"], ""),
+        framing=state["framing"],
+        passages=[passages[i] for i in chosen if i in passages],
+        support=support.get(perspective["id"], {}),
+        limit=limit,
+        judge=judge,
+        opposing=support.get(perspective["contrary"], {}),
+        well_judged=well_judged,
+    )
+
+
+NOT_WRITTEN = "The answer was not written"
+"""Begins the note of a stage that ran out of time for all perspectives."""
+_SOURCES = 3  # of a perspective's case, where there are so many
+_USUAL = 4  # claims of a perspective
+
+
+async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dropped], limit: int) -> list[Claim]:
+    """Quotations for the perspectives that show fewer claims than their sources would be quoted with: of what a model
+    wrote too little may hold. Then some of further sources, as far as there is room for `limit` claims."""
+    perspectives, shown = checks.state.get("perspectives", []), {c["text"] for c in held}
+    quotations = checks.state.get("quotations", [])
+    passed = (await checks.sift([q for q in quotations if q["text"] not in shown]))[0]
+    wanted = Counter(q["perspective"] for q in quotations)
+    ready = {p["id"]: [q for q in passed if q["perspective"] == p["id"]] for p in perspectives}
+    own = {p["id"]: [c for c in held if c["perspective"] == p["id"]] for p in perspectives}
+    filling = {i: filling_of(own[i], ready[i], wanted[i]) for i in own}
+    now = {i: [*own[i], *filling[i]] for i in own}
+    most = min(limit, max(room_of(now).values(), default=0))
+    for i, claims in now.items():
+        filling[i] += await from_others(checks, claims, ready[i], max(most - sum(map(in_case, claims)), 0))
+    lost = {d["perspective"] for d in dropped} - {c["perspective"] for c in held}
+    unwritten = _unwritten(checks)
+    for perspective in perspectives:
+        own_id, name = perspective["id"], perspective["name"]
+        quoted = ": its sources are quoted instead." if filling[own_id] else "."
+        brief = "Quotations stand in for what the model wrote." if filling[own_id] else ""
+        if own_id in lost and filling[own_id]:
+            current_log().note(
+                "degraded", f"Nothing that the model wrote for '{name}' passed the checks{quoted}", brief
+            )
+        if own_id in unwritten:
+            current_log().note("degraded", f"The model wrote nothing for '{name}'{quoted}", brief)
+    return [claim for claims in filling.values() for claim in claims]
+
+
+def _unwritten(checks: ClaimChecks) -> set[str]:
+    """The perspectives with passages for which a model wrote nothing, where no other note tells that already."""
+    state = checks.state
+    if checks.providers.quote_fallback is None:
+        return set()
+    told = " ".join(f["message"] for f in state.get("failures", []) if f["stage"] == "write")
+    named = {p["id"] for p in state.get("perspectives", []) if f"'{p['name']}'" in told or NOT_WRITTEN in told}
+    drafted = {c["perspective"] for c in state.get("drafts", [])}
+    return {i for i, found in state.get("coverage", {}).items() if found["ids"]} - drafted - named
+
+
+def filling_of(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:
+    """The quotations with which a perspective has as many claims as are wanted: those of its case first, of passages
+    that are not cited yet, and not the very words behind a claim, as far as there are others."""
+    cited = {i for c in own for i in c["passages"]}
+    behind = {words for c in own for words in c.get("evidence", [])}
+    order = sorted(quotations, key=lambda q: (not in_case(q), q["text"] in behind, bool(cited & {*q["passages"]})))
+    return order[: max(0, wanted - len(own))]
+
+
+async def from_others(
+    checks: ClaimChecks, shown: Sequence[Claim], quotations: Sequence[Claim], most: int
+) -> list[Claim]:
+    """Up to `most` quotations of further sources, for a case that a model wrote from fewer than three."""
+    if not any(c.get("written") for c in shown):
+        return []
+    more = [q for q in quotations if in_case(q) and q not in shown]
+    ids = {i for c in (*shown, *more) for i in c["passages"]}
+    passages = await asyncio.to_thread(checks.providers.passages, ids)
+    sources = {source for c in shown if in_case(c) for source in _sources(c, passages)}
+    taken: list[Claim] = []
+    for quotation in more:
+        own = _sources(quotation, passages)
+        if len(taken) < most and len(sources) < _SOURCES and not own & sources:
+            taken.append(quotation)
+            sources |= own
+    return taken
+
+
+def _sources(claim: Claim, passages: Mapping[int, Passage]) -> set[str]:
+    return {passages[i].source for i in claim["passages"] if i in passages}
+
+
+_ALIKE = 0.4  # mean cosine, without what the question says, from which two make a group
+_WEIGHTS = Weights(place=0.0)  # a few passages do not show where a sentence stands in its document
+
+
+def respond(brief: Brief, reading: Reading) -> list[Response]:
+    """A response of each document that holds a sentence which may be quoted for the perspective.
+
+    Groups with more independent sources come first, of equals those with the surer thesis; in a group the response
+    that is nearest to the others.
+    """
+    documents: dict[tuple[str, str], list[int]] = {}
+    for i, unit in enumerate(reading.units):
+        documents.setdefault(unit.passage.document, []).append(i)
+    found = [r for here in documents.values() if (r := _document(reading, np.array(here)))]
+    return _grouped(brief, reading, found)
+
+
+def apart(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:
+    """The responses with every sentence under one perspective only: that of the draft that it is, or else the one that
+    it supports most. A response without its thesis is none."""
+    owner = {c["text"]: c["perspective"] for c in drafts}
+    quotes = [(q, r["perspective"]) for r in responses for q in quotes_of(r)]
+    for quote, perspective in sorted(quotes, key=lambda pair: -pair[0]["support"]):
+        owner.setdefault(quote["text"], perspective)
+    return [
+        Response(**{**r, "evidence": [q for q in r["evidence"] if owner[q["text"]] == r["perspective"]]})
+        for r in responses
+        if owner[r["thesis"]["text"]] == r["perspective"]
+    ]
+
+
+def _document(reading: Reading, here: NDArray[np.int_]) -> list[int]:
+    """The positions of the document's thesis and of the evidence for it, the most relevant first, among what was read;
+    empty where it has no thesis. here: the document's quotable parts. No two of them overlap."""
+    vectors, case = reading.vectors[here], reading.case[here]
+    support = np.nan_to_num(reading.sure[here])[None]
+    chosen = choose_thesis(vectors, reading.question, support, case, _WEIGHTS) if case.any() else None
+    if chosen is None:
+        return []
+    found = [int(here[chosen.position])]
+    relevance = reading.vectors @ reading.vectors[found[0]]
+    for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
+        if len(found) <= MOST and not any(_overlap(reading, i, j) for j in found):
+            found.append(i)
+    return found
+
+
+def _overlap(reading: Reading, one: int, other: int) -> bool:
+    a, b = reading.units[one], reading.units[other]
+    return a.passage.id == b.passage.id and bool(set(a.positions) & set(b.positions))
+
+
+def _grouped(brief: Brief, reading: Reading, found: Sequence[list[int]]) -> list[Response]:
+    """The responses, those near each other together; where one lies is the mean of its thesis and evidence, since a
+    thesis alone tells less of what it is about."""
+    if not found:
+        return []
+    vectors = np.stack([reading.vectors[positions].mean(axis=0) for positions in found])
+
+    def weight(members: Sequence[int]) -> tuple[int, float]:
+        theses = [found[m][0] for m in members]
+        sources = {reading.units[i].passage.source for i in theses}
+        return -len(sources), -max(float(reading.sure[i]) for i in theses)
+
+    groups = group_theses(vectors, reading.question, threshold=_ALIKE)
+    ordered = sorted((g.members for g in groups), key=weight)
+    return [
+        Response(
+            perspective=brief.perspective["id"],
+            group=number,
+            thesis=reading.quote(found[m][0]),
+            evidence=[reading.quote(i) for i in found[m][1:]],
+        )
+        for number, members in enumerate(ordered)
+        for m in members
+    ]
