@@ -183,11 +183,3 @@ def scores(body: Body, score: Callable[[str, str], float]) -> Reply:
     tokens = sum(len(a.split()) + len(b.split()) for a, b in zip(first, second, strict=True))
     usage = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
     return Reply({**_head(body, "list"), "data": data, "usage": usage})
-
-
-def ranks(body: Body, score: Callable[[str, str], float]) -> dict[str, Any]:
-    documents = body.get("documents", [])
-    scores = [score(body.get("query", ""), document) for document in documents]
-    order = sorted(range(len(documents)), key=lambda i: -scores[i])[: body.get("top_n") or None]
-    rows = [{"index": i, "document": {"text": documents[i]}, "relevance_score": scores[i]} for i in order]
-    return {"id": "rerank-1", "model": body.get("model", ""), "results": rows, "usage": {"total_tokens": 1}}

@@ -1,6 +1,6 @@
 """A scripted model server over real HTTP on this machine: it records what it was sent and can misbehave.
 
-It speaks OpenAI's interface (chat, plain and streamed, models, embeddings) and vLLM's /score and /rerank. A chat
+It speaks OpenAI's interface (chat, plain and streamed, models, embeddings) and vLLM's /score. A chat
 request gets the next reply of the first rule that matches it and has replies left:
 
     with ModelServer() as server:
@@ -32,7 +32,6 @@ from model_replies import (
     asked_format,
     embeddings,
     plain_parts,
-    ranks,
     scores,
     stream_parts,
     word_overlap,
@@ -180,8 +179,6 @@ class ModelServer:
             return Reply(embeddings(body, self.embed))
         if path.endswith("/score"):
             return scores(body, self.score) if path in self.score_paths else Reply("Not Found", status=404)
-        if path.endswith("/rerank"):
-            return Reply(ranks(body, self.score))
         if not path.endswith("/chat/completions"):
             return Reply("Not Found", status=404)
         if self.judge and body.get("logprobs"):

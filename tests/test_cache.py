@@ -46,27 +46,6 @@ def test_spaces_are_apart(tmp_path: Path) -> None:
     assert rows(cache, "a", space="two")[1] == ["a"]
 
 
-def test_equal_keys_are_computed_once(tmp_path: Path) -> None:
-    assert rows(VectorCache(tmp_path / "cache.db"), "a", "bb", "a", "a") == ([1, 2, 1, 1], ["a", "bb"])
-
-
-def test_nothing_asked(tmp_path: Path) -> None:
-    assert rows(VectorCache(tmp_path / "cache.db")) == ([], [])
-
-
-def test_many_keys(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path / "cache.db")
-    keys = ["x" * i for i in range(1200)]
-    assert rows(cache, *keys)[0] == list(range(1200))
-    assert rows(cache, *keys) == (list(range(1200)), [])
-
-
-def test_one_number_a_key(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path / "cache.db")
-    for _ in range(2):
-        assert cache.rows("s", ["a", "b"], lambda missing: np.array([0.25, 0.75], np.float64)).shape == (2, 1)
-
-
 @pytest.mark.parametrize("data", [b"no database " * 1000, b"", b"SQLite format 3\x00" + b"\xff" * 5000])
 def test_a_damaged_file_is_begun_again(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "cache.db"

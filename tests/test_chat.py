@@ -171,20 +171,6 @@ async def test_what_is_too_long_is_asked_once(server: ModelServer, reply: Reply)
     assert (budget.input_tokens, budget.output_tokens, log.down) == (0, 0, set())
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "'response_format' of type 'json_schema' is not supported with this model",
-        "Invalid schema for response_format 'Shelf'",
-    ],
-)
-async def test_refusals_that_the_client_warns_of_are_learned_from_in_silence(server: ModelServer, said: str) -> None:
-    server.on(lambda body: (body.get("response_format") or {}).get("type") == "json_schema", Reply(said, status=400))
-    server.on("", GOOD)
-    await ask(server)
-    assert asked_as(server)[-1] == "json_object"
-
-
 # --- what is made of the reply ----------------------------------------------------------------------------------------
 
 
@@ -215,7 +201,6 @@ async def test_the_object_is_found_wherever_it_stands(server: ModelServer, text:
     ("bad", "problem"),
     [
         ("", "the reply is empty"),
-        (" \n\t", "the reply is empty"),
         (None, "the reply is empty"),
         ("<think>I never come to an end", "the reply is empty"),
         ("I cannot help with that.", "there is no whole JSON object"),
@@ -293,34 +278,11 @@ async def test_the_price_of_a_distant_model(
     assert budget.unpriced == unpriced
 
 
-async def test_a_server_that_owes_tokens_gives_none_back(server: ModelServer) -> None:
-    server.on("", Reply(GOOD, usage=(-1000, -1000)))
-    budget = await spent(server)
-    assert budget.input_tokens >= 0
-    assert budget.output_tokens >= 0
-
-
 @pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": 0}, {"max_cost": 0.0}])
 async def test_nothing_is_asked_after_the_budget_is_used_up(server: ModelServer, limit: dict[str, float]) -> None:
     with using(Budget(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
         await ask(server)
     assert server.requests == []
-
-
-async def test_the_second_question_is_counted_too(server: ModelServer) -> None:
-    server.on("", "no", times=1)
-    with using(Budget(max_calls=1)), pytest.raises(BudgetError):
-        await ask(server)
-    assert len(server.requests) == 1
-
-
-async def test_who_watches_hears_how_much_has_come(server: ModelServer) -> None:
-    server.on("", GOOD)
-    told: list[int] = []
-    with using(Budget(), StageLog(on_reply=told.append)):
-        await ask(server)
-    assert told == sorted(told)
-    assert told[-1] == len(TEXT)
 
 
 # --- a server's bad day -----------------------------------------------------------------------------------------------
@@ -345,15 +307,6 @@ async def test_a_server_that_is_off_is_down_for_every_model_at_its_address() -> 
     assert (budget.calls, budget.input_tokens, budget.unpriced) == (1, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:99999/v1", "http://", "http://127.0.0.1:1:2/v1", "http://ex ample/v1"]
-)
-async def test_an_address_that_is_none_is_down(url: str) -> None:
-    async with model(url) as chat:
-        with pytest.raises(ProviderDownError):
-            await chat.ask("", "Which items?", Shelf)
-
-
 async def test_one_bad_moment_is_forgiven(server: ModelServer) -> None:
     server.on("", Reply("busy", status=503), Reply(raw=b"", cut=True), GOOD)
     budget = await spent(server)
@@ -375,12 +328,6 @@ async def test_a_reply_that_is_cut_is_asked_for_once_more(server: ModelServer) -
     assert "cut in the middle" in server.prompts()[1]
 
 
-async def test_twice_cut_cannot_be_used(server: ModelServer) -> None:
-    server.on("", Reply(GOOD, cut=True))
-    assert isinstance(await failed(server), ProviderReplyError)
-    assert len(server.requests) == 2
-
-
 @pytest.mark.parametrize(
     "raw",
     [
@@ -388,15 +335,9 @@ async def test_twice_cut_cannot_be_used(server: ModelServer) -> None:
         b"{}",
         b"data: {}\n\ndata: [DONE]\n\n",
         b"data: []\n\n",
-        b"data: null\n\n",
-        b'data: "text"\n\n',
-        b'data: {"choices": null}\n\n',
         b'data: {"choices": [null]}\n\n',
-        b'data: {"choices": [{}]}\n\n',
         b'data: {"choices": [{"index": 0, "delta": null}]}\n\n',
         b'data: {"choices": [{"index": 0, "delta": {"content": 5}}]}\n\n',
-        b'data: {"choices": [{"index": 0, "delta": {"content": {"a": 1}}}]}\n\n',
-        b'data: {"choices": "x"}\n\n',
         b'data: {"error": {"message": "out of memory"}}\n\n',
         b"data: not json\n\n",
         b"data: \xff\xfe\n\n",
@@ -501,7 +442,7 @@ async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, h
     assert endless.asked <= 2
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 404, 422, 429, 500])
+@pytest.mark.parametrize("status", [400, 401, 500])
 async def test_a_key_that_the_server_says_back_is_not_shown(server: ModelServer, status: int) -> None:
     server.on("", Reply(f"your header was Bearer {KEY}", status=status))
     error = await failed(server, key=KEY)
@@ -515,13 +456,6 @@ async def test_a_login_in_the_address_is_not_shown(server: ModelServer) -> None:
             await chat.ask("", "Which items?", Shelf)
         assert "hunter2" not in str(caught.value) + chat.address
     assert server.requests[0].path == "/v1/chat/completions"
-
-
-@pytest.mark.parametrize("key", [f"{KEY}\n", f"  {KEY} "])
-async def test_space_around_a_key_is_left_out(key: str) -> None:
-    with ModelServer(key=KEY) as server:
-        server.on("", GOOD)
-        await ask(server, key=key)
 
 
 @pytest.mark.parametrize("key", [f"“{KEY}”", f"{KEY[:5]}\n{KEY[5:]}", "schlüssel"])

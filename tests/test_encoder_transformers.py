@@ -3,7 +3,6 @@
 import importlib.util
 import re
 import shlex
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -169,32 +168,6 @@ def test_the_name_follows_the_weights(bert: str, other: str, tmp_path: Path) -> 
 
 
 @slow
-def test_nothing_to_encode_and_many_threads(bert: str) -> None:
-    encoder = TransformersEncoder(bert, device="cpu")
-    assert encoder.encode([]).shape == encoder.encode_queries([]).shape == (0, 16)
-    expected = encoder.encode(TEXTS)
-    found: list[NDArray[np.float32]] = []
-    threads = [threading.Thread(target=lambda: found.append(encoder.encode(TEXTS))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 8
-    assert all(np.allclose(rows, expected, atol=1e-5) for rows in found)
-
-
-@slow
-def test_the_embedded_encoders_weights(encoder: Any) -> None:
-    """The same weights in PyTorch and as the int8 graph agree, which also shows that a real model loads."""
-    from evals.training.model import minilm_folder
-
-    assert np.array_equal(encoder.encode_queries(TEXTS), encoder.encode(TEXTS))
-    ours = TransformersEncoder(str(minilm_folder()), device="cpu")
-    assert ours.dimensions == encoder.dimensions
-    assert np.sum(ours.encode(TEXTS[:2]) * encoder.encode(TEXTS[:2]), axis=1).min() > 0.98
-
-
-@slow
 @pytest.mark.parametrize("lost", ["config.json", "model.safetensors", "tokenizer.json"])
 def test_a_model_with_a_file_missing_or_damaged(lost: str, tmp_path: Path) -> None:
     folder = tiny_bert(tmp_path)
@@ -204,12 +177,6 @@ def test_a_model_with_a_file_missing_or_damaged(lost: str, tmp_path: Path) -> No
     (tmp_path / lost).unlink()
     with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
         TransformersEncoder(folder, device="cpu").encode(TEXTS)
-
-
-@slow
-def test_a_device_that_is_not_there(bert: str) -> None:
-    with pytest.raises(ModelError, match="cannot be used"):
-        TransformersEncoder(bert, device="cuda:99").encode(TEXTS)
 
 
 @slow

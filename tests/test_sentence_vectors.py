@@ -46,20 +46,6 @@ def put_without(house: House, **texts: str) -> None:
     house.store.put(collection, [replace(p, sentences=()) for p in prepared])
 
 
-def put_as_then(house: House, **texts: str) -> None:
-    """As the second version of the tables held documents."""
-    collection = house.store.ensure_collection("c", house.encoder.name)
-    with house.database.write() as db:
-        for name, text in texts.items():
-            document = db.execute(
-                "INSERT INTO documents VALUES (NULL, ?, ?, 'hash', '', '', '', 'unknown', '', '2026-01-01')",
-                (collection, name),
-            ).lastrowid
-            passage = db.execute("INSERT INTO passages VALUES (NULL, ?, 0, ?)", (document, text)).lastrowid
-            vector = house.encoder.encode([text])[0].astype(np.float16).tobytes()
-            db.execute("INSERT INTO vectors VALUES (?, ?)", (passage, vector))
-
-
 def stored(house: House) -> dict[str, NDArray[np.float32]]:
     """By document, of which each has one passage."""
     names = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
@@ -97,13 +83,6 @@ def test_ingest_stores_none_where_another_encoder_compares_sentences(house: Hous
     assert stored(house) == {}
     assert isinstance(house.encoder, Watched)
     assert house.encoder.calls == [[BEES]]
-
-
-def test_what_has_none_is_left_out(house: House) -> None:
-    put_without(house, bees=BEES)
-    house.put("c", ants=ANTS)
-    assert list(stored(house)) == ["ants"]
-    assert house.store.sentence_vectors([-1, 10**9]) == {}
 
 
 def test_they_go_with_their_passages(house: House) -> None:
@@ -176,7 +155,3 @@ async def test_all_are_encoded_where_nothing_stored_can_be_compared(house: House
     )
     assert_of(await kept.encode_sentences(passage_sentences(passage)), encoder, *split_sentences(BEES))
     assert encoder.calls == [split_sentences(BEES)]
-
-
-async def test_no_sentences(house: House, tmp_path: Path) -> None:
-    assert (await models(tmp_path, ToyEncoder(), house.store).encode_sentences([])).shape == (0, 32)

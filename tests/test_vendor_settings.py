@@ -156,12 +156,6 @@ def test_a_server_of_ones_own_may_call_its_models_as_it_likes() -> None:
         assert (model.name, model.address) == (name, "http://127.0.0.1:9/v1")
 
 
-def test_what_is_not_offered_is_what_langchain_offers_besides() -> None:
-    from langchain.chat_models import base
-
-    assert set(base._BUILTIN_PROVIDERS) - {*VENDORS, "openai"} == NOT_OFFERED
-
-
 def test_the_judge_of_many_passages_may_be_a_vendors_model(vendor: str) -> None:
     judge = build_judge(load_settings(model=f"{vendor}:m-1", judge="batch", **keys(vendor)))
     assert isinstance(judge, BatchJudge)

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
-from vendor_replies import STREAMED, refuses, says, script
+from vendor_replies import refuses, says, script
 
 from tools.budget import Budget, StageLog, using
 from tools.errors import (
-    BudgetError,
     DeadlineError,
     ProviderDownError,
     ProviderError,
@@ -135,31 +134,17 @@ async def test_the_shape_is_asked_for_by_schema_and_in_words_where_that_is_refus
     assert "maxItems" not in first
 
 
-async def test_what_is_no_answer_is_asked_for_once_more(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, says(vendor, "I would rather not."), says(vendor, GOOD))
-    assert (await ask(vendor, server)).pages == [1, 2]
-    assert len(server.requests) == 2
-    assert "there is no whole JSON object" in json.dumps(server.requests[1].body)
-
-
 # --- a bad day --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [500, 503, 529])
-async def test_the_transports_retries_are_the_only_ones(vendor: str, server: ModelServer, status: int) -> None:
-    script(server, vendor, refuses(status, "oh dear"))
+async def test_the_transports_retries_are_the_only_ones(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, refuses(500, "oh dear"))
     budget = Budget()
     error = await failed(vendor, server, budget)
     assert isinstance(error, ProviderDownError)
-    assert str(error).startswith(f"{vendor}:m-1 at {server.root} failed (status {status}: oh dear)")
+    assert str(error).startswith(f"{vendor}:m-1 at {server.root} failed (status 500: oh dear)")
     assert len(server.requests) == http._TRIES
     assert (budget.calls, budget.input_tokens, budget.output_tokens) == (1, 0, 0)
-
-
-async def test_one_bad_moment_is_forgiven(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, refuses(503, "busy"), Reply(raw=b"", cut=True), says(vendor, GOOD))
-    assert (await ask(vendor, server)).name == "One"
-    assert len(server.requests) == 3
 
 
 async def test_a_refused_key_is_named_by_its_variable_and_not_shown(vendor: str, server: ModelServer) -> None:
@@ -180,22 +165,12 @@ async def test_gemini_says_of_a_wrong_key_that_the_request_is_bad(server: ModelS
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("status", [400, 403, 404, 422, 429])
+@pytest.mark.parametrize("status", [400, 429])
 async def test_a_key_that_is_said_back_is_not_shown(vendor: str, server: ModelServer, status: int) -> None:
     script(server, vendor, refuses(status, f"you sent {KEY}"))
     error = await failed(vendor, server)
     assert "you sent" in str(error)
     assert KEY not in repr(error)
-
-
-async def test_a_server_that_is_off_is_down(vendor: str) -> None:
-    with ModelServer() as server:
-        pass
-    budget, log = Budget(), StageLog()
-    error = await failed(vendor, server, budget, log)
-    assert isinstance(error, ProviderDownError)
-    assert "cannot be reached" in str(error)
-    assert (budget.input_tokens, log.down) == (0, {server.root})
 
 
 async def test_a_hang_ends_with_the_silence_that_is_allowed(
@@ -216,63 +191,13 @@ async def test_a_reply_that_drips_ends_with_the_deadline(vendor: str, server: Mo
     assert time.monotonic() - began < 2
 
 
-async def test_who_cancels_does_not_wait_and_nothing_is_asked_again(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, says(vendor, "x" * 4000, drip=5))
-    async with model(vendor, server.root) as chat:
-        asking = asyncio.create_task(chat.ask("", "Which shelf?", Shelf))
-        while not server.at_once:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
-        began = time.monotonic()
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        assert time.monotonic() - began < 1
-    assert len(server.requests) == 1
-
-
-async def test_retry_after_beyond_the_deadline_is_given_up_at_once(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, refuses(429, "slow down", headers={"Retry-After": "10"}))
-    began = time.monotonic()
-    error = await failed(vendor, server, Budget(deadline_at=time.time() + 3))
-    assert "allows no more requests now (status 429: slow down)" in str(error)
-    assert time.monotonic() - began < 2
-    assert len(server.requests) == 1
-
-
-async def test_a_reply_that_is_cut_is_asked_for_once_more(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, says(vendor, GOOD, cut=True), says(vendor, GOOD))
-    assert (await ask(vendor, server)).name == "One"
-    assert "cut in the middle" in json.dumps(server.requests[1].body)
-
-
-@pytest.mark.parametrize("raw", [b"", b"{}", b"data: []\n\n", b"[1, 2]\n", b"\xff\xfe\n"])
+@pytest.mark.parametrize("raw", [b"", b"data: []\n\n", b"\xff\xfe\n"])
 async def test_what_is_no_reply_cannot_be_used(vendor: str, server: ModelServer, raw: bytes) -> None:
     script(server, vendor, Reply(raw=raw))
     error = await failed(vendor, server)
     assert isinstance(error, ProviderReplyError)
     assert str(error).startswith(f"{vendor}:m-1 did not give what it was asked for")
     assert len(server.requests) == 2
-
-
-async def test_a_reply_without_end_is_stopped(
-    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tools.inference.chat.model.LARGEST_TEXT", 5000)
-    script(server, vendor, says(vendor, "x" * 20_000))
-    error = await failed(vendor, server)
-    assert isinstance(error, ProviderReplyError)
-    assert "longer than 5,000 characters" in str(error)
-
-
-async def test_what_is_not_text_is_stopped_too(
-    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "LARGEST_REPLY", 50_000)
-    script(server, vendor, Reply(raw=b" " * 400_000))
-    script_error = await failed(vendor, server)
-    assert isinstance(script_error, ProviderReplyError)
-    assert "sent more than" in str(script_error)
 
 
 async def test_a_redirect_is_not_followed(vendor: str, server: ModelServer) -> None:
@@ -288,32 +213,6 @@ async def test_nothing_leaves_this_machine_where_nothing_is_to_leave(vendor: str
     async with model(vendor, "http://203.0.113.9") as chat:
         with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="leave this machine"):
             await chat.ask("", "Which shelf?", Shelf)
-
-
-async def test_a_server_on_this_machine_is_asked_all_the_same(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, says(vendor, GOOD))
-    with using(Budget(offline=True)):
-        assert (await ask(vendor, server)).name == "One"
-
-
-@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": 0}, {"max_cost": 0.0}])
-async def test_nothing_is_asked_after_the_budget_is_used_up(
-    vendor: str, server: ModelServer, limit: dict[str, float]
-) -> None:
-    with using(Budget(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
-        await ask(vendor, server)
-    assert server.requests == []
-
-
-async def test_the_price_of_a_distant_model_is_counted(
-    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tools.inference.chat.model.is_local", lambda _: False)
-    script(server, vendor, says(vendor, GOOD, (1000, 50)))
-    budget = Budget()
-    with using(budget):
-        await ask(vendor, server, price=(2.0, 10.0))
-    assert budget.cost == pytest.approx(0.0025)
 
 
 async def test_a_login_in_the_address_is_sent_and_not_shown(vendor: str, server: ModelServer) -> None:
@@ -362,14 +261,6 @@ async def test_a_vendor_lists_its_models(vendor: str, server: ModelServer) -> No
         assert first.headers[name] == second.headers[name]  # as its client has it
 
 
-async def test_a_key_that_is_refused_there_is_named_too(vendor: str, server: ModelServer) -> None:
-    server.on(lambda _: True, refuses(401, f"{KEY}?"), path=LISTED[vendor][0])
-    async with model(vendor, server.root) as chat:
-        with pytest.raises(ProviderDownError) as caught:
-            await chat.listed()
-    assert f"Check {VENDORS[vendor].key or 'it'} in .env." in str(caught.value)
-
-
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
@@ -386,7 +277,3 @@ def test_a_price_is_looked_up_with_and_without_the_vendor() -> None:
     assert price_of("anthropic:claude-x", "claude-x=3/15, anthropic:claude-x=1/2") == (1.0, 2.0)
     assert price_of("openai:gpt-5") == price_of("gpt-5") is not None
     assert price_of("anthropic:claude-x") is None
-
-
-def test_every_vendor_is_scripted() -> None:
-    assert set(STREAMED) == set(VENDORS)

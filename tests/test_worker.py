@@ -55,11 +55,6 @@ def test_rows_in_the_order_of_the_items() -> None:
     assert rows.tolist() == [[6, 3], [2, 1], [4, 2]]
 
 
-def test_no_items() -> None:
-    assert Worker().run(Doubles(), []).shape == (0, 2)
-    assert asyncio.run(Worker().arun(Doubles(), [])).shape == (0, 2)
-
-
 def test_what_waits_is_computed_in_its_order_and_each_request_alone() -> None:
     worker, model = Worker(), Doubles()
     held = model.hold(worker)
@@ -133,10 +128,3 @@ async def test_the_event_loop_runs_on_while_the_model_works() -> None:
     model.go.set()
     assert [len(await t) for t in tasks] == [1, 0]
     await asyncio.to_thread(held.join)
-
-
-def test_more_threads_than_may_wait() -> None:
-    worker, model = Worker(), Doubles()
-    with ThreadPoolExecutor(40) as pool:
-        results = list(pool.map(lambda i: worker.run(model, [i, i + 1]), range(1500)))
-    assert [r[:, 1].tolist() for r in results] == [[i, i + 1] for i in range(1500)]

@@ -1,13 +1,10 @@
 """Tiny random models of the kinds that vLLM serves, made from a seed in seconds: what they say has a form, no more.
 
 Run by the Python of `.venvs/vllm`, which has torch and transformers: `python tests/tiny_models.py chat|score FOLDER`
-makes one, `… run FOLDER` gives the cross-encoder's scores for a JSON list of pairs on standard input. The tokenizers
-are trained on the project's samples.
+makes one. The tokenizers are trained on the project's samples.
 """
 
 import argparse
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,27 +114,12 @@ def save_cross_encoder(folder: Path) -> None:
     PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=512, **names).save_pretrained(folder)
 
 
-def print_scores(folder: Path) -> None:
-    """The sigmoid of the cross-encoder's number for each pair, as a JSON list."""
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    with torch.no_grad():
-        rows = [
-            model(**tokenizer(first, second, return_tensors="pt", truncation=True))
-            for first, second in json.load(sys.stdin)
-        ]
-    print(json.dumps([float(torch.sigmoid(row.logits)[0, 0]) for row in rows]))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("chat", "score", "run"))
+    parser.add_argument("what", choices=("chat", "score"))
     parser.add_argument("folder", type=Path)
     args = parser.parse_args()
-    {"chat": save_chat_model, "score": save_cross_encoder, "run": print_scores}[args.what](args.folder)
+    {"chat": save_chat_model, "score": save_cross_encoder}[args.what](args.folder)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@ A test module takes the fixtures with `pytest_plugins = ["vllm_server"]`, so tha
 PYTEST_DONT_REWRITE: they also import names from here, which happens before it becomes a plugin.
 """
 
-import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -127,12 +126,3 @@ def vllm_score(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]
     """Scores pairs of texts, cut to 512 tokens."""
     with tiny_server("score", tmp_path_factory.mktemp("vllm-score")) as server:
         yield server
-
-
-def direct_scores(folder: Path, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """What the cross-encoder says of the pairs when transformers runs it."""
-    done = subprocess.run(
-        [PYTHON, MAKER, "run", folder], input=json.dumps(pairs), capture_output=True, text=True, check=True, timeout=120
-    )
-    scores: list[float] = json.loads(done.stdout)
-    return scores
