@@ -256,11 +256,8 @@ class Settings(Network):
     @property
     def chat_is_set(self) -> bool:
         """Whether a chat model can be reached at all."""
-        from tools.inference.chat.vendors import NOT_OFFERED, VENDORS
-
         named = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
-        by_name = named & (VENDORS.keys() | NOT_OFFERED)
-        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or by_name)
+        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or named - {"openai", "ft"})
 
     @property
     def some_model(self) -> bool:

@@ -17,8 +17,7 @@ from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.int8 import Int8Model
 from tools.inference.judges.close import as_read, close_logits, load_close_model
 from tools.inference.judges.embedded import sigmoid
-from tools.inference.judges.judge import CloseJudge, Judge, Pair, StanceJudge
-from tools.inference.judges.windows import strongest, windowed
+from tools.inference.judges.judge import CloseJudge, Judge, Pair, StanceJudge, strongest, windowed
 
 CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "cosine", "random", "no")
 JUDGES = f"who judges: {', '.join(CHOICES)}, or the folder of a run of judge-train (default: what is turned on)"

@@ -15,10 +15,10 @@ from agent.providers.chats import build_chat
 from agent.settings import load_settings
 from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat.listing import models_at
 from tools.inference.chat.model import LARGEST_TEXT, ChatModel
 from tools.inference.chat.prices import Price
 from tools.inference.chat.replies import read_reply
+from tools.inference.chat.servers import models_at
 from tools.net import http
 
 pytestmark = pytest.mark.usefixtures("quick_retries")

@@ -10,8 +10,7 @@ import pytest
 from tools.errors import ModelError
 from tools.inference.judges import embedded as judge_embedded
 from tools.inference.judges.embedded import EmbeddedJudge, load_judge, regression, sigmoid
-from tools.inference.judges.judge import UNJUDGED, Pair, side_score
-from tools.inference.judges.windows import windows
+from tools.inference.judges.judge import UNJUDGED, Pair, side_score, windows
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."

@@ -12,7 +12,7 @@ from toys import House, ToyEncoder
 from agent.inference import Models
 from evals.benchmarks.instant import InstantJudge
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.sentences import encode_with_sentences
+from tools.inference.encoders.encoder import encode_with_sentences
 from tools.inference.worker import Worker
 from tools.language.sentences import passage_sentences, split_sentences
 from tools.passages import Passage, SourceDocument

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tools.inference.judges.judge import Pair
-from tools.inference.judges.windows import WINDOW_WORDS, strongest, windowed, windows
+from tools.inference.judges.judge import WINDOW_WORDS, Pair, strongest, windowed, windows
 
 
 def numbered(count: int) -> str:

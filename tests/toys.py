@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.inference.encoders.sentences import encode_with_sentences
+from tools.inference.encoders.encoder import encode_with_sentences
 from tools.ingest.cutting import cut_document
 from tools.ingest.files import find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all

@@ -5,7 +5,7 @@ from agent.settings import Settings
 from tools.errors import SettingsError
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.prices import price_of
-from tools.inference.chat.vendors import COMPATIBLE, NOT_OFFERED, Vendor, vendor_of
+from tools.inference.chat.vendors import COMPATIBLE, Vendor, vendor_of
 from tools.net.http import is_address, is_local, without_login
 
 DEFAULT_MODEL = "gpt-5.4-mini"
@@ -78,8 +78,8 @@ def _place(settings: Settings, vendor: Vendor) -> tuple[str, str]:
 
 
 def _check_compatible(settings: Settings, name: str, named: str, given: str) -> None:
-    prefix = name.partition(":")[0]
-    if ":" in name and prefix in NOT_OFFERED and not settings.openai_base_url:
+    prefix, colon, _ = name.removeprefix("openai:").partition(":")
+    if colon and prefix != "ft" and not settings.openai_base_url:  # OpenAI's own have none but of what was tuned
         raise SettingsError(
             f"{named}, and '{prefix}' is not offered by name: set OPENAI_BASE_URL to its OpenAI-compatible address, "
             "OPENAI_API_KEY to its key, and the model as it is called there."

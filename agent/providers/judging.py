@@ -43,14 +43,7 @@ def _remote_judge(settings: Settings) -> RemoteJudge | None:
     url, model, key = _judge_server(settings)
     threshold, price = settings.judge_threshold, price_of(model, settings.prices)
     if settings.judge == "score" or url.endswith("/score"):
-        return ScoreJudge(
-            url=url.removesuffix("/score"),
-            model=model,
-            key=key,
-            threshold=threshold,
-            sentence_threshold=threshold,
-            price=price,
-        )
+        return ScoreJudge(url=url.removesuffix("/score"), model=model, key=key, threshold=threshold, price=price)
     return ChatJudge(
         url=url,
         model=model,
@@ -58,7 +51,6 @@ def _remote_judge(settings: Settings) -> RemoteJudge | None:
         prompt=read_judge_prompt(settings.judge_prompt) if settings.judge_prompt else None,
         concurrency=settings.judge_concurrency,
         threshold=threshold,
-        sentence_threshold=threshold,
         price=price,
     )
 

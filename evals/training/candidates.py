@@ -17,7 +17,7 @@ import numpy as np
 
 from evals.suite import progress
 from evals.training.text import claim, key, negated, sentences
-from tools.inference.judges.windows import tidy
+from tools.inference.judges.judge import tidy
 
 if TYPE_CHECKING:
     from tools.inference.encoders.encoder import Encoder

@@ -19,7 +19,7 @@ from evals.datasets.pairs import load_pairs
 from evals.datasets.rows import json_rows
 from evals.training.candidates import ASKING, CUT, Asked, digest, questions, segments
 from evals.training.text import claim, fraction, key, sentences, shingles
-from tools.inference.judges.windows import tidy
+from tools.inference.judges.judge import tidy
 
 LABELS = ("support", "oppose", "none")
 HELD_OUT = 0.1

@@ -34,8 +34,7 @@ from tools.inference.judges.embedded import (
     read_calibration,
     sigmoid,
 )
-from tools.inference.judges.judge import Pair, side_score
-from tools.inference.judges.windows import tidy
+from tools.inference.judges.judge import Pair, side_score, tidy
 
 Cases = list[tuple[Pair, bool]]
 """Pairs, and whether the text supports the statement."""

@@ -6,8 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tools.errors import SourceError
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.encoders.sentences import encode_with_sentences
+from tools.inference.encoders.encoder import Encoder, encode_with_sentences
 from tools.ingest.apart import read_apart
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import EncoderMismatchError
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.encoders.sentences import encode_with_sentences
+from tools.inference.encoders.encoder import Encoder, encode_with_sentences
 from tools.language.sentences import split_sentences
 from tools.store.dense import DenseIndex
 from tools.store.index import VectorIndex

@@ -19,8 +19,7 @@ from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat import turns
-from tools.inference.chat.compatible import MARK, as_marked
+from tools.inference.chat.clients import MARK, as_marked, told_apart
 from tools.inference.chat.failures import (
     Refusal,
     connection_failure,
@@ -31,11 +30,9 @@ from tools.inference.chat.failures import (
     too_long,
 )
 from tools.inference.chat.forms import Form, described, is_of_content
-from tools.inference.chat.lengths import check_read
-from tools.inference.chat.listing import models_at
-from tools.inference.chat.plain import told_apart
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import Reply
+from tools.inference.chat.servers import check_read, models_at, turns_at
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
 from tools.net.http import (
@@ -151,7 +148,7 @@ class ChatModel:
 
     async def _answer(self, system: str, user: str, shape: type[S]) -> S:
         """One reply, read; asked for alone where it was broken off by another call, and from then on."""
-        here = turns.turns_at(self.address)
+        here = turns_at(self.address)
         try:
             async with here.taken() as shared:
                 return self._read(await self._reply(system, user, shape), shape)

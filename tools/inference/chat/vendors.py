@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from tools.errors import SettingsError
-from tools.inference.chat.bridge import client_transport
-from tools.inference.chat.compatible import compatible_class
+from tools.inference.chat.clients import client_transport, compatible_class
 from tools.inference.chat.forms import Form
 
 if TYPE_CHECKING:
@@ -311,12 +310,6 @@ _VENDORS = (
 )
 VENDORS: Mapping[str, Vendor] = {vendor.prefix: vendor for vendor in _VENDORS}
 """The vendors that are offered by name."""
-NOT_OFFERED = frozenset(
-    """anthropic_bedrock azure_ai azure_openai baseten bedrock bedrock_converse bedrock_mantle_anthropic
-    bedrock_mantle_openai cohere deepseek fireworks google_anthropic_vertex google_vertexai groq huggingface ibm
-    langsmith litellm meta mistralai nvidia openrouter perplexity together upstage xai""".split()
-)
-"""Names of `init_chat_model` that are not offered: that deadline, retries and `--no-web` hold there was not shown."""
 
 
 def vendor_of(name: str) -> tuple[Vendor, str]:

@@ -25,8 +25,8 @@ from pydantic import BaseModel, Field
 from prompts import as_data, load_prompt
 from tools.errors import PromptTooLongError
 from tools.inference.batching import parts
-from tools.inference.chat.lengths import read_whole
 from tools.inference.chat.model import ChatModel
+from tools.inference.chat.servers import read_whole
 from tools.inference.judges.judge import ClaimCheck, Pair
 
 TOGETHER = 20

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from prompts import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.budget import current_log
 from tools.errors import ProviderReplyError, SettingsError
-from tools.inference.chat.prices import Price
 from tools.inference.chat.replies import without_thoughts
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.server import OtherFormError, ServerJudge
@@ -62,36 +61,13 @@ class ChatJudge(ServerJudge[RequestForm]):
         RequestForm(0, _THOUGHTS, recent=True),
     )
 
-    def __init__(
-        self,
-        *,
-        url: str,
-        model: str,
-        key: str = "",
-        prompt: Prompt | None = None,
-        concurrency: int = 64,
-        threshold: float = 0.5,
-        sentence_threshold: float = 0.5,
-        seconds: float = 30.0,
-        price: Price | None = None,
-    ) -> None:
+    def __init__(self, *, model: str, prompt: Prompt | None = None, concurrency: int = 64, **options: Any) -> None:
         """prompt: the project's own when None. Passage and statement go into the project's own as data that can end no
-        element, and into any other as they are, so that a published one is asked word for word. concurrency: pairs
-        asked at a time. seconds: the longest silence of the server. Raises SettingsError for a prompt that lacks a
-        variable."""
+        element, and into any other as they are, so that a published one is asked word for word. The options are those
+        of every judge behind an address. Raises SettingsError for a prompt that lacks a variable."""
         self._prompt = _checked(prompt or load_prompt(PROMPTS[0]))
-        super().__init__(
-            name=f"chat-judge-{model}-{self._prompt.digest}",
-            url=url.rstrip("/"),
-            model=model,
-            key=key,
-            together=1,
-            concurrency=concurrency,
-            threshold=threshold,
-            sentence_threshold=sentence_threshold,
-            seconds=seconds,
-            price=price,
-        )
+        name = f"chat-judge-{model}-{self._prompt.digest}"
+        super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
 
     async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}

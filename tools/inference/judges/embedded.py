@@ -20,8 +20,7 @@ from tools.errors import ModelError
 from tools.inference.encoders.encoder import encoder_files
 from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
 from tools.inference.judges.close import agrees, as_read, close_logits, fingerprint, loading
-from tools.inference.judges.judge import Pair
-from tools.inference.judges.windows import strongest, windowed
+from tools.inference.judges.judge import Pair, strongest, windowed
 
 ANSWERS = ("support", "oppose")
 """What the model is asked of a statement and a text; each has a logit of its own."""

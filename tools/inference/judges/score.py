@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ProviderReplyError
-from tools.inference.chat.prices import Price
-from tools.inference.judges.judge import Pair
+from tools.inference.judges.judge import Pair, strongest, windowed
 from tools.inference.judges.server import ServerJudge, UnfitModelError
-from tools.inference.judges.windows import strongest, windowed
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -35,32 +33,9 @@ class ScoreJudge(ServerJudge[Place]):
     refusals = ServerJudge.refusals | {404, 405}
     forms = (Place("/score"), Place("/v1/score"), Place("/score", cuts=False), Place("/v1/score", cuts=False))
 
-    def __init__(
-        self,
-        *,
-        url: str,
-        model: str,
-        key: str = "",
-        batch: int = 32,
-        concurrency: int = 8,
-        threshold: float = 0.5,
-        sentence_threshold: float = 0.5,
-        seconds: float = 30.0,
-        price: Price | None = None,
-    ) -> None:
-        """batch: pairs in one request. concurrency: requests at a time. seconds: the longest silence of the server."""
-        super().__init__(
-            name=f"score-judge-{model}",
-            url=url.rstrip("/"),
-            model=model,
-            key=key,
-            together=batch,
-            concurrency=concurrency,
-            threshold=threshold,
-            sentence_threshold=sentence_threshold,
-            seconds=seconds,
-            price=price,
-        )
+    def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
+        """batch: pairs in one request. The options are those of every judge behind an address."""
+        super().__init__(name=f"score-judge-{model}", model=model, together=batch, **options)
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """As of every judge behind an address; a long text counts by its best window."""

@@ -84,21 +84,20 @@ class ServerJudge(ABC, Generic[Form]):
         name: str,
         url: str,
         model: str,
-        key: str,
         together: int,
-        concurrency: int,
-        threshold: float,
-        sentence_threshold: float,
-        seconds: float,
-        price: Price | None,
+        key: str = "",
+        concurrency: int = 8,
+        threshold: float = 0.5,
+        seconds: float = 30.0,
+        price: Price | None = None,
     ) -> None:
         """together: pairs in one request. concurrency: requests at a time. seconds: the longest silence of the server.
         price: of the model's tokens; one on this machine costs nothing."""
+        url = url.rstrip("/")
         self.name = f"{name}-{sha256(url.encode()).hexdigest()[:6]}"
         self.address = url
         self.model = model
-        self.threshold = threshold
-        self.sentence_threshold = sentence_threshold
+        self.threshold = self.sentence_threshold = threshold
         self.server = f"{model} at {urlsplit(url).netloc.rpartition('@')[2] or url}"
         self._key = key
         self._together = together
