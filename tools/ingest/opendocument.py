@@ -11,8 +11,7 @@ from tools.ingest.documents import document_of_file
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, number, opened, own_title
 from tools.ingest.raised import write_raised
-from tools.ingest.tables import repeat_merged
-from tools.ingest.tidy import drop
+from tools.ingest.tidy import drop, repeat_merged
 from tools.passages import SourceDocument
 
 _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.ingest.documents import document_of_file
-from tools.ingest.packed import child, local, newest, opened, parsed
+from tools.ingest.packed import child, local, newest, opened
 from tools.passages import Block, BlockForm, SourceDocument
 
 _STRICT = b"http://purl.oclc.org/ooxml/"  # the names of a form that python-pptx does not read
@@ -57,9 +57,9 @@ def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
         elif name == "graphicFrame" and shape.has_table:
             yield from _table(shape.table)
         elif name == "graphicFrame" and shape.has_chart:
-            yield from _chart(parsed(shape.chart_part.blob))
+            yield from _chart(shape.chart)
         elif name == "graphicFrame":
-            yield from _diagram(shape, left_out)
+            left_out["embedded objects and diagrams"] += 1
         elif shape.has_text_frame:
             yield from _text(shape, left_out)
 
@@ -100,41 +100,15 @@ def _rows(rows: Iterable[Sequence[str]]) -> Iterator[Block]:
 
 
 def _chart(chart: Any) -> Iterator[Block]:
-    """The title, and the values by category; what a series says of how many values it has is not asked."""
-    title = next((each for each in chart.iter() if local(each) == "title"), ())
-    yield Block(" ".join(each.text or "" for each in _named(title, "t")), "caption")
-    series = [each for each in chart.iter() if local(each) == "ser"]
-    heads = [" ".join(each.text or "" for each in _named(child(one, "tx"), "v")) for one in series]
-    columns = [_points(one, "val", "yVal") for one in series]
-    categories = {at: said for one in reversed(series) for at, said in _points(one, "cat", "xVal").items()}
-    values = ([said, *(column.get(at, "") for column in columns)] for at, said in categories.items())
-    yield from _rows([["", *heads], *values])
+    """The title, and the values by category."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield Block(" ".join(chart.chart_title.text_frame.text.split()), "caption")
+    for plot in chart.plots:
+        series = [(one.name, [_rounded(value) for value in one.values]) for one in plot.series]
+        categories = [str(category) for category in plot.categories]
+        values = ([said, *(of[at] for _, of in series if at < len(of))] for at, said in enumerate(categories))
+        yield from _rows([["", *(name for name, _ in series)], *values])
 
 
-def _points(series: Any, *names: str) -> dict[str, str]:
-    found = next((each for each in series if local(each) in names), None)
-    return {
-        point.get("idx", ""): _rounded(each.text or "") for point in _named(found, "pt") for each in _named(point, "v")
-    }
-
-
-def _rounded(value: str) -> str:
-    try:
-        return f"{float(value):.10g}"
-    except ValueError:
-        return value
-
-
-def _named(element: Any, name: str) -> list[Any]:
-    return [each for each in element.iter() if local(each) == name] if element is not None and len(element) else []
-
-
-def _diagram(frame: Any, left_out: Counter[str]) -> Iterator[Block]:
-    """What stands in the boxes of a drawn diagram (SmartArt)."""
-    ids = next((each for each in frame.element.iter() if local(each) == "relIds"), None)
-    if ids is None:
-        left_out["embedded objects"] += 1
-        return
-    data = next(value for key, value in ids.items() if key.endswith("}dm"))
-    for point in _named(parsed(frame.part.related_part(data).blob), "pt"):
-        yield Block(" ".join(each.text or "" for each in _named(point, "t")), "item")
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"

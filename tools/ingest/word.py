@@ -10,16 +10,22 @@ from typing import Any
 from tools.ingest.documents import document_of_file
 from tools.ingest.html_tree import parse
 from tools.ingest.markup import blocks_of
-from tools.ingest.packed import Package, attr, local, opened
+from tools.ingest.packed import attr, child, local, number, opened
 from tools.ingest.raised import write_raised
-from tools.ingest.styles import HYPHENS
-from tools.ingest.tables import repeat_merged
-from tools.ingest.tidy import tidied
-from tools.ingest.word_parts import NOTES, Styles, prepare
+from tools.ingest.styles import HYPHENS, form_of_name, is_contents
+from tools.ingest.tidy import drop, repeat_merged, tidied
 from tools.passages import Block, SourceDocument
 
-_MAP = [f"p.h{level} => h{level}:fresh" for level in range(1, 7)]
-_MAP += ["p.item => ul > li:fresh", "p.caption => figcaption:fresh"]
+_NOTES = ("footnotes", "endnotes")
+_PARTS = ("styles", "numbering", *_NOTES)
+_DROPPED = {
+    **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
+    **dict.fromkeys(("pic", "imagedata"), "images"),
+    "commentReference": "comments",
+    "altChunk": "embedded documents",
+    "chart": "charts",
+    "OLEObject": "objects",
+}
 
 
 def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -29,39 +35,75 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
         root = package.xml(main)
         if local(root) != "document":
             raise ValueError("its main part is something else")
-        parts = {
-            each.kind: package.xml(each.part) for each in package.relations(main) if each.kind in ("styles", *NOTES)
-        }
-        _count_running(package, main, left_out)
+        related = package.relations(main)
+        parts = {each.kind: package.xml(each.part) for each in related if each.kind in _PARTS}
+        for part, kind in {(each.part, each.kind) for each in related if each.kind in ("header", "footer")}:
+            left_out[f"running {kind}s"] += any(local(e) == "t" and e.text for e in package.xml(part).iter())
         try:
-            html = _html(root, Styles(parts.pop("styles", ())), parts, left_out)
+            blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
         except (TypeError, AttributeError) as exc:  # what mammoth does not foresee
             raise ValueError(str(exc)) from exc
         title, date = package.title_and_date()
-    yield document_of_file(name, _blocks(html, left_out), title, date, left_out)
+    yield document_of_file(name, blocks, title, date, left_out)
 
 
-def _count_running(package: Package, main: str, left_out: Counter[str]) -> None:
-    for part, kind in {(each.part, each.kind) for each in package.relations(main)}:
-        if kind in ("header", "footer"):
-            left_out[f"running {kind}s"] += any(local(e) == "t" and e.text for e in package.xml(part).iter())
-
-
-def _html(root: Any, styles: Styles, notes: dict[str, Any], left_out: Counter[str]) -> str:
-    """mammoth gets the text and its notes alone, parsed and written anew: nothing that it would follow or unfold."""
+def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
+    """mammoth gets the text, its notes and styles alone, parsed and written anew: nothing that it would follow."""
     import mammoth
     from lxml import etree
 
-    known = {attr(note, "id") + kind for kind, part in notes.items() for note in part}
+    notes = {attr(note, "id") + kind for kind in _NOTES for note in parts.get(kind, ())}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        for where, part in {"document": root, **notes}.items():
-            prepare(part, styles, known, left_out)
+        for where, part in parts.items():
+            if where in ("document", *_NOTES):
+                _clean(part, notes, left_out)
             archive.writestr(f"word/{where}.xml", etree.tostring(part, encoding="utf-8"))
-    made = mammoth.convert_to_html(
-        file, style_map="\n".join(_MAP), include_default_style_map=False, include_embedded_style_map=False
-    )
+    made = mammoth.convert_to_html(file, style_map="\n".join(_style_map(parts.get("styles", ()))))
     return str(made.value).translate(HYPHENS)
+
+
+def _style_map(styles: Any) -> Iterator[str]:
+    """What mammoth makes of paragraphs, by the names of their styles and by their levels in the outline."""
+    for style in styles:
+        name = _value(style, "name")
+        form, outline = form_of_name(name), number(_value(style, "pPr", "outlineLvl"), 9)
+        level = form[1] if form and form[0] == "heading" else outline + 1 if 0 <= outline < 9 else 0
+        quoted = name.replace("\\", "\\\\").replace("'", "\\'")
+        if is_contents(name):
+            yield f"p[style-name='{quoted}'] => !"
+        elif level:
+            yield f"p[style-name='{quoted}'] => h{min(level, 6)}:fresh"
+        elif form and form[0] == "caption":
+            yield f"p[style-name='{quoted}'] => figcaption:fresh"
+
+
+def _value(element: Any, *path: str) -> str:
+    found = child(element, *path)
+    return attr(found, "val") if found is not None else ""
+
+
+def _clean(root: Any, notes: set[str], left_out: Counter[str]) -> None:
+    """Takes out of a part what is not shown, and what leads to parts that mammoth is not given."""
+    for each in list(root.iter()):
+        name = local(each)
+        properties = child(each, f"{name}Pr")
+        counted = _DROPPED.get(name, "")
+        if name == "r" and properties is not None and _is_on(child(properties, "vanish")):
+            counted = "hidden texts"
+        elif name == "sdt" and properties is not None and _is_on(child(properties, "showingPlcHdr")):
+            counted = "prompts to fill in"
+        elif name == "hyperlink":
+            each.attrib.clear()
+        elif name.endswith("noteReference") and attr(each, "id") + name.replace("Reference", "s") not in notes:
+            drop(each)
+        if counted and local(each.getparent()) not in ("trPr", "rPr"):
+            left_out[counted] += 1
+            drop(each)
+
+
+def _is_on(element: Any) -> bool:
+    return element is not None and attr(element, "val") not in ("0", "false", "off")
 
 
 def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
