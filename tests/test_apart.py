@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Spawn
-from planted_readers import HARM
 
 from tools.errors import ReaderFailedError, SourceError
 from tools.ingest.apart import GivenUpError, Readers, end_readers, read_apart
@@ -110,17 +109,6 @@ def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: Readers,
     assert len(read(tmp_path, "plain")) == 2
 
 
-def test_what_a_reader_prints_is_no_answer(readers: Readers, tmp_path: Path) -> None:
-    assert len(read(tmp_path, "print")) == 2
-    assert set(HARM) == {*ENDINGS, "print"}
-
-
-def test_a_process_that_is_gone_meanwhile_is_replaced(readers: Readers, tmp_path: Path) -> None:
-    gone = reader_of(tmp_path)
-    os.kill(gone, signal.SIGKILL)
-    assert reader_of(tmp_path) != gone
-
-
 def test_a_reading_that_is_given_up_is_ended(readers: Readers, tmp_path: Path) -> None:
     before = reader_of(tmp_path)
     (tmp_path / "spin.txt").write_text("spin")
@@ -161,14 +149,6 @@ def test_a_process_is_started_ahead_and_ended_on_demand(readers: Readers, tmp_pa
     end_readers()
     assert not Path(f"/proc/{before}").exists()
     assert reader_of(tmp_path) != before
-
-
-def test_time_that_passes_elsewhere_is_not_the_readers(readers: Readers, tmp_path: Path) -> None:
-    (tmp_path / "plain.txt").write_text("plain")
-    reading = read_apart(tmp_path / "plain.txt", "plain.txt", limits=Limits(seconds=0.1))
-    next(reading)
-    time.sleep(0.4)
-    assert len(list(reading)) == 1
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])

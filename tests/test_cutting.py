@@ -2,19 +2,13 @@
 
 from tools.ingest.cutting import cut_document
 from tools.ingest.documents import document_of_blocks
-from tools.language.sentences import cut
-from tools.passages import Block, PassageText, SourceDocument
+from tools.passages import Block, PassageText
 
 LONG = " ".join(f"Sentence {i} says that parking costs the whole town a good deal of money." for i in range(20))
 
 
 def passages(*blocks: Block, title: str = "Parking") -> list[PassageText]:
     return cut_document(document_of_blocks("a", blocks, {"title": title}))
-
-
-def test_plain_text_is_cut_as_it_was() -> None:
-    assert [p.text for p in cut_document(SourceDocument("a", LONG))] == cut(LONG)
-    assert {(p.section, p.form, p.page) for p in cut_document(SourceDocument("a", LONG))} == {("", "prose", 0)}
 
 
 def test_no_passage_goes_on_below_another_heading() -> None:
@@ -48,8 +42,3 @@ def test_tables_and_captions_stand_apart() -> None:
 def test_items_stay_lines_of_their_own_and_notes_apart() -> None:
     found = passages(Block("free buses", "item"), Block("cheap trams", "item"), Block("See the report.", "note"))
     assert [p.text for p in found] == ["- free buses\n- cheap trams", "See the report."]
-
-
-def test_what_is_repeated_is_said_once_and_headings_alone_are_text() -> None:
-    assert [p.text for p in passages(Block("Same."), Block("A", "heading", 1), Block("Same."))] == ["Same."]
-    assert [p.text for p in passages(Block("Only a heading", "heading", 1))] == ["Only a heading"]

@@ -3,7 +3,6 @@
 import gc
 import resource
 import sqlite3
-import tempfile
 import threading
 from pathlib import Path
 
@@ -55,37 +54,6 @@ def test_another_schema(tmp_path: Path, other: int) -> None:
         Database(path)
     assert f"moving {tmp_path} away, or set STEELMAN_DATA_DIR" in str(caught.value.hint)
     assert version(path) == other
-
-
-AS_NOBODY = """
-import os, sys
-from pathlib import Path
-from tools.store.database import Database
-from tools.errors import StoreError
-if os.getuid() == 0:
-    os.setuid(65534)
-try:
-    database = Database(Path(sys.argv[1]))
-    with database.write() as db:
-        db.execute("INSERT INTO meta VALUES ('a', 'b')")
-except StoreError as exc:
-    print(type(exc).__name__, exc)
-"""
-
-
-@pytest.mark.parametrize("exists", [False, True])
-def test_a_folder_that_cannot_be_written(spawn: Spawn, exists: bool) -> None:
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        if exists:
-            Database(folder / "steelman.db").close()
-            (folder / "steelman.db").chmod(0o444)
-        folder.chmod(0o555)
-        said, trouble = spawn(AS_NOBODY, folder / "steelman.db").communicate(timeout=30)
-        folder.chmod(0o755)
-    assert said.startswith("StoreError"), trouble
-    assert "cannot be written" in said
-    assert "STEELMAN_DATA_DIR" in said
 
 
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
@@ -164,32 +132,6 @@ def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.Monke
         pass
     with second.write() as db:
         db.execute("INSERT INTO meta VALUES ('a', 'b')")
-
-
-OPEN = """
-import sys
-from pathlib import Path
-from tools.store.database import Database
-print("ready", flush=True)
-sys.stdin.readline()
-for i in range(20):
-    Database(Path(sys.argv[1]) / f"{i}.db").close()
-print("done")
-"""
-
-
-def test_processes_that_open_a_new_file_at_once(tmp_path: Path, spawn: Spawn) -> None:
-    processes = [spawn(OPEN, tmp_path) for _ in range(3)]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    for process in processes:
-        said, trouble = process.communicate(timeout=60)
-        assert said == "done\n", trouble
 
 
 def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from chroma_server import ChromaServer, chroma_server
-from conftest import Spawn
 from toys import House, ToyEncoder, text
 
 from tools.budget import Budget, StageLog, using
 from tools.errors import ProviderDownError, SettingsError
-from tools.passages import Passage
 from tools.store.dense_server import DenseServer
 
 BEES = "Bees dance to tell the others where the flowers are."
@@ -126,37 +124,6 @@ def test_deletes_and_updates_arrive(shared: ChromaServer, houses: list[Served], 
     assert "owls" not in house.nearest("owls wait")
     house.store.delete_collection("c")
     house.search.refresh()
-    assert house.mine() == []
-
-
-def test_a_process_sees_what_another_did(
-    shared: ChromaServer, houses: list[Served], tmp_path: Path, spawn: Spawn
-) -> None:
-    house = served(houses, tmp_path, shared)
-    house.put("c", bees=BEES)
-    assert house.find("bees") == ["bees"]
-    code = """
-import sys
-from pathlib import Path
-from test_dense_server import Served
-house = Served(Path(sys.argv[1]), sys.argv[2])
-house.put("c", wasps="Wasps build with paper.")
-house.store.delete_document("c", "bees")
-house.search.refresh()
-"""
-    assert spawn(code, tmp_path, shared.url).wait(60) == 0
-    assert house.find("wasps") == house.nearest("wasps") == ["wasps"]
-
-
-def test_requests_keep_to_the_servers_limit(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
-    house = served(houses, tmp_path, shared)
-    house.search.refresh()
-    limit = house.server._open().get_max_batch_size()
-    vectors = np.random.default_rng(0).normal(size=(limit + 10, 4)).astype(np.float32)
-    entries = [(9, Passage(i, "d", "c", "text"), v) for i, v in enumerate(vectors, start=1)]
-    house.server.apply(entries, [])
-    assert house.mine() == [limit + 10]
-    house.server.apply([], [(9, p.id) for _, p, _ in entries])
     assert house.mine() == []
 
 

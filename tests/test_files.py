@@ -25,16 +25,6 @@ def test_a_folder_without_what_nobody_means(folder: Path) -> None:
     assert skipped == {"folders that are hidden or hold programs": 2, "hidden files": 1, "files of other kinds": 1}
 
 
-def test_everything_is_asked_for(folder: Path) -> None:
-    names = {f.path.name for f in find_files([str(folder)], everything=True)}
-    assert names == {"a.txt", "b.md", "c.txt", "d.md", ".e.txt"}
-
-
-def test_what_is_named_itself_is_meant(folder: Path) -> None:
-    assert [f.path.name for f in find_files([str(folder / ".e.txt")])] == [".e.txt"]
-    assert [f.path.name for f in find_files([str(folder / ".git")])] == ["c.txt"]
-
-
 def test_named_four_ways_it_is_found_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder.parent / "link").symlink_to(folder)
     monkeypatch.chdir(folder.parent)

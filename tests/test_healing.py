@@ -130,16 +130,6 @@ def test_damage_is_noticed_told_and_mended(folder: Path, spawn: Spawn, how: str)
     assert " ".join(line.split()[1] for line in said.splitlines() if "made again from the store" in line) == damaged
 
 
-def test_a_lost_index_is_noticed_by_who_has_it_open(folder: Path) -> None:
-    house = House(folder)
-    assert asked(house, 5) == ("d5", [])
-    shutil.rmtree(folder / "index" / "dense")
-    assert house.search.condition() == ["The dense index is in doubt (it is missing); the next search makes it again."]
-    assert asked(house, 5) == ("d5", ["The dense index was damaged (it is missing) and was made again from the store."])
-    close(house)
-    assert_whole(folder)
-
-
 def test_an_index_of_another_time_is_made_again(folder: Path, tmp_path: Path) -> None:
     """That of a backup beside a newer store, and a newer one beside the store of a backup."""
     backup = Path(shutil.copytree(folder, tmp_path / "backup"))
@@ -224,14 +214,6 @@ def test_a_store_that_is_busy_when_the_index_is_written_removes_nothing(
     assert house.find("The late hornet came.")[0] == "late"
     assert makings(folder) == before
     close(house)
-
-
-def test_an_error_on_a_disk_without_room_is_taken_for_that(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chroma does not say that it could not write a file whole."""
-    said = RuntimeError("Error in compaction: Failed to apply logs to the hnsw segment writer")
-    assert isinstance(index_error("dense", folder, said), IndexDamagedError)
-    monkeypatch.setattr("tools.store.index._ROOM", shutil.disk_usage(folder).total)
-    assert isinstance(index_error("dense", folder, said), StoreFullError)
 
 
 def test_a_lock_that_is_not_had_removes_nothing(folder: Path) -> None:

@@ -153,13 +153,6 @@ def test_a_page_of_the_web_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) 
     assert asyncio.run(read_source(after, LISTS)).text.startswith(WORDS)
 
 
-def test_a_page_for_which_there_is_no_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
-    page = FetchedPage("https://x.example/b", "text/plain", f"{WORDS} ".encode() * 5)
-    with pytest.raises(SourceError, match=r"^https://x\.example/b: could not be put down .*Make room"):
-        asyncio.run(read_source(page, LISTS))
-
-
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Readers]:
     """Readers of text that do what it says."""

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Spawn
 from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
-from tools.errors import EncoderMismatchError, UnknownCollectionError
+from tools.errors import EncoderMismatchError
 from tools.passages import SourceDocument
 from tools.store.hybrid import fuse
 
@@ -86,11 +85,6 @@ def test_copies_do_not_take_the_place_of_other_passages(tmp_path: Path) -> None:
     assert len(found) == len(set(found)) <= 5
 
 
-def test_an_unknown_collection(house: House) -> None:
-    with pytest.raises(UnknownCollectionError, match="There are: c"):
-        house.find("bees", "nowhere")
-
-
 def test_only_the_collections_asked_for_and_each_once(house: House) -> None:
     house.put("d", wasps="Wasps and bees dance apart.")
     assert house.find("bees dance", "d") == ["wasps"]
@@ -108,15 +102,6 @@ def test_words_that_mean_nothing_to_the_lexical_index(house: House, words: str) 
     hits = house.search.search(words, vector, ["c"], 5)
     assert len(hits) == 3
     assert house.store.passages([hits[0].passage_id])[hits[0].passage_id].document_id == "bees"
-
-
-def test_other_alphabets_and_accents(house: House) -> None:
-    house.put("c", cafe="Le café est fermé aujourd'hui.", russian="Пчёлы танцуют в улье.", blob="z" * 100_000)
-    house.search.refresh()
-    collection, _ = house.store.collection("c")
-    names = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
-    for query, name in (("CAFE", "cafe"), ("fermé", "cafe"), ("пчёлы", "russian")):
-        assert [names[i] for i, _ in house.search.lexical.search(query, [collection], 5)] == [name]
 
 
 # Keeping up
@@ -158,23 +143,6 @@ def test_vectors_of_another_encoder(house: House, tmp_path: Path) -> None:
     assert best.cosine == pytest.approx(1.0, abs=1e-3)
 
 
-class Stops(ToyEncoder):
-    def encode(self, texts: "object") -> "object":  # type: ignore[override]  # it never answers
-        raise KeyboardInterrupt
-
-
-def test_an_encoding_that_was_interrupted_is_never_searched(house: House, tmp_path: Path) -> None:
-    house.find("bees")
-    with pytest.raises(KeyboardInterrupt):
-        House(tmp_path, Stops("other")).search.rebuild()
-    for encoder in (ToyEncoder("other"), ToyEncoder()):
-        with pytest.raises(EncoderMismatchError, match="unfinished"):
-            House(tmp_path, encoder).find("bees")
-    again = House(tmp_path)
-    again.search.rebuild()
-    assert again.find("bees dance")[0] == "bees"
-
-
 class StopsLater(ToyEncoder):
     """Encodes so many batches, then is interrupted."""
 
@@ -201,27 +169,6 @@ def test_an_encoding_that_went_another_way_meanwhile_begins_again(house: House, 
 
 
 # Processes that end or work at the same time
-
-
-def test_a_long_living_instance_sees_what_another_process_did(house: House, tmp_path: Path, spawn: Spawn) -> None:
-    assert house.find("bees dance")[0] == "bees"
-    code = """
-import sys
-from pathlib import Path
-from toys import House
-house = House(Path(sys.argv[1]))
-house.put("c", wasps="Wasps build with paper.")
-house.store.delete_document("c", "bees")
-house.search.refresh()
-"""
-    assert spawn(code, tmp_path).wait(30) == 0
-    wasps = house.encoder.encode(["Wasps build with paper."])[0]
-    collection, _ = house.store.collection("c")
-    assert house.find("paper wasps")[0] == "wasps"
-    assert "bees" not in house.find("bees dance", k=50)
-    [(nearest, cosine), *_] = house.search.dense.search(wasps, [collection], 1)
-    assert cosine == pytest.approx(1, abs=1e-3)
-    assert house.store.passages([nearest])[nearest].document_id == "wasps"
 
 
 def test_threads_search_while_one_ingests(house: House) -> None:

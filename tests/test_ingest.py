@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from toys import House, ToyEncoder
+from toys import House
 
-from tools.errors import EncoderMismatchError, InputError, StoreFullError
+from tools.errors import InputError, StoreFullError
 from tools.ingest.limits import LARGEST_TEXT
 from tools.passages import SourceDocument
 
@@ -43,12 +43,6 @@ def test_a_folder(house: House, folder: Path) -> None:
     assert house.find("bees dance")[0] == f"{folder}/bees.txt"
     assert house.store.changes.last() > (0, 0)
     assert house.store.changes.removals(0, 10) == []  # both indexes are up to date
-
-
-def test_json_is_read_where_it_is_named_and_not_out_of_a_folder(house: House, folder: Path) -> None:
-    (folder / "package.json").write_text('[{"text": "Wasps build with paper."}]')
-    assert house.ingest_files([str(folder)], "c").stored == 4
-    assert house.ingest_files([str(folder / "package.json")], "c").stored == 1
 
 
 def test_a_changed_document_replaces_the_old_one(house: House, folder: Path) -> None:
@@ -100,13 +94,6 @@ def test_a_file_name_that_is_not_unicode(house: House, tmp_path: Path) -> None:
     assert list(stored(house)) == [f"{tmp_path}/caf\\udce9.txt"]
 
 
-def test_the_title_is_part_of_the_vector(house: House) -> None:
-    house.ingester.ingest([SourceDocument("a", ANTS, title="On ants")], "c")
-    [(_, passage)] = house.store.scan(0, 10)
-    expected = house.encoder.encode([f"On ants. {ANTS}"])[0]
-    assert float(house.store.vectors([passage.id])[passage.id] @ expected) > 0.999
-
-
 def test_what_a_document_repeats_is_stored_once(house: House) -> None:
     sentence = "Ants keep gardens of a fungus that grows nowhere else and feed it with leaves all day."  # 16 words
     report = house.ingester.ingest([SourceDocument("a", " ".join([sentence] * 7_000))], "c")  # 112,000 words
@@ -125,12 +112,6 @@ def test_progress_and_many_batches(house: House) -> None:
     assert report.passages == len(house.store.scan(0, 10_000))
     for document, count in [(r["shown_id"], r["passages"]) for r in house.store.documents("c")]:
         assert (document[0], count) == ("d", report.passages // 150)
-
-
-def test_another_encoder(house: House, folder: Path, tmp_path: Path) -> None:
-    house.ingest_files([str(folder)], "c")
-    with pytest.raises(EncoderMismatchError):
-        House(tmp_path / "data", ToyEncoder("other")).ingest_files([str(folder)], "c")
 
 
 def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,28 +166,6 @@ def test_a_failed_ingest_leaves_no_empty_collection(house: House, tmp_path: Path
     (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
     assert house.ingest_files([str(tmp_path)], "new").problems
     assert not house.store.has_collection("new")
-
-
-def test_a_document_in_another_language_is_told(house: House, tmp_path: Path) -> None:
-    (tmp_path / "tempo.txt").write_text(
-        "Das Tempolimit rettet Leben, sagen die einen. Viele Fahrer sind dagegen, weil sie schneller ankommen wollen."
-    )
-    assert house.ingest_files([str(tmp_path)], "c").languages == {"de": 1}
-    [(_, passage)] = house.store.scan(0, 10)
-    assert passage.language == "de"
-
-
-def test_what_holds_no_text_any_more_is_not_in_its_file_and_what_is_too_long_may_be(
-    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    house.ingest_files([str(folder)], "c")
-    (folder / "bees.txt").write_text("")
-    (folder / "deep" / "ants.md").write_text(ANTS * 3)
-    monkeypatch.setattr("tools.ingest.ingest.LARGEST_TEXT", len(ANTS))
-    report = house.ingest_files([str(folder)], "c")
-    assert len(report.problems) == 2
-    assert f"{folder}/bees.txt" not in report.seen | report.broken
-    assert report.broken == {f"{folder}/deep/ants.md"}
 
 
 def test_what_was_left_out_and_the_languages_are_told_of_what_is_unchanged(house: House, tmp_path: Path) -> None:

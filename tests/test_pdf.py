@@ -10,7 +10,7 @@ from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
 from tools.errors import SourceError
 from tools.ingest.line_ends import Vocabulary
-from tools.ingest.pdf import is_junk_title, pdf_document, read_pdf
+from tools.ingest.pdf import is_junk_title, read_pdf
 from tools.passages import Block, SourceDocument
 
 
@@ -139,12 +139,6 @@ def test_tesseract_that_fails(tmp_path: Path, no_tesseract: Path, script: str, t
 
 
 # Limits
-
-
-def test_pages_after_the_last_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY)] * 5))
-    found = pdf_document(tmp_path / "a.pdf", "a.pdf", most_pages=2)
-    assert found.left_out["pages after the last that is read"] == 3
 
 
 @pytest.mark.parametrize("text", ["abcdefgh ", "a", ". ", "- ", "1"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
-from tools.errors import ModelError, SourceError
+from tools.errors import SourceError
 from tools.ingest.readers import READERS, Read, read_file
 from tools.passages import SourceDocument
 
@@ -89,18 +89,6 @@ def test_a_reader_that_fails_is_a_problem_of_its_file(
     assert {record.levelname for record in caplog.records} == {"DEBUG"}
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, ModelError])
-def test_what_is_no_fault_of_a_reader_ends_the_reading(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]
-) -> None:
-    def fails(path: Path, name: str) -> Read:
-        raise failure
-
-    monkeypatch.setitem(READERS, ".md", fails)
-    with pytest.raises(failure):
-        list(read_file(write(tmp_path / "a.md", SPEECH), "a.md"))
-
-
 # Markdown
 
 MARKDOWN = """---
@@ -133,12 +121,6 @@ def test_markdown_with_front_matter(tmp_path: Path, ends: str) -> None:
     assert lines == ["Another heading", "The harbour was closed in May.", "Nobody had asked.", "the fishermen"]
 
 
-@pytest.mark.parametrize("block", ["title: [unclosed", "title: a: b", "date: 2026-02-31"])
-def test_broken_front_matter(tmp_path: Path, block: str) -> None:
-    with pytest.raises(SourceError, match=r"a\.md: .*not valid YAML.*Mend or remove"):
-        read(write(tmp_path / "a.md", f"---\n{block}\n---\nText."))
-
-
 def test_front_matter_that_would_unfold_without_end_is_refused(tmp_path: Path) -> None:
     levels = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12))]
     block = "\n".join([*levels, "title: *a11"])
@@ -154,35 +136,7 @@ def test_markdown_of_nothing_but_brackets_is_read_at_once(tmp_path: Path, hostil
     assert time.perf_counter() - began < 5  # minutes, if each bracket were followed to the end of the file
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [("2026", "2026"), ("2026-03", "2026-03"), ("2026-03-12 10:30:00", "2026-03-12"), ("spring", ""), ("20260312", "")],
-)
-def test_dates_are_iso_or_empty(tmp_path: Path, given: str, kept: str) -> None:
-    assert one(write(tmp_path / "a.md", f"---\ndate: '{given}'\n---\nText.")).date == kept
-
-
 # HTML
-
-PAGE = f"""<!doctype html><html><head><title>The old harbour</title>
-<meta property="og:site_name" content="Sample Gazette"><meta name="date" content="2026-03-12">
-<link rel="canonical" href="https://gazette.example/harbour"></head><body>
-<nav><a href="/">Home</a> <a href="/sport">Sport</a> <a href="/login">Log in to your account</a></nav>
-<article><h1>The old harbour</h1><p>{SPEECH} {"The boats lay idle for a whole season. " * 8}</p>
-<p>{"The mayor said that the walls had to be mended first. " * 8}</p></article>
-<footer>Copyright Sample Gazette. All rights reserved. Subscribe to our newsletter.</footer>
-<script>alert("x")</script></body></html>"""
-
-
-def test_a_page_without_its_furniture(tmp_path: Path) -> None:
-    found = one(write(tmp_path / "a.html", PAGE))
-    assert "Nobody had asked the fishermen." in found.text
-    assert "The mayor said" in found.text
-    for furniture in ("Log in", "Sport", "newsletter", "alert"):
-        assert furniture not in found.text
-    assert (found.title, found.publisher, found.date) == ("The old harbour", "Sample Gazette", "2026-03-12")
-    assert found.url == "https://gazette.example/harbour"
-    assert found.external_id == "a.html"
 
 
 # PDF

@@ -81,24 +81,6 @@ ODT = (
 )
 
 
-def odt_cell(inside: str, attributes: str = "") -> str:
-    return f"<table:table-cell {attributes}>{inside}</table:table-cell>"
-
-
-def test_odt_tables_with_merged_and_repeated_cells(tmp_path: Path) -> None:
-    covered = "<table:covered-table-cell/>"
-    rows = [
-        odt_cell(p("Year")) + odt_cell(p("Boats and nets"), 'table:number-columns-spanned="2"') + covered,
-        odt_cell(p("1990"), 'table:number-rows-spanned="2"') + odt_cell(p("40"), 'table:number-columns-repeated="2"'),
-        covered
-        + odt_cell(p("20"))
-        + odt_cell(f"{p('10')}<table:table><table:table-row>{odt_cell(p('a')) * 2}</table:table-row></table:table>"),
-    ]
-    body = f"<table:table>{''.join(f'<table:table-row>{row}</table:table-row>' for row in rows)}</table:table>"
-    found = one(odt(tmp_path / "a.odt", body))
-    assert shown(found) == ["table: Year | Boats and nets\n1990 | 40 | 40\n1990 | 20 | 10", "table: a | a"]
-
-
 # Presentations
 
 
@@ -264,12 +246,6 @@ def test_what_unpacks_to_far_more_than_it_is(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("tools.ingest.packed._MOST_UNPACKED", 5000)
     with pytest.raises(SourceError, match="unpacks to more than"):
         one(path)
-
-
-def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
-    deep = "<w:tbl><w:tr><w:tc>" * 3000 + paragraph("x") + "</w:tc></w:tr></w:tbl>" * 3000
-    with pytest.raises(SourceError, match="this is not a Word document, or a damaged one"):
-        one(word(tmp_path / "a.docx", deep))
 
 
 def test_nothing_outside_of_the_document_is_opened(tmp_path: Path) -> None:

@@ -81,16 +81,11 @@ GERMAN = sheet("Nr,Titel,Alter,Antwort", lambda i, t: [i, TITLE, "3,5", t], ";")
 EXCEL = sheet("Respondent ID,Why do you think so?", lambda i, t: [i, t], "\t")
 PAPERS = objects(lambda i, t: {"id": f"07.{i}", "title": TITLE, "abstract": f" {t}\n", "update_date": "2008-11-26"})
 COMMENTS = objects(lambda i, t: {"author": "u", "body": t, "created_utc": 1577836800, "id": f"f{i}", "link_id": "t3"})
-FEVER = objects(lambda i, t: {"id": i, "claim": t, "evidence": [[[92206, 7, "Zoo", i]]]})
 NESTED = objects(lambda i, t: {"_id": f"e{i}", "_source": {"title": TITLE, "content": t}})
 DEBATES = objects(lambda i, t: {"id": f"g{i}", "conclusion": "Zoos help", "premises": [{"text": t, "stance": "PRO"}]})
-ORDERS = objects(lambda _, t: {"instruction": "Argue against zoos in one sentence, please.", "output": t})
-CLAIMS = objects(lambda _, t: {"claim": "Zoos help.", "evidence": [t]})
 
 # The name of a file, what it says, and what is known of its first row.
 WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
-    "reviews": ("r.csv", sheet("review,sentiment", lambda _, t: [t, "positive"]), {}),
-    "sentiment": ("s.csv", sheet("label,text", lambda _, t: [1, t]), {}),
     "the index of pandas": ("p.csv", sheet(",Unnamed: 0,count,tweet", lambda i, t: [i, i, 0, t]), {}),
     "arguments": ("a.csv", ARGUED, {"external_id": "arg_0"}),
     "news": (
@@ -100,9 +95,7 @@ WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
     "a German Excel": ("d.csv", codecs.BOM_UTF8 + GERMAN.encode(), {"external_id": "0", "title": TITLE}),
     "Excel's Unicode text": ("u.tsv", EXCEL.encode("utf-16"), {"external_id": "0"}),
     "Excel's own word": ("e.csv", "sep=;\r\n" + sheet("ID,Comment", lambda i, t: [i, t], ";"), {"external_id": "0"}),
-    "bars": ("b.csv", sheet("speaker,speech", lambda _, t: ["Mr. Smith", t], "|"), {}),
     "no names": ("h.csv", table([[3, TITLE, t] for t in LONG]), {}),
-    "no names, labels": ("k.tsv", table([[t, "pos"] for t in LONG], "\t"), {}),
     "lines above": ("v.csv", "Survey of March\n\n" + sheet("n,comment", lambda _, t: [2, t]), {}),
     "one column": ("o.csv", "Opinion\n" + "\n".join(LONG), {}),
     "ends left out": ("c.csv", "id,body,a,b\n" + table([[i, t] for i, t in enumerate(LONG)]), {"external_id": "0"}),
@@ -110,21 +103,14 @@ WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
         *("b.jsonl", lines(*objects(lambda i, t: {"_id": f"d{i}", "title": TITLE, "text": t, "metadata": {}}))),
         {"external_id": "d0", "title": TITLE},
     ),
-    "posts": ("p.jsonl", lines(*objects(lambda _, t: {"post": t, "label": 0})), {}),
-    "claims": ("f.jsonl", lines(*FEVER), {"external_id": "0"}),
-    "claims with evidence": ("h.jsonl", lines(*CLAIMS), {}),
     "abstracts": ("x.jsonl", lines(*PAPERS), {"external_id": "07.0", "date": "2008-11-26", "title": TITLE}),
     "Reddit": ("d.jsonl", lines(*COMMENTS), {"external_id": "f0", "date": "2020-01-01", "publisher": ""}),
-    "instructions": ("i.jsonl", lines(*ORDERS), {}),
     "fields inside others": ("e.jsonl", lines(*NESTED), {"external_id": "e0", "title": TITLE}),
     "objects in a list": ("g.jsonl", lines(*DEBATES), {"external_id": "g0"}),
-    "texts": ("t.jsonl", lines(*LONG), {}),
     "an array": ("a.json", json.dumps(objects(lambda i, t: {"id": i, "message": t}), indent=1), {"external_id": "0"}),
     "an array inside": ("o.json", json.dumps({"status": "ok", "data": objects(lambda _, t: {"body": t})}), {}),
     "by ids": ("k.json", json.dumps({f"k{i}": {"body": t} for i, t in enumerate(LONG)}), {"external_id": "k0"}),
     "lines called json": ("l.json", lines(*objects(lambda _, t: {"headline": t, "is_sarcastic": 0})), {}),
-    "an array called lines": ("m.jsonl", json.dumps(objects(lambda _, t: {"text": t}), indent=1), {}),
-    "nd": ("n.ndjson", lines(*objects(lambda _, t: {"text": t})), {}),
 }
 
 
@@ -169,13 +155,6 @@ def test_two_that_are_equally_plausible_and_none(tmp_path: Path, data: str, says
         Reading(made(tmp_path, "a.csv", data))
 
 
-def test_a_text_that_has_another_name_in_some_rows_is_read_in_all(tmp_path: Path) -> None:
-    rows = [{"id": 1, "text": LONG[0]}, {"id": 2, "body": LONG[1]}, {"id": 3, "text": LONG[2]}]
-    found = Reading(made(tmp_path, "a.jsonl", lines(*rows)))
-    assert found.texts == list(LONG[:3])
-    assert found.notes == ["a.jsonl: read 'text' and 'body' as the text."]
-
-
 def test_the_error_shows_the_columns_and_what_to_type(tmp_path: Path) -> None:
     path = made(tmp_path, "a b.csv", table([["id", "for it", "against"], [7, LONG[0], LONG[1]]]))
     with pytest.raises(SourceError) as raised:
@@ -196,18 +175,6 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
         SourceError, match=r"a\.jsonl: no column is called 'abc'. Its columns: 'meta.Title' \(On zoos\)"
     ):
         Reading(path, text=("abc",))
-
-
-def test_a_number_names_a_column_where_the_first_line_names_none(tmp_path: Path) -> None:
-    path = made(tmp_path, "a.csv", table([["Zoos help", LONG[0]], ["Zoos harm", LONG[1]]]))
-    assert Reading(path, text=("2",), title="1").documents[0].title == "Zoos help"
-    named = made(tmp_path, "b.csv", table([["5", "x y z"], ["1", LONG[0]]]))
-    assert Reading(named, text=("x y z",)).texts == [LONG[0]]
-
-
-def test_a_name_may_hold_a_comma(tmp_path: Path) -> None:
-    path = made(tmp_path, "a.csv", table([["Why, then?", "note"], [LONG[0], LONG[1]]]))
-    assert Reading(path, text=("Why, then?",)).texts == [LONG[0]]
 
 
 # Ids
@@ -232,14 +199,6 @@ def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:
     assert found.notes == ["a.csv: 1 rows that say again what an earlier one of their id says."]
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-@pytest.mark.parametrize("indent", [None, 1])
-def test_an_object_with_a_text_is_one_row(tmp_path: Path, name: str, indent: int | None) -> None:
-    said = {"title": TITLE, "text": LONG[0], "tags": [{"name": "zoo"}], "meta": {"url": "https://x.example/1"}}
-    [found] = Reading(made(tmp_path, name, json.dumps(said, indent=indent))).documents
-    assert (found.text, found.title, found.url) == (LONG[0], TITLE, "https://x.example/1")
-
-
 def test_an_id_that_keeps_repeating_is_none(tmp_path: Path) -> None:
     rows: list[list[Any]] = [["id", "argument"], *([i // 3, f"{t} {i}"] for i, t in enumerate(LONG * 4))]
     found = Reading(made(tmp_path, "a.csv", table(rows)))
@@ -261,14 +220,6 @@ def test_a_column_of_ids_with_gaps_is_none_unless_it_is_named(tmp_path: Path) ->
 
 
 # What is left out
-
-
-def test_rows_without_text_are_counted(tmp_path: Path) -> None:
-    texts: list[Any] = [*LONG, "", None, "[removed]", []]
-    rows = [{"id": i, "text": t} for i, t in enumerate(texts)]
-    found = Reading(made(tmp_path, "a.jsonl", lines(*rows)))
-    assert (len(found.texts), found.problems) == (3, [])
-    assert found.notes == ["a.jsonl: 4 rows without text."]
 
 
 def test_a_line_with_too_many_cells_is_told_and_not_cut(tmp_path: Path) -> None:
@@ -314,12 +265,6 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
     assert (len(found.texts), found.notes, found.problems) == (5, [], [])
 
 
-def test_a_text_whose_last_quotation_mark_is_missing_is_told(tmp_path: Path) -> None:
-    found = Reading(made(tmp_path, "a.csv", 'id,text\n1,One.\n2,"The last text\nhas two lines\nor three'))
-    assert found.texts == ["One.", "The last text\nhas two lines\nor three"]
-    assert "opens in line 3 is closed nowhere" in found.notes[-1]
-
-
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -344,18 +289,12 @@ def test_json_without_rows(tmp_path: Path, data: str, says: str) -> None:
     [
         ("2026-03-12T10:00:00Z", "2026-03-12"),
         ("2026", "2026"),
-        ("2026/3/12 9:00:01 AM", "2026-03-12"),
-        ("2026/13/12", ""),
         ("1577836800", "2020-01-01"),
-        ("1577836800000", "2020-01-01"),
         ("12.3.2026", "2026-03-12"),
         ("3/13/2026", "2026-03-13"),
-        ("13/3/2026", "2026-03-13"),
         ("3/12/2026", ""),
         ("March 12, 2026", "2026-03-12"),
         ("Wed Aug 27 13:08:45 +0000 2008", "2008-08-27"),
-        ("Thu, 12 Mar 2026 10:00:00 GMT", "2026-03-12"),
-        ("31.2.2026", ""),
         ("yesterday", ""),
         ("", ""),
     ],

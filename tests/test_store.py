@@ -9,7 +9,7 @@ from toys import House, ToyEncoder
 from tools.errors import EncoderMismatchError, UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
 from tools.store.changes import Position
-from tools.store.documents import PreparedDocument, content_hash
+from tools.store.documents import PreparedDocument
 
 TABLES = ("documents", "passages", "vectors")
 
@@ -100,16 +100,6 @@ def test_a_failed_put_changes_nothing(house: House) -> None:
         house.store.put(collection, [good, bad])
     assert [p.text for _, p in house.store.scan(0, 10)] == ["Bees dance."]
     assert house.store.changes.last() == last
-
-
-def test_the_hash_changes_with_every_stored_field() -> None:
-    plain = SourceDocument("a", "text")
-    others = [
-        SourceDocument("a", "text", **{field: "forum"})  # type: ignore[arg-type]  # any word does
-        for field in ("title", "url", "publisher", "kind", "date")
-    ]
-    assert len({content_hash(s) for s in [plain, SourceDocument("a", "texts"), *others]}) == 7
-    assert content_hash(plain) == content_hash(SourceDocument("b", "text"))
 
 
 def test_only_removals_that_every_index_has_applied_are_dropped(house: House) -> None:

@@ -1,6 +1,5 @@
 """What readers make of the structure of Markdown, plain text and HTML, and of encodings that nobody names."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -118,19 +117,6 @@ def test_a_paragraph_goes_on_over_the_pages_of_an_rfc(tmp_path: Path) -> None:
     assert found.left_out == {"running headers and footers": 8}
 
 
-POEM = (
-    "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould frame thy symmetry?"
-)
-LIST = "bread\nmilk and\neggs\nbutter"
-
-
-@pytest.mark.parametrize("text", [POEM, LIST, f"{WHOLE}\n{WHOLE}", f"On harbours\n\n{WHOLE}\n\n{WHOLE} It ended."])
-def test_lines_that_stand_for_themselves_stay_lines(tmp_path: Path, text: str) -> None:
-    found = one(write(tmp_path / "a.txt", text))
-    assert [b.text for b in found.blocks] == [line for line in text.split("\n") if line]
-    assert found.left_out == {}
-
-
 # Encodings
 
 RUSSIAN = "Мэр сказал, что стены небезопасны и что их ремонт будет стоить больше, чем город может найти."
@@ -165,12 +151,6 @@ def test_an_encoding_that_nobody_names_is_found(text: str, codec: str) -> None:
 def test_what_a_file_declares_holds_unless_its_bytes_are_others(tmp_path: Path, head: str, codec: str) -> None:
     page = f"{head}<html><body><p>{JAPANESE * 3}</p></body></html>"
     assert one(write(tmp_path / "a.html", page.encode(codec))).text == JAPANESE * 3
-
-
-@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
-def test_a_page_in_utf_16_without_a_mark(tmp_path: Path, codec: str) -> None:
-    page = f'<html><head><meta charset="utf-16"></head><body><p>{WHOLE} Café.</p></body></html>'
-    assert one(write(tmp_path / "a.html", page.encode(codec))).text == f"{WHOLE} Café."
 
 
 # HTML
@@ -222,12 +202,3 @@ def test_a_long_article_of_the_web_is_not_cut() -> None:
     parts = "".join(f"<div class='c{n}'><div><span>{WHOLE} It was {n}.</span></div></div>" for n in range(60))
     page = f"<html><body><article><p>{WHOLE}</p>{parts}</article></body></html>"
     assert len(html_document(page, "n", "https://w.example/").text.split()) > 0.98 * 61 * len(WHOLE.split())
-
-
-def test_a_large_file_is_read_whole_and_soon(tmp_path: Path) -> None:
-    page = "".join(f"<div><p>{WHOLE} It was {n}.</p></div>" for n in range(16_000))
-    path = write(tmp_path / "a.html", f"<body><article>{page}</article></body>")
-    began = time.process_time()
-    found = one(path)
-    assert len(found.blocks) == 16_000
-    assert time.process_time() - began < 10

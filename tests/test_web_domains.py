@@ -1,13 +1,12 @@
 """The lists of sites: the shipped ones, a user's own, and odd addresses."""
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tools.errors import SettingsError
-from tools.passages import SOURCE_KINDS, SourceKind
+from tools.passages import SourceKind
 from tools.web.domains import DomainLists
 from tools.web.hosts import covers, host_of
 
@@ -67,54 +66,24 @@ def test_what_a_pattern_covers(pattern: str, inside: list[str], outside: list[st
 # --- the shipped lists
 
 
-def test_the_shipped_lists_are_broad_and_do_not_contradict_themselves() -> None:
-    by_kind = Counter(LISTS.kinds.values())
-    assert LISTS.allow == ()
-    assert set(by_kind) == set(SOURCE_KINDS) - {"unknown"}
-    assert min(by_kind.values()) >= 30
-    assert len(LISTS.publishers) >= 150
-    assert all(len(set(entries)) == len(entries) for entries in (LISTS.prefer, LISTS.block))
-    assert not set(LISTS.block) & (set(LISTS.prefer) | set(LISTS.kinds) | set(LISTS.publishers))
-
-
-def test_what_is_trusted_has_a_kind_and_no_side_of_a_debate_is_trusted() -> None:
-    kinds = {p: LISTS.kind_of(p.replace("*.", "some.").replace(".*", ".uk")) for p in LISTS.prefer}
-    assert set(kinds.values()) == {"government", "academic", "news", "reference"}
-    assert not [p for p, kind in LISTS.kinds.items() if kind == "advocacy" and LISTS.is_preferred(p)]
-
-
 @pytest.mark.parametrize(
     ("url", "kind"),
     [
         ("https://www.cdc.gov/flu", "government"),
         ("https://www.ons.gov.uk/x", "government"),
-        ("https://www.economie.gouv.fr", "government"),
-        ("https://apps.who.int/x", "government"),
-        ("https://ec.europa.eu/eurostat", "government"),
-        ("https://www.army.mil", "government"),
         ("https://news.mit.edu/2020", "academic"),
         ("https://www.ox.ac.uk", "academic"),
-        ("https://www.u-tokyo.ac.jp", "academic"),
         ("https://www.uni-mannheim.de/x", "academic"),
-        ("https://onlinelibrary.wiley.com/doi/1", "academic"),
         ("https://www.heritage.org/x", "advocacy"),
-        ("https://www.americanprogress.org/x", "advocacy"),
-        ("https://www.brookings.edu/x", "advocacy"),
         ("https://www.nationalreview.com/x", "news"),
-        ("https://www.motherjones.com/x", "news"),
         ("https://en.m.wikipedia.org/wiki/Tax", "reference"),
-        ("https://plato.stanford.edu/entries/x", "reference"),
         ("https://medlineplus.gov/x", "reference"),
         ("https://old.reddit.com/r/x", "forum"),
-        ("https://forum.example.org/t/1", "forum"),
         ("https://example.org/forum/1", "forum"),
-        ("https://example.org/viewtopic.php?t=1", "forum"),
         ("https://someone.substack.com/p/x", "personal"),
-        ("https://someone.github.io", "personal"),
         ("https://blog.google/products", "company"),
         ("https://example.org/a-forum-for-all", "unknown"),
         ("https://example.org", "unknown"),
-        ("https://edu.example.com", "unknown"),
         ("http://[::1/", "unknown"),
     ],
 )
@@ -233,10 +202,3 @@ def test_a_wrong_entry_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(SettingsError, match=says) as caught:
         own(tmp_path, text)
     assert "mine.toml" in str(caught.value)
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "latin.toml").write_bytes(b'block = ["\xe9.org"]')
-    for path in (tmp_path / "missing.toml", tmp_path, tmp_path / "latin.toml"):
-        with pytest.raises(SettingsError, match="cannot be read"):
-            DomainLists.load(path)

@@ -1,15 +1,15 @@
 """The search engines over real HTTP on loopback: what is sent, what comes back, and every bad day."""
 
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
 from search_servers import Found, Kind, SearchServer, Trouble
 
 from tools.budget import Budget, StageLog, using
-from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
+from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
 from tools.web.duckduckgo import DuckDuckGo
-from tools.web.engines import SearchEngine, WebResult, cut_query, iso_date, tidy, with_sites
+from tools.web.engines import SearchEngine, WebResult, iso_date, tidy, with_sites
 from tools.web.paged import SearXng, Serper
 from tools.web.tavily import Tavily
 
@@ -110,16 +110,6 @@ async def test_domains_become_site_operators(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_pattern_that_no_engine_knows_limits_what_is_kept(kind: Kind) -> None:
-    with SearchServer(kind) as server:
-        server.on("bike", [*pages(2, "elsewhere.example"), *pages(1, "ons.gov.uk"), *pages(1, "who.int")])
-        found = await engine(server).search("bike lanes", 10, ["gov.*", "who.int"])
-    assert server.queries == ["bike lanes"]
-    assert "include_domains" not in server.requests[0].body
-    assert [r.url for r in found] == ["https://ons.gov.uk/1", "https://who.int/1"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 async def test_each_request_counts_as_a_call(kind: Kind) -> None:
     with SearchServer(kind) as server, using(Budget(max_calls=1)) as budget:
         server.on("bike", pages(8))
@@ -164,26 +154,6 @@ async def test_results_are_pages_over_http_each_once_in_order(kind: Kind) -> Non
     ]
 
 
-@pytest.mark.parametrize("kind", ["tavily", "serper"])
-async def test_dates_are_iso_or_empty(kind: Kind) -> None:
-    written = ["Mar 12, 2024", "Tue, 11 Mar 2025 17:00:00 GMT", "3 days ago", "Read more", "March 2021", ""]
-    ago = (date.today() - timedelta(days=3)).isoformat()
-    with SearchServer(kind) as server:
-        server.on("bike", [Found(f"https://a.example/{i}", date=d) for i, d in enumerate(written)])
-        found = await engine(server).search("bike", 10)
-    assert [r.date for r in found] == ["2024-03-12", "2025-03-11", ago, "", "2021-03", ""]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_odd_titles_and_snippets_are_made_plain_and_short(kind: Kind) -> None:
-    with SearchServer(kind) as server:
-        server.on("bike", [Found("https://a.example/", "A\n\ttitle\u200b  here", "word " * 5_000)])
-        found = await engine(server).search("bike", 10)
-    assert found[0].title.split() == ["A", "title", "here"]
-    assert 3_900 < len(found[0].snippet) <= 4_000
-    assert found[0].snippet.endswith("word")
-
-
 async def test_duckduckgo_links_lead_to_the_page_and_its_advertisements_are_dropped() -> None:
     linked = [
         Found("//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.example%2Fone%3Fq%3D1%252F2&rut=abc"),
@@ -222,14 +192,6 @@ async def test_a_bad_day_is_told_in_words(kind: Kind, trouble: Trouble, error: t
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["", "  ", "tvly secret", "tvly\nsecret", "ключ-secret"])
-@pytest.mark.parametrize("make", [Tavily, Serper])
-def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(make: type[Tavily | Serper], key: str) -> None:
-    with pytest.raises(SettingsError, match="Copy it again") as caught:
-        make(key)
-    assert "secret" not in str(caught.value)
-
-
 @pytest.mark.parametrize("kind", ["serper", "duckduckgo"])
 async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
     with SearchServer(kind) as server, using(Budget(), log := StageLog()):
@@ -239,13 +201,6 @@ async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
 
 
 # --- the parts
-
-
-def test_function_words_go_first_the_last_of_them_before_the_others() -> None:
-    query = "Should the voting age be lowered to sixteen in the whole of the union"
-    assert cut_query(query, 60) == "Should the voting age be lowered to sixteen in whole union"
-    assert cut_query(query, 40) == "voting age lowered sixteen whole union"
-    assert cut_query(query, 20) == "voting age lowered"
 
 
 def test_sites_take_half_of_the_query_at_most() -> None:
@@ -264,21 +219,15 @@ def test_sites_take_half_of_the_query_at_most() -> None:
     ("written", "iso"),
     [
         ("Mar 12, 2026", "2026-03-12"),
-        ("12 Mar 2026", "2026-03-12"),
         ("2 hours ago", "2026-03-15"),
         ("yesterday", "2026-03-14"),
-        ("2 weeks ago", "2026-03-01"),
         ("2 months ago", "2026-01"),
         ("2025-03-11T12:00:00Z", "2025-03-11"),
-        ("2024-07", "2024-07"),
         ("2019", "2019"),
         ("May 3", ""),
-        ("in 3 days", ""),
         ("Mar 16, 2026", ""),
         ("03/04/2021", ""),
-        ("Updated", ""),
         ("x" * 100 + " 2020", ""),
-        (20240101, ""),
         (None, ""),
     ],
 )

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import AsyncIterator
 
 import pytest
-from web_server import Handler, WebServer, article, open_fetcher, pdf
+from web_server import WebServer, article, open_fetcher, pdf
 
 from tools.budget import Budget, using
 from tools.errors import AddressError, SourceError
@@ -75,15 +75,9 @@ async def test_redirects_are_followed(site: WebServer, fetcher: PageFetcher) -> 
     ("status", "why"),
     [
         (401, "a login is asked for"),
-        (402, "payment is asked for"),
         (403, r"refuses access \(status 403\)"),
-        (404, "status 404"),
-        (410, "status 410"),
         (429, "no more requests now"),
         (451, "legal reasons"),
-        (500, "status 500"),
-        (503, "status 503"),
-        (304, "status 304"),
         (302, "status 302"),
     ],
 )
@@ -97,8 +91,6 @@ async def test_statuses(site: WebServer, fetcher: PageFetcher, status: int, why:
     [
         ("text/html", PAGE, "text/html"),
         ("", PAGE, "text/html"),
-        ("nonsense", PAGE, "text/html"),
-        ("application/octet-stream", PAGE, "text/html"),
         ("text/plain", PAGE, "text/html"),
         ("application/pdf", PAGE, "text/html"),
         ("", "\n<!-- a --><!-- b -->\n<?xml version='1.0'?><HTML><body>", "text/html"),
@@ -107,9 +99,7 @@ async def test_statuses(site: WebServer, fetcher: PageFetcher, status: int, why:
         ("text/markdown", "# Words", "text/markdown"),
         ("", "Just words.", "text/plain"),
         ("", "<?xml version='1.0'?><doc>Words</doc>", "application/xml"),
-        ("text/xml", "<doc>Words</doc>", "text/xml"),
         ("application/pdf", pdf(["Words"]), "application/pdf"),
-        ("application/octet-stream", pdf(["Words"]), "application/pdf"),
         ("text/html", pdf(["Words"]), "application/pdf"),
         ("application/pdf", b"junk before\n" + pdf(["Words"]), "application/pdf"),
         ("text/html", "\ufeff<html>".encode("utf-16-le"), "text/html"),
@@ -125,10 +115,7 @@ async def test_what_kind_of_page_it_is(
     ("told", "data", "why"),
     [
         ("video/mp4", b"x", "is a video"),
-        ("audio/mpeg", b"x", "is a sound recording"),
-        ("image/png", b"x", "is an image"),
         ("application/json", b"{}", "is no page but application/json"),
-        ("application/zip", b"PK", "is no page but application/zip"),
         ("text/html", b"\x89PNG\r\n\x1a\n\x00\x00", "is no page but binary data"),
         ("", b"\x00\x00\x00\x18ftypmp42", "is no page but binary data"),
         ("application/pdf", b"words", "told to be a PDF and is none"),
@@ -137,26 +124,6 @@ async def test_what_kind_of_page_it_is(
 )
 async def test_what_is_no_page(site: WebServer, fetcher: PageFetcher, told: str, data: bytes, why: str) -> None:
     await refused(fetcher, site.page("/x", data, content_type=told), why)
-
-
-async def test_a_video_is_not_downloaded(site: WebServer, fetcher: PageFetcher) -> None:
-    sent = 0
-
-    def respond(handler: Handler) -> None:
-        nonlocal sent
-        handler.start({"Content-Type": "video/mp4", "Content-Length": str(50_000_000)})
-        for _ in range(50):
-            handler.wfile.write(bytes(1_000_000))
-            sent += 1
-
-    await refused(fetcher, site.at("/film", respond), "is a video")
-    assert sent < 20
-
-
-async def test_a_comment_that_never_ends_is_sniffed_at_once(site: WebServer, fetcher: PageFetcher) -> None:
-    began = time.process_time()
-    await fetcher.fetch(site.page("/x", "<!---->" * 500 + "<!-- ", content_type=""))
-    assert time.process_time() - began < 2
 
 
 async def test_too_large(site: WebServer, fetcher: PageFetcher) -> None:
@@ -197,15 +164,3 @@ async def test_a_run_that_stays_on_this_machine(site: WebServer, fetcher: PageFe
     with using(Budget(offline=True)):
         await refused(fetcher, site.page("/x", PAGE), "does not leave this machine")
     assert site.requests == []
-
-
-async def test_a_site_that_cannot_be_reached(fetcher: PageFetcher) -> None:
-    with WebServer() as gone:
-        url = gone.page("/x", PAGE)
-    await refused(fetcher, url, "the site cannot be reached")
-
-
-async def test_no_cookies_are_kept(site: WebServer, fetcher: PageFetcher) -> None:
-    await fetcher.fetch(site.page("/a", PAGE, headers={"Set-Cookie": "seen=1; Path=/"}))
-    await fetcher.fetch(site.page("/b", PAGE))
-    assert [asked.headers.get("cookie") for asked in site.requests] == [None, None]

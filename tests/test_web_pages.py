@@ -4,7 +4,7 @@ import contextlib
 import time
 
 import pytest
-from web_server import LOGIN_WALL, WebServer, article, open_fetcher, pdf
+from web_server import LOGIN_WALL, article, pdf
 
 from tools.errors import SourceError
 from tools.web.fetch import FetchedPage
@@ -41,26 +41,6 @@ def test_an_article() -> None:
         assert text in found.text
     for furniture in ("About us", "newsletter"):
         assert furniture not in found.text
-
-
-async def test_a_page_as_it_comes_from_a_site() -> None:
-    with WebServer() as site:
-        fetcher = open_fetcher()
-        page = await fetcher.fetch(site.page("/harbour", article("The old harbour", STORY, HEAD)))
-        paper = await fetcher.fetch(site.pdf("/walls_of-the_harbour.pdf", STORY))
-        await fetcher.aclose()
-    assert read_page(page).text.count("harbour") >= 2
-    found = read_page(paper)
-    assert found.text.split("\n\n")[1] == STORY[1]
-    assert (found.title, found.publisher) == ("walls of the harbour", "127.0.0.1")
-
-
-def test_xml_of_a_paper() -> None:
-    body = "".join(f"<p>{text}</p>" for text in STORY)
-    page = FetchedPage(
-        URL, "application/xml", f"<?xml version='1.0' encoding='utf-8'?><article>{body}</article>".encode()
-    )
-    assert STORY[2] in read_page(page).text
 
 
 # Encodings
@@ -127,15 +107,6 @@ def test_a_long_article_may_speak_of_walls() -> None:
     assert "not a robot" in found.text
 
 
-def test_an_article_between_a_banner_and_a_login_link() -> None:
-    html = article("The old harbour", STORY).replace(
-        "<nav>",
-        "<div class='cookie-banner'>We use cookies. Accept all cookies.</div><noscript>Please enable JavaScript."
-        "</noscript><nav><a href='/login'>Please log in</a>",
-    )
-    assert STORY[0] in read_page(html_page(html)).text
-
-
 # PDF
 
 
@@ -191,21 +162,6 @@ def test_hints(head: str, hint: str) -> None:
 )
 def test_addresses_of_one_page(other: str) -> None:
     assert normalise_url(other) == normalise_url(URL) == URL
-
-
-def test_addresses_of_different_pages() -> None:
-    addresses = [
-        "https://a.example/",
-        "https://a.example/?id=1",
-        "https://a.example/?id=2",
-        "https://a.example/?q=utm_x",
-    ]
-    addresses += ["https://a.example/A", "https://a.example/a", "https://b.example/a", "https://a.example:8080/a"]
-    assert len({normalise_url(url) for url in addresses}) == len(addresses)
-    assert normalise_url("https://a.example/?b=2&a=1") == normalise_url("https://a.example/?a=1&b=2")
-    assert [normalise_url(url) for url in ("file:///x", "notes/a.md", "http://[", "http://a:x/")] == [
-        *("file:///x", "notes/a.md", "http://[", "http://a:x/")
-    ]
 
 
 # Hostile pages

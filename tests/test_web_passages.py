@@ -1,6 +1,5 @@
 """Passages of web pages: kept with their run, found by ids below zero, copies known, bounded."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,18 +99,6 @@ def test_a_deleted_run_takes_its_pages_with_it_and_no_others(database: Database,
         assert [r["run_id"] for r in db.execute("SELECT run_id FROM web_documents")] == ["another"]
     fresh = store.web.put("r", [page("https://a.example/2", "Two.")])
     assert fresh.ids == {"https://a.example/2": [-3]}  # ids are never used again
-
-
-def test_sides_that_put_the_same_pages_at_once(store: Store) -> None:
-    pages = [page(f"https://a.example/{i}", f"{i}.", text=prose(i)) for i in range(20)]
-    new: list[int] = []
-    threads = [threading.Thread(target=lambda: new.append(store.web.put("r", pages).new)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(new) == [0, 0, 0, 20]
-    assert len(store.passages(range(-100, 0))) == 20
 
 
 def test_a_site_of_many_names_is_one_source(store: Store) -> None:

@@ -124,22 +124,6 @@ async def test_a_page_that_two_sides_and_two_queries_find_is_asked_for_once(
     assert sides[0].ids == sides[1].ids == later.ids
 
 
-async def test_another_run_asks_neither_the_engine_nor_the_sites_again(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
-    found = articles(site, 3)
-    engine.on("bridges", found)
-    async with searching(engine, tmp_path) as s:
-        first = await s.find()
-    async with searching(engine, tmp_path) as s:  # another process, say
-        second = await s.find(run="another")
-        texts = [[p.text for p in s.passages(f)] for f in (first, second)]
-    assert len(engine.requests) == 1
-    assert asked_for(site).total() == 3
-    assert texts[0] == texts[1] != []
-    assert not set(first.ids) & set(second.ids)
-
-
 @pytest.mark.parametrize(("minutes", "searches", "fetches"), [(55, 1, 1), (65, 2, 1), (25 * 60, 2, 2)])
 async def test_searches_are_remembered_for_an_hour_and_pages_for_a_day(
     engine: SearchServer, site: WebServer, tmp_path: Path, minutes: int, searches: int, fetches: int
@@ -310,17 +294,6 @@ async def test_an_address_that_is_not_public_is_refused(
         found = await s.find(pages=2)
         assert s.hosts(found) == ["site0.example"]
     assert why in found.unread[url]
-
-
-async def test_a_redirect_into_a_private_network_is_refused(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
-    site.redirect("/away", at(site, "private.example", "/secret"))
-    engine.on("bridges", [Found(at(site, "site.example", "/away"))])
-    async with searching(engine, tmp_path) as s:
-        found = await s.find()
-    assert (found.ids, [why for why in found.unread.values() if "not public" in why]) != ([], [])
-    assert set(asked_for(site)) == {"/away"}
 
 
 # Hostile text
