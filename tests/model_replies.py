@@ -1,6 +1,5 @@
 """What the scripted model server says and hears: its replies in the shapes of OpenAI's and vLLM's interfaces."""
 
-import base64
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -156,30 +155,16 @@ def _chunks(reply: Reply, body: Body) -> Iterator[dict[str, Any]]:
 
 
 def embeddings(body: Body, embed: Callable[[str], Sequence[float]]) -> dict[str, Any]:
-    given = body.get("input", [])
-    texts = [given] if isinstance(given, str) else [given] if given and isinstance(given[0], int) else given
-    vectors = [np.asarray(embed(t if isinstance(t, str) else " ".join(map(str, t))), np.float32) for t in texts]
-    packed = body.get("encoding_format") == "base64"
-    rows = [base64.b64encode(v.tobytes()).decode() if packed else v.tolist() for v in vectors]
-    data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
-    tokens = sum(len(str(t).split()) for t in texts)
+    texts: list[str] = body["input"]
+    data = [{"object": "embedding", "index": i, "embedding": [*map(float, embed(t))]} for i, t in enumerate(texts)]
+    tokens = sum(len(t.split()) for t in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "model": body.get("model", ""), "data": data, "usage": usage}
 
 
 def scores(body: Body, score: Callable[[str, str], float]) -> Reply:
-    names = (("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2"))
-    pair = next(((body[a], body[b]) for a, b in names if a in body and b in body), None)
-    if pair is None:
-        return Reply("text_1 and text_2 are missing", status=422)
-    first, second = ([x] if isinstance(x, str) else x for x in pair)
-    first = first * len(second) if len(first) == 1 else first
-    if len(first) != len(second):
-        return Reply("the lists differ in length", status=400)
-    data = [
-        {"index": i, "object": "score", "score": score(a, b)}
-        for i, (a, b) in enumerate(zip(first, second, strict=True))
-    ]
-    tokens = sum(len(a.split()) + len(b.split()) for a, b in zip(first, second, strict=True))
+    both = list(zip(body["text_1"], body["text_2"], strict=True))
+    data = [{"index": i, "object": "score", "score": score(a, b)} for i, (a, b) in enumerate(both)]
+    tokens = sum(len(a.split()) + len(b.split()) for a, b in both)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
     return Reply({**_head(body, "list"), "data": data, "usage": usage})

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from agent.providers.chats import build_chat
 from agent.settings import load_settings
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.model import LARGEST_TEXT, ChatModel
 from tools.inference.chat.prices import Price
@@ -152,23 +152,6 @@ async def test_a_request_that_is_refused_in_every_form_leaves_nothing_learned(se
         assert len(server.requests) == 3  # refused, not misunderstood: it is not asked once more
         await chat.ask("", "Which items?", Shelf)
     assert asked_as(server)[-1] == "json_schema"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply("This model's maximum context length is 4096 tokens.", status=400),
-        Reply("the request exceeds the available context size", status=400),
-        Reply("Request Entity Too Large", status=413),
-    ],
-)
-async def test_what_is_too_long_is_asked_once(server: ModelServer, reply: Reply) -> None:
-    server.on("", reply)
-    budget, log = Budget(), StageLog()
-    with using(budget, log), pytest.raises(ProviderReplyError, match="refused the request"):
-        await ask(server)
-    assert len(server.requests) == 1
-    assert (budget.input_tokens, budget.output_tokens, log.down) == (0, 0, set())
 
 
 # --- what is made of the reply ----------------------------------------------------------------------------------------
@@ -353,16 +336,6 @@ async def test_what_is_no_chat_reply_cannot_be_used(server: ModelServer, raw: by
     assert len(server.requests) == 2
 
 
-async def test_a_hang_ends_with_the_silence_that_is_allowed(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "_TRIES", 1)
-    server.on("", Reply(hang=True))
-    error = await failed(server, silence=0.3)
-    assert isinstance(error, ProviderDownError)
-    assert "did not answer in time" in str(error)
-
-
 @pytest.mark.parametrize("reply", [Reply(GOOD, cut=True, hang=True), Reply("x" * 2000, drip=0.03)])
 async def test_a_reply_that_drips_ends_with_the_deadline(server: ModelServer, reply: Reply) -> None:
     server.on("", reply)
@@ -442,22 +415,6 @@ async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, h
     assert endless.asked <= 2
 
 
-@pytest.mark.parametrize("status", [400, 401, 500])
-async def test_a_key_that_the_server_says_back_is_not_shown(server: ModelServer, status: int) -> None:
-    server.on("", Reply(f"your header was Bearer {KEY}", status=status))
-    error = await failed(server, key=KEY)
-    assert KEY not in repr(error)
-
-
-async def test_a_login_in_the_address_is_not_shown(server: ModelServer) -> None:
-    server.on("", Reply("oh dear", status=402))
-    async with model(server.url.replace("http://", "http://ann:hunter2@")) as chat:
-        with pytest.raises(ProviderDownError) as caught:
-            await chat.ask("", "Which items?", Shelf)
-        assert "hunter2" not in str(caught.value) + chat.address
-    assert server.requests[0].path == "/v1/chat/completions"
-
-
 @pytest.mark.parametrize("key", [f"“{KEY}”", f"{KEY[:5]}\n{KEY[5:]}", "schlüssel"])
 async def test_a_key_that_cannot_be_one_is_refused_without_being_shown(server: ModelServer, key: str) -> None:
     error = await failed(server, key=key)
@@ -472,10 +429,15 @@ async def test_the_environment_of_other_programs_changes_nothing(
 ) -> None:
     for name in ("OPENAI_PROXY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-secret: 1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
     server.on("", GOOD)
     await ask(server, key=KEY)
-    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    sent = server.requests[0].headers
+    assert sent["authorization"] == f"Bearer {KEY}"
+    assert "org-secret" not in sent.values()
+    assert not [name for name in sent if name.startswith(("x-", "openai-"))]
 
 
 # --- which models there are -------------------------------------------------------------------------------------------

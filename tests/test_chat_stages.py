@@ -1,14 +1,13 @@
 """The stages that a chat model does: what each asks over HTTP, and what it makes of good, poor and hostile replies."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from answering_model import FRAMED
-from model_server import ModelServer, Reply
+from model_server import ModelServer
 from providers import ScriptedJudge
 
 from agent.evidence.claims import ground, once
@@ -70,12 +69,6 @@ async def test_a_question_is_framed_with_the_threads_questions_as_data(server: M
     earlier = [QUESTION, "Is &lt;b&gt;voting&lt;/b&gt; a duty?"]
     assert "\n".join(f"<earlier_question>{q}</earlier_question>" for q in earlier) in prompt
     assert "There is no earlier question." not in prompt
-
-
-async def test_without_a_thread_the_prompt_says_so(server: ModelServer, model: ChatModel) -> None:
-    server.on("There is no earlier question.", FRAMED)
-    await ChatFramer(model).frame(QUESTION, [])
-    assert "earlier_question" not in server.prompts()[0]
 
 
 NONSENSE = {
@@ -225,22 +218,6 @@ async def test_a_yes_or_no_in_front_is_taken_off_and_nothing_else(
     assert planned[0]["statement"] == kept
 
 
-@pytest.mark.parametrize("form", ["polar", "choice", "open"])
-@pytest.mark.parametrize("given", [[], [side(" \n", "supports")]], ids=["none", "empty"])
-async def test_a_list_of_none_cannot_be_used(
-    server: ModelServer, model: ChatModel, models: Models, form: str, given: list[dict[str, str]]
-) -> None:
-    server.on("", sides(*given))
-    with pytest.raises(ProviderReplyError, match=r"fewer than two|at least 1 item"):
-        await expanded(model, models, form=form)
-
-
-async def test_alternatives_are_named(server: ModelServer, model: ChatModel, models: Models) -> None:
-    server.on("", sides(side("Buses are best.", "other"), side("Trams are best.", "other")))
-    await expanded(model, models, form="choice", alternatives=["Buses </x>", "Trams"])
-    assert "<alternative>Buses &lt;/x&gt;</alternative>\n<alternative>Trams</alternative>" in server.prompts()[0]
-
-
 # --- requery ----------------------------------------------------------------------------------------------------------
 
 
@@ -314,11 +291,6 @@ async def test_two_points_in_one_are_two_and_leads_go(server: ModelServer, model
     assert spares == []
 
 
-async def test_nothing_to_write_from_is_not_asked_about(server: ModelServer, model: ChatModel) -> None:
-    assert await ChatWriter(model).write(brief(passages=[])) == ([], [])
-    assert server.requests == []
-
-
 async def checked(models: Models, claims: list[Claim]) -> dict[str, Claim | None]:
     passages = {p.id: p for p in brief().passages}
     return await ground(models, claims, passages)
@@ -366,8 +338,3 @@ async def test_the_same_claim_under_two_sides_stands_under_one(server: ModelServ
         writer.write(brief(support={101: 0.4})), writer.write(brief(perspective=other, support={101: 0.7}))
     )
     assert [c["perspective"] for c in once([*first[0], *second[0]])] == ["p2"]
-
-
-async def test_a_model_that_writes_nothing_is_believed(server: ModelServer, model: ChatModel) -> None:
-    server.on("", Reply(json.dumps({"claims": []})))
-    assert await ChatWriter(model).write(brief()) == ([], [])

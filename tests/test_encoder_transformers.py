@@ -144,18 +144,6 @@ def test_prompts_go_before_the_texts(bert: str) -> None:
 
 
 @slow
-def test_the_models_own_prompts_are_used(bert: str, tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    SentenceTransformer(bert, device="cpu", prompts={"query": "question: ", "document": "text: "}).save(str(tmp_path))
-    encoder = TransformersEncoder(str(tmp_path), device="cpu")
-    assert encoder.encode(TEXTS)[0] == unit(hidden(bert, f"text: {TEXTS[0]}").mean(axis=0))
-    assert encoder.encode_queries(TEXTS)[0] == unit(hidden(bert, f"question: {TEXTS[0]}").mean(axis=0))
-    told = TransformersEncoder(str(tmp_path), query_prompt="ask: ", device="cpu")
-    assert told.encode_queries(TEXTS)[0] == unit(hidden(bert, f"ask: {TEXTS[0]}").mean(axis=0))
-
-
-@slow
 def test_the_name_follows_the_weights(bert: str, other: str, tmp_path: Path) -> None:
     import shutil
 

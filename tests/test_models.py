@@ -1,7 +1,6 @@
 """The encoders and judges as a run uses them, over servers on this machine."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -52,22 +51,6 @@ async def test_two_calls_to_one_judge_do_not_take_its_form_from_each_other(serve
     assert isinstance(good, np.ndarray)
     assert good.tolist() == [1.0] * 8
     assert "cannot be used" in str(useless)
-
-
-async def test_nothing_of_the_environment_goes_to_a_server(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from agent.providers.chat.framing import FramedQuestion
-
-    monkeypatch.setitem(os.environ, "OPENAI_ORG_ID", "org-secret")
-    monkeypatch.setitem(os.environ, "OPENAI_CUSTOM_HEADERS", "x-secret: 1")
-    server.on(lambda body: True, {"form": "none", "question": ""})
-    model = ChatModel("m", url=server.url)
-    await model.ask("", "Frame this.", FramedQuestion)
-    await model.aclose()
-    sent = {name.lower(): value for name, value in server.requests[0].headers.items()}
-    assert "org-secret" not in sent.values()
-    assert not [name for name in sent if name.startswith(("x-", "openai-"))]
 
 
 async def test_a_model_elsewhere_is_not_asked_where_nothing_may_leave() -> None:

@@ -42,11 +42,6 @@ def test_the_second_of_two_labels(tmp_path: Path) -> None:
     assert scores.tolist() == pytest.approx([float(np.exp(o[1]) / np.exp(o).sum()) for o in odds], abs=1e-5)
 
 
-def test_more_labels_are_none_of_its_business(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="has 3 labels; a re-ranker has one or two"):
-        Reranker(tiny_bert(tmp_path, labels=3)).scores(QUERY, TEXTS)
-
-
 def test_an_encoder_is_no_reranker(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is no cross-encoder"):
         Reranker(tiny_bert(tmp_path)).scores(QUERY, TEXTS)
@@ -68,16 +63,3 @@ def test_long_texts_are_cut(tmp_path: Path) -> None:
     [long] = Reranker(folder, max_length=24).scores(QUERY, [" ".join(TEXTS * 9)])
     assert long == pytest.approx(float(1 / (1 + np.exp(-logits(tmp_path, " ".join(TEXTS * 9), 24)[0]))), abs=1e-5)
     assert Reranker(folder, max_length=24).name != Reranker(folder).name
-
-
-def test_a_model_that_is_not_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ModelError, match="hf download somebody/something"):
-        Reranker("somebody/something")
-
-
-def test_a_damaged_model(tmp_path: Path) -> None:
-    folder = tiny_bert(tmp_path, labels=1)
-    (tmp_path / "model.safetensors").write_bytes(b"no")
-    with pytest.raises(ModelError, match="cannot be used"):
-        Reranker(folder).scores(QUERY, TEXTS)

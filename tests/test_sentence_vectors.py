@@ -94,15 +94,6 @@ def test_they_go_with_their_passages(house: House) -> None:
         assert db.execute("SELECT COUNT(*) FROM sentence_vectors").fetchone()[0] == 1
 
 
-def test_a_document_with_rows_for_some_passages_only_is_refused(house: House) -> None:
-    prepared = house.prepared(SourceDocument("a", " ".join(f"Sentence {i} speaks of rivers." for i in range(60))))
-    assert len(prepared.passages) > 1
-    collection = house.store.ensure_collection("c", "toy")
-    with pytest.raises(ValueError, match="zip"):
-        house.store.put(collection, [replace(prepared, sentences=prepared.sentences[:1])])
-    assert house.store.scan(0, 10) == []
-
-
 def test_another_encoder_makes_them_again_at_rebuild(house: House, tmp_path: Path) -> None:
     house.put("c", bees=BEES)
     house.database.close()

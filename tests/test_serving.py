@@ -21,7 +21,7 @@ from vllm_server import alive, free_port
 
 from agent.settings import load_settings
 from tools.errors import ModelError, SettingsError
-from tools.serving.__main__ import BAD_INPUT, FAILED, OK, main
+from tools.serving.__main__ import BAD_INPUT, OK, main
 from tools.serving.hub import CPU_MODEL, GPU_MODEL, cached_folder, is_folder
 from tools.serving.models import LocalModel, env_lines, mark_judge, read_model
 from tools.serving.vllm import build_command, build_environment, find_python, running
@@ -67,17 +67,6 @@ def test_an_instruct_model_serves_both_and_a_cross_encoder_judges(tmp_path: Path
     assert read_model(chat, "owner/name").name == "owner/name"
 
 
-def test_the_prompt_is_as_long_as_the_model_reads(tmp_path: Path) -> None:
-    short = folder(tmp_path / "short", architectures=["LlamaForCausalLM"], max_position_embeddings=2048)
-    sees = folder(
-        tmp_path / "sees",
-        architectures=["SomeForConditionalGeneration"],
-        text_config={"max_position_embeddings": 8192},
-    )
-    assert read_model(short).length == 2048
-    assert read_model(sees).length == 8192
-
-
 def test_what_was_tuned_to_judge_judges_alone(tmp_path: Path) -> None:
     """By the mark that `judge-train` leaves, or as the authors' published evaluator."""
 
@@ -116,14 +105,6 @@ def test_the_lines_are_settings_of_chat_stages_and_judge(tmp_path: Path, monkeyp
 def test_what_cannot_judge_is_refused(tmp_path: Path, config: dict[str, object], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         read_model(folder(tmp_path / "model", **config))
-
-
-def test_a_folder_that_is_not_there_costs_one_line(port: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--model", "./models/none", "--port", str(port)]) == BAD_INPUT
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "no model folder ./models/none" in told.err
-    assert told.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("gpu", [True, False])
@@ -169,15 +150,6 @@ def test_a_download_is_made_of_what_is_read(
         (found / "model.safetensors").unlink()  # as where a download was stopped
         assert main([*ask, "--download"]) == OK
         assert (found / "model.safetensors").read_bytes() == WHOLE["model.safetensors"]
-
-
-def test_a_model_that_the_hub_lacks_costs_one_line(
-    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serve_hub("some/model", WHOLE, "mit") as (address, _):
-        use_hub(monkeypatch, address, str(tmp_path))
-        assert main(["--model", "other/model", "--port", str(port), "--prepare", "--download"]) == FAILED
-    assert "other/model could not be downloaded (" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_without_the_hubs_library_a_folder_still_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import pytest
@@ -99,8 +100,17 @@ def local_models(kind: Kind, folder: Path, home: Path) -> Iterator[tuple[dict[st
     """What `make local-models` starts, over the model in `folder`: the settings that it prints, and its process."""
     command = [sys.executable, "-m", "tools.serving", "--model", str(folder), "--port", str(free_port()), "--"]
     command += ["--dtype=float32", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind]]
-    environment = {**os.environ, "HOME": str(home), "TMPDIR": str(home)}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as launcher:
+    # vLLM's sockets lie in TMPDIR, and a socket's path has at most 107 characters.
+    with (
+        TemporaryDirectory() as short,
+        subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "HOME": str(home), "TMPDIR": short},
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as launcher,
+    ):
         try:
             assert launcher.stdout is not None
             written = ""
