@@ -11,9 +11,9 @@ from agent_fixtures import QUESTION, door
 from conftest import Spawn
 
 from agent.runs import checkpoints
-from agent.runs.checkpoints import FileSaver, open_file
+from agent.runs.checkpoints import open_file
 from agent.settings import Settings
-from tools.errors import RunForgottenError, StoreBusyError, StoreDamagedError, StoreError
+from tools.errors import RunForgottenError, StoreBusyError, StoreDamagedError
 from tools.store import database
 
 CONFIG: Any = {"configurable": {"thread_id": "r", "checkpoint_ns": "", "checkpoint_id": "1"}}
@@ -26,10 +26,6 @@ def damage(path: Path) -> None:
         size = db.execute("PRAGMA page_size").fetchone()[0]
     whole = path.read_bytes()
     path.write_bytes(whole[:size] + b"\xa5" * (len(whole) - size))
-
-
-def kept(path: Path) -> list[Path]:
-    return sorted(path.parent.glob("checkpoints.damaged-*.db"))
 
 
 async def test_a_write_that_is_cancelled_leaves_the_file_unlocked(tmp_path: Path) -> None:
@@ -88,60 +84,29 @@ async def test_a_file_that_is_locked_is_an_error_that_says_so(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("content", [b"no database at all " * 500, b"SQLite format 3\0" + b"\xff" * 5000])
-async def test_what_is_no_database_is_kept_under_another_name(
-    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_is_no_database_is_refused_in_so_many_words(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "checkpoints.db"
     path.write_bytes(content)
-    async with open_file(path) as saver:
-        await saver.aput_writes(CONFIG, [("a", 1)], "task")
-    assert [p.read_bytes() for p in kept(path)] == [content]
-    assert "Answers and documents are not touched" in caplog.messages[0]
-    assert kept(path)[0].name in caplog.messages[0]
-    async with open_file(path):
-        pass
-    assert len(kept(path)) == len(caplog.messages) == 1
+    with pytest.raises(StoreDamagedError, match=r"answers and documents are not touched\. Move the file away"):
+        async with open_file(path):
+            pass
+    assert path.read_bytes() == content
 
 
-async def test_a_damaged_file_is_found_out_in_a_run_and_kept_when_it_is_opened_again(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_damaged_file_is_found_out_in_a_run_and_begun_anew_when_it_is_moved_away(settings: Settings) -> None:
     async with door(settings) as runs:
         first = await runs.start(QUESTION)
         answer = await runs.answer(first)
     damage(settings.checkpoint_path)
     async with door(settings) as runs:
-        with pytest.raises(StoreDamagedError, match="Start Steelman again"):
+        with pytest.raises(StoreDamagedError, match="Move the file away"):
             await runs.evidence(first)
         assert (await runs.answer(first)) == answer
-    assert not kept(settings.checkpoint_path)
+    for file in settings.data_dir.glob("checkpoints.db*"):
+        file.unlink()
     async with door(settings) as runs:
         assert (await runs.answer(first)) == answer
         assert await runs.evidence(first) == []
         with pytest.raises(RunForgottenError, match="not kept any more"):
             await runs.retrieved(first)
         assert (await runs.answer(await runs.start(QUESTION))).outcome == "answered"
-    assert len(kept(settings.checkpoint_path)) == len(caplog.messages) == 1
-
-
-async def test_a_mark_on_a_file_that_is_whole_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "checkpoints.db"
-    async with open_file(path) as saver:
-        await saver.aput_writes(CONFIG, [("a", 1)], "task")
-        path.with_name("checkpoints.db.damaged").touch()
-    async with open_file(path) as saver:
-        assert isinstance(saver, FileSaver)
-    assert (kept(path), caplog.messages, path.with_name("checkpoints.db.damaged").exists()) == ([], [], False)
-
-
-async def test_a_table_that_is_missing_is_no_damage(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoints.db"
-    async with open_file(path) as saver:
-        with contextlib.closing(sqlite3.connect(path)) as other:
-            other.execute("DROP TABLE writes")
-        with pytest.raises(StoreError, match=r"cannot be used \(no such table: writes\).*move the file away") as failed:
-            await saver.aput_writes(CONFIG, [("a", 1)], "task")
-    assert not isinstance(failed.value, StoreDamagedError)
-    async with open_file(path) as saver:
-        await saver.aput_writes(CONFIG, [("a", 1)], "task")
-    assert kept(path) == []

@@ -236,14 +236,6 @@ def test_a_damaged_database(cli: Cli, settings: Settings) -> None:
     assert "steelman.db" in err
 
 
-def test_damaged_checkpoints_are_told_of_and_the_question_is_answered(cli: Cli, settings: Settings) -> None:
-    (settings.data_dir / "checkpoints.db").write_bytes(b"no database at all " * 100)
-    status, out, err = cli("ask", QUESTION)
-    assert (status, out.splitlines()[0]) == (OK, QUESTION)
-    assert one_line(err)
-    assert "checkpoints.damaged-" in err
-
-
 @pytest.mark.parametrize("index", ["dense", "lexical"])
 def test_a_stamp_that_is_no_text_is_another_stamp(cli: Cli, settings: Settings, index: str) -> None:
     (settings.data_dir / "index" / index / "STAMP").write_bytes(b"\xff\xfe\x00")
@@ -344,60 +336,6 @@ def test_batch_goes_on_after_a_kill(cli: Cli, spawn: Spawn, tmp_path: Path) -> N
 def killed(spawn: Spawn) -> str:
     """The owner of a run whose process is gone."""
     return spawn("from agent.runs.store import new_owner; print(new_owner())").communicate()[0].strip()
-
-
-def test_batch_goes_on_with_the_runs_that_a_kill_left_and_begins_none_twice(
-    cli: Cli, spawn: Spawn, settings: Settings, tmp_path: Path
-) -> None:
-    questions = write_questions(tmp_path / "q.jsonl", "Are ferries good?", "Are slow ferries good?", "Are oxen good?")
-    out, owner = tmp_path / "a.jsonl", killed(spawn)
-    assert cli("batch", questions, "--out", str(out))[0] == OK
-    answered = [row["run_id"] for row in lines(out)]
-    out.write_text(out.read_text().split("\n")[0] + "\n")  # killed before two lines were written, and one run
-    with contextlib.closing(Database(settings.database_path)) as database, database.write() as db:
-        db.execute("UPDATE runs SET batch = ? WHERE id IN (?, ?)", (str(out), *answered[1:]))
-        kept = (owner, time.time() + 3600, answered[2])
-        db.execute("UPDATE runs SET status = 'running', answer = NULL, owner = ?, heartbeat = ? WHERE id = ?", kept)
-    assert f"{answered[2]}  " in (listed := cli("runs"))[1]
-    assert "  interrupted  " in listed[1]
-    assert f"ask --resume {answered[2]}" in listed[2]
-    assert cli("batch", questions, "--out", str(out))[0] == OK
-    assert sorted(row["run_id"] for row in lines(out)) == sorted(answered)
-    assert len(cli("runs")[1].splitlines()) == 3
-    out.unlink()  # begun anew
-    assert cli("batch", questions, "--out", str(out))[0] == OK
-    assert not {row["run_id"] for row in lines(out)} & set(answered)
-    out.write_text("")  # its answers were written, and are wanted again
-    assert cli("batch", questions, "--out", str(out))[0] == OK
-    assert len(cli("runs")[1].splitlines()) == 9
-
-
-def test_batch_goes_on_with_a_run_whose_process_was_killed_and_tells_of_a_mistake_in_one(
-    cli: Cli, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def breaks(query: str) -> None:
-        if "oxen" in query:
-            raise ZeroDivisionError("a mistake")
-
-    monkeypatch.setattr(session, "Runs", partial(Runs, build=build(before_search=breaks)))
-    questions = write_questions(tmp_path / "q.jsonl", "Are ferries good?", "Are oxen good?")
-    with Path(questions).open("a") as file:
-        file.write(json.dumps({"question": "Is \ud800 good?"}) + "\n")
-    out = tmp_path / "a.jsonl"
-    out.touch()
-    with contextlib.closing(Database(settings.database_path)) as database:
-        runs = RunStore(database)
-        runs.create("r", "r", "Are ferries good?", usual_options_of(), "gone", str(out))
-        runs.add_event("r", "gone", "stage", {"stage": "judge"})
-        with database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = 0")
-    status, _, err = cli("batch", questions, "--out", str(out))
-    assert (status, "Traceback" in err) == (FAILED, False)
-    told = {row["question"]: row.get("error", "") for row in lines(out)}
-    assert not told["Are ferries good?"]
-    assert "ZeroDivisionError" in told["Are oxen good?"]
-    assert "not UTF-8" in told["Is \ud800 good?"]
-    assert "  done         Are ferries good?" in cli("runs")[1]
 
 
 # Chat, and what is stored
@@ -506,14 +444,6 @@ def test_what_files_do_not_say_any_more_is_told_and_removed_with_sync(cli: Cli, 
     assert f"Kept, though their files hold no text any more: {note}. --sync removes what is gone.\n" in out
     assert "2 documents removed" in cli("ingest", str(tmp_path), "--sync", "--yes")[1]
     assert "Kept" not in cli("ingest", str(tmp_path))[1]
-
-
-def test_rows_that_have_other_ids_are_told(cli: Cli, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.csv"
-    rows.write_text("ref,text\nA1,Ferries ask for patience.\nA2,Bridges hurry people over the river.\n")
-    cli("ingest", str(rows))
-    assert "2 rows stored under other ids than before; the old ones are" in cli("ingest", str(rows), "--id", "ref")[1]
-    assert cli("collections", "mine")[1].splitlines() == ["A1 (1 passages)", "A2 (1 passages)"]
 
 
 def test_columns_of_a_table_are_told_asked_for_and_named(cli: Cli, tmp_path: Path) -> None:

@@ -1,15 +1,20 @@
 """The doctor: what is on, what answers, and how to turn on the rest; and what the settings make of each other."""
 
+import asyncio
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_fixtures import QUESTION, door
 from answering_model import FRAMED
 from model_server import ModelServer, Reply
+from providers import build
 
 from agent.__main__ import main
+from agent.doctor import Finding, examine, parts
 from agent.providers.judging import build_judge
 from agent.providers.retrieval import build_engine
 from agent.settings import Settings, load_settings
@@ -17,6 +22,9 @@ from tools.errors import SettingsError
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.chat import ChatJudge
 from tools.inference.judges.score import ScoreJudge
+
+NOWHERE = "127.0.0.1:9"
+SECRET = "very-secret"
 
 
 @pytest.fixture
@@ -36,6 +44,14 @@ def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """Each line of the report by what it is about."""
     printed = [line for line in capsys.readouterr().out.splitlines() if line[:5].strip() in ("ok", "FAILS", "off")]
     return {line[7:22].strip(): f"{line[:5].strip()} {line[22:]}" for line in printed}
+
+
+def findings(settings: Settings, **how: Any) -> dict[str, Finding]:
+    return {part.name: examine(part) for part in parts(settings, **how)}
+
+
+def finding(name: str, settings: Settings, **how: Any) -> Finding:
+    return next(examine(p) for p in parts(settings, **how) if p.name == name)
 
 
 @pytest.mark.slow
@@ -138,18 +154,6 @@ def test_what_does_not_is_named_and_the_exit_status_says_so(
 
 
 @pytest.mark.usefixtures("data")
-def test_a_wrong_key_is_never_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    with ModelServer(key="right") as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("STEELMAN_MODEL", "small")
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-        assert main(["doctor"]) == 1
-        printed = capsys.readouterr()
-    assert "refused the key" in printed.out
-    assert "very-secret" not in printed.out + printed.err
-
-
-@pytest.mark.usefixtures("data")
 def test_a_judge_that_gives_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with ModelServer() as server:
         server.on(lambda body: True, Reply("Perhaps."))
@@ -157,6 +161,104 @@ def test_a_judge_that_gives_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys: 
         monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "x")
         assert main(["doctor"]) == 1
     assert lines(capsys)["judge"].startswith("FAILS ")
+
+
+def test_what_is_on_comes_first_and_each_part_says_what_it_serves(tmp_path: Path) -> None:
+    listed = parts(Settings(data_dir=tmp_path))
+    names = [p.name for p in listed if p.check]
+    assert names == ["data", "encoder", "indexes", "language", "judge", "checkpoints"]
+    assert [p.name for p in listed[: len(names)]] == names
+    assert all(p.serves for p in listed)
+    assert not list(tmp_path.iterdir())  # nothing is tried before it is asked for
+
+
+def test_a_part_that_is_broken_fails_and_says_what_to_do(settings: Settings) -> None:
+    settings.database_path.write_text("no database at all " * 99)
+    found = finding("data", settings)
+    assert found.state == "fails"
+    assert "Move the file away" in found.detail
+
+
+async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, searched = threading.Event(), threading.Event()
+
+    def before(query: str) -> None:
+        searched.set()
+        assert query == "test" or gate.wait(20)
+
+    def loaded(*_: object) -> None:
+        raise AssertionError("a model was loaded a second time")
+
+    monkeypatch.setattr("tools.inference.judges.embedded.load_judge", loaded)
+    monkeypatch.setattr("tools.inference.encoders.encoder.load_encoder", loaded)
+    async with door(settings, build(before_search=before)) as runs:
+        run_id = await runs.start(QUESTION)
+        try:
+            assert await asyncio.to_thread(searched.wait, 10)
+            found = await asyncio.to_thread(findings, settings, opened=runs.providers)
+            assert runs.run_store.get(run_id).status == "running"
+        finally:
+            gate.set()
+        assert (await runs.answer(run_id)).outcome == "answered"
+    on = {name: f for name, f in found.items() if f.state != "off"}
+    assert {f.state for f in on.values()} == {"ok"}, on
+    assert on["encoder"].detail == "instant, 16 dimensions, embedded"
+    assert on["judge"].detail == "instant-judge, accepts a passage from 0.50 on, embedded"
+    assert "samples (40 passages)" in on["data"].detail
+    assert sum(f.seconds for f in on.values()) < 2
+
+
+@pytest.mark.usefixtures("quick_retries")
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"openai_base_url": f"http://bob:{SECRET}@{NOWHERE}/v1", "model": "m"}, "chat model"),
+        ({"judge_url": f"http://bob:{SECRET}@{NOWHERE}/v1", "judge_model": "m"}, "judge"),
+        ({"judge_url": f"http://{SECRET}@{NOWHERE}/score", "judge_model": "m"}, "judge"),
+        ({"embeddings_url": f"http://bob:{SECRET}@{NOWHERE}/v1", "embeddings_model": "m"}, "encoder"),
+        ({"chroma_url": f"http://bob:{SECRET}@{NOWHERE}"}, "indexes"),
+    ],
+)
+def test_no_password_of_an_address_is_told(settings: Settings, changes: dict[str, str], part: str) -> None:
+    changed = load_settings(data_dir=settings.data_dir, **changes)
+    found = finding(part, changed, ask=True)
+    assert found.state == "fails"
+    assert "cannot be reached" in found.detail
+    told = (found, parts(changed))
+    assert SECRET not in repr(told)
+
+
+@pytest.fixture
+def echo() -> Iterator[ModelServer]:
+    """A server that says back what it must not."""
+    with ModelServer(models=("m",)) as server:
+        server.on("", Reply(f"the key sk-{SECRET} of bob:pass%2Fword and pass/word is no good", status=403))
+        yield server
+
+
+def test_what_a_server_says_back_is_told_without_the_keys(echo: ModelServer, tmp_path: Path) -> None:
+    settings = load_settings(
+        data_dir=tmp_path,
+        judge_url=echo.url.replace("http://", "http://bob:pass%2Fword@"),
+        judge_model="m",
+        tavily_api_key=f"sk-{SECRET}",
+    )
+    found = finding("judge", settings)
+    assert found.state == "fails"
+    assert "is no good" in found.detail
+    for secret in (SECRET, "pass%2Fword", "pass/word"):
+        assert secret not in found.detail
+
+
+def test_a_judge_that_answers_is_shown_without_its_login(tmp_path: Path) -> None:
+    with ModelServer(models=("m",), judge=lambda _: 0.9) as server:
+        address = server.url.replace("http://", f"http://bob:{SECRET}@")
+        found = finding("judge", load_settings(data_dir=tmp_path, judge_url=address, judge_model="m"))
+    assert found.state == "ok"
+    assert f" at {server.url}, accepts" in found.detail
+    assert SECRET not in found.detail
 
 
 # Which provider the settings turn on

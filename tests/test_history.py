@@ -209,28 +209,6 @@ async def test_a_deletion_that_fails_on_the_way_can_be_made_again(
     assert set(kept(settings, run_id).values()) == {0}
 
 
-async def test_nobody_goes_on_with_a_run_that_is_being_deleted(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        await runs.cancel(run_id)
-        runs.run_store.hold([run_id], "a deletion")
-        with pytest.raises(RunBusyError):
-            await runs.resume(run_id)
-        runs.run_store.release("a deletion")
-        await runs.resume(run_id)
-        assert (await runs.answer(run_id)).outcome == "answered"
-
-
-def test_all_runs_are_held_or_none(store: RunStore) -> None:
-    add(store, "a", "a")
-    add(store, "b", "a", done=False)
-    with pytest.raises(RunBusyError, match="run b"):
-        store.hold(["a", "b"], "a deletion")
-    assert store.get("a").owner is None
-    with pytest.raises(UnknownRunError):
-        store.hold(["a", "nothing"], "a deletion")
-
-
 # Deletion at the command line
 
 

@@ -229,6 +229,6 @@ def test_a_run_at_work_is_not_deleted(page: Callable[..., AppTest]) -> None:
 
 def test_the_settings_show_what_doctor_shows(page: Callable[..., AppTest], settings: Settings) -> None:
     shown = html(page(view="settings"))
-    for said in ("Who serves each stage", "embedded", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
+    for said in ("What is on", "embedded", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
         assert said in shown
     assert "FAILS" not in shown

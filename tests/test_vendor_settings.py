@@ -13,13 +13,13 @@ from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import refuses, says, script
 
-from agent.doctor.checks import Tools, chat
+from agent.doctor import examine, parts
 from agent.options import RunOptions
 from agent.providers.chats import build_chat, build_chats, uses_chat
 from agent.providers.judging import build_judge
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from tools.errors import ProviderReplyError, SettingsError
+from tools.errors import SettingsError
 from tools.inference.chat.vendors import VENDORS
 from tools.inference.judges.batch import BatchJudge
 
@@ -167,15 +167,18 @@ def test_the_judge_of_many_passages_may_be_a_vendors_model(vendor: str) -> None:
 # --- the doctor, and a whole run --------------------------------------------------------------------------------------
 
 
+def chat_model_of(settings: Settings) -> str:
+    return next(examine(part).detail for part in parts(settings) if part.name == "chat model")
+
+
 def test_the_doctor_names_each_vendor_with_its_address(server: ModelServer) -> None:
     pytest.importorskip("langchain_ollama")
     server.on(lambda _: True, Reply({"models": [{"name": "m-1:latest"}, {"name": "m-2:4b"}]}), path="/api/tags")
     given = {"openai_base_url": server.url, "model": "test-model", "ollama_host": server.root}
-    said = chat(Tools(load_settings(**given, model_write="ollama:m-1"), None))
+    said = chat_model_of(load_settings(**given, model_write="ollama:m-1"))
     assert said.startswith(f"test-model at {server.url}, ollama:m-1 at {server.root}; the embedded one stands in")
-    with pytest.raises(ProviderReplyError) as caught:
-        chat(Tools(load_settings(**given, model_write="ollama:m-3"), None))
-    assert str(caught.value) == f"{server.root} does not offer ollama:m-3. It offers: m-1:latest, m-2:4b."
+    said = chat_model_of(load_settings(**given, model_write="ollama:m-3"))
+    assert said == f"{server.root} does not offer ollama:m-3. It offers: m-1:latest, m-2:4b."
     assert {r.path for r in server.requests} == {"/v1/models", "/api/tags"}  # nothing that costs was asked
 
 

@@ -8,8 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from agent.answer.retrieved import Evidence
-from agent.doctor.checkup import Part, parts
-from agent.doctor.stages import StageProvider, stages
+from agent.doctor import Part, parts
 from agent.options import Depth
 from agent.runs.open import open_runs
 from agent.runs.parts import usual_options
@@ -77,10 +76,6 @@ class PageService:
     def delete_thread(self, thread_id: str) -> None:
         """Raises RunBusyError while a run of it is at work."""
         self._wait(self._runs.delete_thread(thread_id))
-
-    def stages(self) -> list[StageProvider]:
-        """Which provider serves each stage."""
-        return stages(self.settings)
 
     def parts(self) -> list[Part]:
         """What can be tried of the providers, those that are open as they are."""

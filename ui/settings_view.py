@@ -1,9 +1,8 @@
-"""The settings: which provider serves each stage, what is on and answers, and how to turn on the rest."""
+"""The settings: what is on and answers, and how to turn on the rest."""
 
 import streamlit as st
 
-from agent.doctor.checkup import Finding, examine
-from agent.doctor.stages import StageProvider
+from agent.doctor import Finding, examine
 from ui import say
 from ui.service import PageService
 from ui.shown import text
@@ -15,22 +14,13 @@ def show(service: PageService) -> None:
     st.html(
         "<p>Everything is set in the file <code>.env</code> or in the environment, and read when the page's server "
         "starts. <code>docs/providers.md</code> tells how to turn each on, what it costs and what is sent to whom.</p>"
-        "<h2>Who serves each stage</h2>"
+        "<h2>What is on, and whether it answers</h2>"
     )
-    st.html("".join(_stage(s) for s in service.stages()))
-    st.html("<h2>What is on, and whether it answers</h2>")
     place, lines = st.empty(), list[str]()
     for part in service.parts():
         place.html("".join([*lines, _line("…", part.name, part.serves)]))
         lines.append(_found(examine(part)))
     place.html("".join(lines))
-
-
-def _stage(stage: StageProvider) -> str:
-    where = f" at {stage.address}" if stage.address else ""
-    spare = f"; {stage.fallback} stands in when it fails" if stage.fallback else ""
-    served = f"{stage.provider}{where}{spare}" if stage.provider else "nobody"
-    return _line("on" if stage.provider else "off", stage.stage, f"{stage.does}: {served}")
 
 
 def _found(finding: Finding) -> str:

@@ -2,47 +2,18 @@
 
 import argparse
 import asyncio
-import contextlib
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
 from agent.__main__ import DEGRADED, FAILED, OK
-from agent.answer.model import Answer
 from agent.commands.ask import exit_status, options_of, settings_of
 from agent.options import RunOptions
 from agent.runs.open import open_runs
 from agent.runs.service import Runs
-from agent.runs.store import RunRow, run_row
-from tools.errors import InputError, RunAbandonedError, RunBusyError, SteelmanError
-from tools.store.database import Database, translated
-
-
-class BatchRuns:
-    """The runs that are to be answered into one file."""
-
-    def __init__(self, database: Database, file: Path) -> None:
-        self._db = database
-        self.name = str(file.resolve())
-        """Under which the runs are kept."""
-
-    def unwritten(self) -> dict[str, RunRow]:
-        """The newest run of each question whose answer is not known to stand in the file."""
-        query = "SELECT * FROM runs WHERE batch = ? ORDER BY created_at, rowid"
-        return {row["question"]: run_row(row) for row in self._db.rows(query, (self.name,))}
-
-    def written(self, run_ids: Iterable[str]) -> None:
-        """The answers of these runs stand in the file."""
-        with self._db.write() as db:
-            query = "UPDATE runs SET batch = '' WHERE id = ? AND batch = ?"
-            db.executemany(query, [(run_id, self.name) for run_id in run_ids])
-
-    def forget(self) -> None:
-        """The file is begun anew, and so are its questions."""
-        with self._db.write() as db:
-            db.execute("UPDATE runs SET batch = '' WHERE batch = ?", (self.name,))
+from tools.errors import InputError, SteelmanError
+from tools.store.database import translated
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,27 +23,24 @@ def run(args: argparse.Namespace) -> int:
     questions = _read_questions(Path(args.questions))
     if not Path(args.out).absolute().parent.is_dir():
         raise InputError(f"there is no folder '{Path(args.out).parent}' to write the answers into. Make it first.")
-    begun = Path(args.out).exists()
     done = _read_done(Path(args.out))
     waiting = [q for q in questions if q not in done]
-    return asyncio.run(_batch(args, waiting, len(questions) - len(waiting), [*done.values()] if begun else None))
+    return asyncio.run(_batch(args, waiting, len(questions) - len(waiting)))
 
 
-async def _batch(args: argparse.Namespace, waiting: list[str], already: int, written: list[str] | None) -> int:
-    """`written`: the runs whose answers are in the file, None where there is none."""
+async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> int:
     from tqdm import tqdm
 
     failed = replaced = 0
     path, total = Path(args.out), len(waiting) + already
     async with open_runs(settings_of(args), offline=args.no_web) as runs:
-        asking = _Asking(runs, options_of(args, runs), path, written)
-        turn = asyncio.Semaphore(args.parallel)
+        options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
         with (
             translated(path),
             path.open("a", encoding="utf-8", errors="backslashreplace") as out,
             tqdm(total=total, initial=already, unit="question", disable=not sys.stderr.isatty()) as bar,
         ):
-            tasks = [asyncio.create_task(_one(asking, q, turn, out)) for q in waiting]
+            tasks = [asyncio.create_task(_one(runs, q, options, turn, out)) for q in waiting]
             try:
                 for finished in asyncio.as_completed(tasks):
                     status = await finished
@@ -88,49 +56,15 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int, wri
     return FAILED if failed else DEGRADED if replaced else OK
 
 
-class _Asking:
-    """Answers to the questions of a file: of runs that an earlier call began, where it was stopped before it wrote
-    them."""
-
-    def __init__(self, runs: Runs, options: RunOptions, file: Path, written: list[str] | None) -> None:
-        self._runs, self._options = runs, options
-        self._own = BatchRuns(runs.database, file)
-        if written is None:
-            self._own.forget()
-        else:
-            self._own.written(written)
-        self._begun = self._own.unwritten()
-
-    async def answer(self, question: str) -> Answer:
-        """Raises SteelmanError."""
-        begun = self._begun.get(question)
-        if begun is None or begun.status == "failed" or begun.options != self._options.to_dict():
-            run_id = await self._runs.start(question, self._options, batch=self._own.name)
-            return await self._runs.answer(run_id)
-        try:
-            with contextlib.suppress(RunBusyError):  # its process was killed a moment ago, or goes on
-                await self._runs.resume(begun.id)
-            return await self._runs.answer(begun.id)
-        except RunAbandonedError:
-            await self._runs.resume(begun.id)
-            return await self._runs.answer(begun.id)
-
-    def written(self, answer: Answer) -> None:
-        self._own.written([answer.run_id])
-
-
-async def _one(asking: _Asking, question: str, turn: asyncio.Semaphore, out: TextIO) -> int:
-    answer = None
+async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Semaphore, out: TextIO) -> int:
     async with turn:
         try:
-            answer = await asking.answer(question)
+            answer = await runs.answer(await runs.start(question, options))
             line, status = answer.model_dump_json(), exit_status(answer)
         except SteelmanError as exc:
             line, status = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False), FAILED
     out.write(line + "\n")
     out.flush()
-    if answer is not None:
-        await asyncio.to_thread(asking.written, answer)
     return status
 
 
@@ -155,14 +89,14 @@ def _question(line: str, where: str) -> str:
     return " ".join(question.split())  # as the answer will repeat it
 
 
-def _read_done(path: Path) -> dict[str, str]:
-    """The questions that have an answer, and the runs that gave it; a last line cut short by a kill and lines of
+def _read_done(path: Path) -> set[str]:
+    """The questions that have an answer; a last line cut short by a kill and lines of
     failures are asked again.
 
     Raises InputError for a file that holds anything else, which would be lost.
     """
     if not path.exists():
-        return {}
+        return set()
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as exc:
@@ -178,7 +112,7 @@ def _read_done(path: Path) -> dict[str, str]:
         scratch = path.with_suffix(path.suffix + ".part")
         scratch.write_text(text, encoding="utf-8")
         scratch.replace(path)
-    return {row["question"]: str(row.get("run_id", "")) for row in answered_rows}
+    return {row["question"] for row in answered_rows}
 
 
 def _object(line: str) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 import argparse
 
 from agent.__main__ import FAILED, OK
-from agent.doctor.checkup import examine, parts
+from agent.doctor import examine, parts
 from agent.settings import load_settings
 
 _SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}

@@ -1,15 +1,13 @@
 """Where the graph's checkpoints lie: SQLite beside the store, or Postgres by address.
 
-The file is opened by many processes at once, written whole or not at all, and begun anew when damaged: only runs that
-have not ended need their checkpoints; answers lie in the store.
+The file is opened by many processes at once, and written whole or not at all. Only runs that have not ended need their
+checkpoints; answers lie in the store.
 """
 
 import asyncio
-import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,14 +20,11 @@ from agent.settings import Settings
 from tools.disk import disk_errors, keep_private
 from tools.errors import SettingsError, StoreDamagedError, StoreError
 from tools.store.database import BUSY_SECONDS, to_wal, translated
-from tools.store.locks import index_lock
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
 T = TypeVar("T")
-_LOG = logging.getLogger("steelman.checkpoints")
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class FileSaver(AsyncSqliteSaver):
@@ -92,7 +87,7 @@ class FileSaver(AsyncSqliteSaver):
 
 @asynccontextmanager
 async def open_file(path: Path) -> AsyncIterator[FileSaver]:
-    """The saver over the file, which is begun anew where it is damaged. Raises StoreError when it cannot be opened."""
+    """The saver over the file. Raises StoreError when it cannot be opened."""
     # While this connection is open no other process is the last one to close the file, which locks it for a moment.
     with closing(await asyncio.to_thread(_prepared, path)) as first:
         with checkpoint_errors(path):
@@ -112,89 +107,31 @@ async def open_file(path: Path) -> AsyncIterator[FileSaver]:
 
 @contextmanager
 def checkpoint_errors(path: Path) -> Iterator[None]:
-    """Turns failures of the file into errors that say what to do next; a damaged one is marked, for whoever opens it.
-
-    Raises StoreError: StoreDamagedError where the file itself is at fault.
-    """
+    """Turns failures of the file into errors that say what to do next. Raises StoreError."""
     try:
         with translated(path):
             yield
     except StoreDamagedError as exc:
-        harmless = "It only holds how far unfinished runs are: answers and documents are not touched."
-        if not _is_damaged(exc):
-            raise StoreError(
-                f"{path} cannot be used ({exc.__cause__}). {harmless} Start Steelman again; if that does not help, "
-                "move the file away before: a new one is then begun."
-            ) from exc
-        with suppress(OSError):
-            _mark(path).touch()
         raise StoreDamagedError(
-            f"{path} is damaged ({exc.__cause__}). {harmless} Start Steelman again: the file is then kept under "
-            "another name, and a new one begun."
+            f"{path} cannot be used ({exc.__cause__}). It only holds how far unfinished runs are: answers and "
+            "documents are not touched. Move the file away: a new one is then begun."
         ) from exc
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
-    """A connection to the file, which logs ahead and can be read; a damaged one is moved aside first."""
+    """A connection to the file, which logs ahead and can be read."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     keep_private(path)
-    try:
-        return _opened(path)
-    except StoreDamagedError as exc:
-        if not _is_damaged(exc):
-            raise
-    with index_lock(path.with_name(f"{path.name}.lock"), exclusive=True, timeout=BUSY_SECONDS):
-        try:
-            return _opened(path)  # another process was quicker
-        except StoreDamagedError as exc:
-            if not _is_damaged(exc):
-                raise
-            _move_aside(path)
-        return _opened(path)
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    with translated(path):
+    with checkpoint_errors(path):
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
         try:
             to_wal(connection)
             connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-            if _mark(path).exists():  # reading all of it takes too long to be done each time
-                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if found != "ok":
-                    raise StoreDamagedError(f"{path} is damaged: {found}")
-                _mark(path).unlink(missing_ok=True)
         except BaseException:
             connection.close()
             raise
     return connection
-
-
-def _is_damaged(exc: StoreDamagedError) -> bool:
-    """Whether the file is at fault, and not what was asked of it."""
-    code = getattr(exc.__cause__, "sqlite_errorcode", None)
-    return code is None or code & 0xFF in _DAMAGED
-
-
-def _move_aside(path: Path) -> None:
-    """Gives the file, and the log that belongs to it, a name with the time."""
-    kept = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
-    with disk_errors(path):
-        for ending in ("-wal", "-shm", ""):
-            with suppress(FileNotFoundError):
-                path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
-        _mark(path).unlink(missing_ok=True)
-    _LOG.warning(
-        "%s was damaged. It is kept as %s, and a new one is begun. Answers and documents are not touched; a run that "
-        "had not ended begins again from its question when it is resumed.",
-        path,
-        kept.name,
-    )
-
-
-def _mark(path: Path) -> Path:
-    return path.with_name(f"{path.name}.damaged")
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from agent.providers.build import build_providers
 from agent.runs.executor import RECURSION, RunExecutor, config_of
 from agent.runs.failure import RunFailure, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
-from agent.runs.store import Event, RunRow, RunStore, TableThread, new_owner
+from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import set_up_tracing
@@ -42,14 +42,10 @@ async def delete_runs(
     gone.
     """
     in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
-    holder = new_owner()
-    await in_thread(runs.hold, run_ids, holder)
-    try:
-        for run_id in run_ids:
-            await saver.adelete_thread(run_id)
-        await in_thread(runs.delete, *run_ids)
-    finally:
-        await in_thread(runs.release, holder)
+    await in_thread(runs.check_free, run_ids)
+    for run_id in run_ids:
+        await saver.adelete_thread(run_id)
+    await in_thread(runs.delete, *run_ids)
 
 
 _THREADS = 32
@@ -96,14 +92,11 @@ class Runs:
             await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
         await self._stack.aclose()
 
-    async def start(
-        self, question: str, options: RunOptions | None = None, thread: str | None = None, *, batch: str = ""
-    ) -> str:
+    async def start(self, question: str, options: RunOptions | None = None, thread: str | None = None) -> str:
         """Begins a run and returns its id at once.
 
-        `thread` is the id of the thread that a follow-up belongs to (the id of its first run), `batch` the name under
-        which `BatchRuns` finds the run again. Raises QuestionError, UnknownCollectionError, EncoderMismatchError before
-        anything is begun.
+        `thread` is the id of the thread that a follow-up belongs to (the id of its first run). Raises QuestionError,
+        UnknownCollectionError, EncoderMismatchError before anything is begun.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
@@ -114,7 +107,7 @@ class Runs:
         )
         question = state["question"]
         owner = self.executor.owner
-        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner, batch)
+        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner)
         await self.executor.record(run_id, "started", {"question": question})
 
         async def begin() -> tuple[Any, Any]:

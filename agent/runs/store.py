@@ -54,7 +54,7 @@ _THREADS = """
     ORDER BY n.at DESC, n.last DESC
 """
 WITHOUT_ANSWER = (
-    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, batch"
+    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer"
 )
 """The columns of a run, without the text of its answer."""
 _THREAD = f"SELECT {WITHOUT_ANSWER} FROM runs WHERE thread = ? ORDER BY created_at, rowid"
@@ -83,7 +83,6 @@ class RunRow:
     heartbeat: float | None
     error: str | None
     answer: str | None
-    batch: str
 
     @property
     def held(self) -> bool:
@@ -136,14 +135,12 @@ class RunStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def create(
-        self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, batch: str = ""
-    ) -> None:
-        row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time(), batch)
+    def create(self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str) -> None:
+        row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time())
         with self._db.write() as db:
             db.execute(
-                "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat, batch)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
 
@@ -253,16 +250,11 @@ class RunStore:
                 _append(db, run_id, "cancelled", {})
         return ended
 
-    def hold(self, run_ids: Sequence[str], owner: str) -> None:
-        """Makes `owner` the only one who may change these runs, all of them or none; a hold goes stale as a claim does.
-
-        Raises RunBusyError when somebody still works on one of them, UnknownRunError when one is not there.
-        """
-        with self._db.write() as db:
-            for run_id in run_ids:
-                if (row := self.get(run_id)).held:
-                    raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
-                db.execute("UPDATE runs SET owner = ?, heartbeat = ? WHERE id = ?", (owner, time.time(), row.id))
+    def check_free(self, run_ids: Sequence[str]) -> None:
+        """Raises RunBusyError when somebody still works on one of these runs, UnknownRunError when one is not there."""
+        for run_id in run_ids:
+            if (row := self.get(run_id)).held:
+                raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
 
     def release(self, owner: str) -> None:
         """Ends the owner's hold on its runs, and leaves them as they are."""

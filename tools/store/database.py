@@ -57,12 +57,10 @@ SCHEMA = """
     CREATE TABLE indexes (
         name TEXT PRIMARY KEY, making TEXT NOT NULL, passage INTEGER NOT NULL, removal INTEGER NOT NULL
     );
-    -- batch: the file that the run's answer is to be written to, empty where there is none or where it stands there.
     CREATE TABLE runs (
         id TEXT PRIMARY KEY, thread TEXT NOT NULL, question TEXT NOT NULL, options TEXT NOT NULL,
         status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT,
-        owner TEXT, heartbeat REAL, error TEXT, answer TEXT,
-        batch TEXT NOT NULL DEFAULT ''
+        owner TEXT, heartbeat REAL, error TEXT, answer TEXT
     );
     CREATE INDEX runs_by_thread ON runs (thread, created_at);
     CREATE TABLE events (

@@ -1,0 +1,330 @@
+"""What is on, whether it works, and how to turn on the rest: what `doctor` prints and the page's settings show.
+
+`parts` lists what there is to look at, `examine` tries one of them, in a thread without a running event loop. What
+holds weights or files is taken from a service that is open in the process; clients of servers are made anew, since they
+belong to one event loop. Whatever is said holds no key and no password.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import parse_qs, unquote
+
+from pydantic import SecretStr
+
+from agent.providers.chats import build_chats, uses_chat
+from agent.providers.judging import build_judge, build_own_judge, judges_in_batches
+from agent.providers.retrieval import build_encoder, build_engine, build_search
+from agent.seams import Providers
+from agent.settings import Settings
+from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
+from tools.inference.judges.judge import CloseJudge, Pair
+from tools.net.http import without_login
+from tools.store.database import Database
+from tools.store.store import Store
+
+if TYPE_CHECKING:
+    from tools.inference.chat.model import ChatModel
+    from tools.inference.encoders.encoder import Encoder
+
+T = TypeVar("T")
+CheckState = Literal["ok", "fails", "off"]
+_SECONDS = 20.0
+_SHORTEST_SECRET = 4  # characters; what is shorter is no key, and would be found in any word
+_PAIR = Pair(
+    "Voting should be compulsory.",
+    "Every citizen ought to be obliged by law to vote.",
+    "Voting should not be compulsory.",
+)
+"""What every judge is tried with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something to look at. `serves` says what it is for; `check` tries it and returns what it is, None for what is
+    off, which `turned_on` says how to change."""
+
+    name: str
+    serves: str
+    check: Callable[[], str] | None = None
+    turned_on: str = ""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of trying a part: what it is, what failed and what to do next, or how it is turned on."""
+
+    name: str
+    serves: str
+    state: CheckState
+    detail: str
+    seconds: float = 0.0
+
+
+def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[Part]:
+    """What is on, and then what is off. Nothing is tried yet.
+
+    `ask`: what costs something is to be tried too. `opened`: the providers of a service that is open in this process;
+    its store, indexes and models are looked at, so that none of them is opened or loaded a second time.
+    Raises what building the judge or the search engine raises for settings that cannot be used.
+    """
+    checks, secrets = _Checks(settings, opened), _secrets(settings)
+    on = [Part(name, serves, check, secrets=secrets) for name, serves, check in _on(checks, ask=ask)]
+    off = [Part(name, serves, turned_on=f"on with {how}") for name, serves, how in _off(settings)]
+    return [*on, *off]
+
+
+def examine(part: Part) -> Finding:
+    """Tries the part, which may take up to half a minute where a server is silent."""
+    if part.check is None:
+        return Finding(part.name, part.serves, "off", part.turned_on)
+    began = time.monotonic()
+    state: CheckState = "ok"
+    try:
+        detail = part.check()
+    except SteelmanError as exc:
+        state, detail = "fails", str(exc)
+    for secret in part.secrets:
+        detail = detail.replace(secret, "…")
+    return Finding(part.name, part.serves, state, detail, time.monotonic() - began)
+
+
+def _secrets(settings: Settings) -> tuple[str, ...]:
+    """Every key and password of the settings, longest first, for what servers and libraries say back."""
+    found: set[str] = set()
+    for name in Settings.model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, SecretStr):
+            found.add(value.get_secret_value().strip())
+        elif isinstance(value, str) and "://" in value:
+            found |= _passwords(value)
+    return tuple(sorted((s for s in found if len(s) >= _SHORTEST_SECRET), key=len, reverse=True))
+
+
+def _passwords(address: str) -> set[str]:
+    """What an address holds of logins, as it is written there and as it is meant; of a database only the password."""
+    scheme, _, rest = address.partition("://")
+    login = rest.partition("?")[0].rpartition("@")[0]
+    written = {login.partition(":")[2], *parse_qs(address.partition("?")[2]).get("password", [])}
+    if scheme.startswith("http"):
+        written.add(login)  # a token may stand alone in front of the host
+    return written | {unquote(w) for w in written}
+
+
+def _on(checks: "_Checks", *, ask: bool) -> Iterator[tuple[str, str, Callable[[], str]]]:
+    settings, speaks = checks.settings, "follow-ups, the sides, further queries and the claims"
+    yield "data", "what was ingested, and the runs", checks.data
+    yield "encoder", "search by meaning", checks.encoder
+    yield "indexes", "search by meaning and by words", checks.indexes
+    if uses_chat(settings):
+        yield "chat model", speaks, partial(checks.chat, ask=ask)
+    else:
+        yield "language", speaks, lambda: "embedded (English, by rules and verbatim quotation)"
+    judge = partial(checks.served_judge, ask=ask) if build_judge(settings) else checks.own_judge
+    yield "judge", "what supports which side, and whether a claim holds", judge
+    if build_engine(settings):
+        yield "web search", "pages from the web", partial(checks.web, ask=ask)
+    if settings.reranker:
+        yield "re-ranker", "the order of what was found", checks.reranker
+    yield "checkpoints", "going on with a run that was stopped", checks.checkpoints
+
+
+def _off(settings: Settings) -> list[tuple[str, str, str]]:
+    """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
+    lines: tuple[tuple[object, str, str, str], ...] = (
+        (
+            uses_chat(settings),
+            "chat model",
+            "questions in any language, and sides, queries and claims of a model",
+            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
+            "STEELMAN_MODEL=anthropic:NAME",
+        ),
+        (
+            build_judge(settings) and not judges_in_batches(settings),
+            "judge server",
+            "a larger judge",
+            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`",
+        ),
+        (
+            build_engine(settings),
+            "web search",
+            "pages from the web",
+            "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key",
+        ),
+        (settings.chroma_url, "Chroma server", "the dense index outside this process", "CHROMA_URL"),
+        (
+            settings.encoder or settings.embeddings_url,
+            "other encoder",
+            "another model's search",
+            "STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL",
+        ),
+        (settings.reranker, "re-ranker", "the order of what was found", "STEELMAN_RERANKER"),
+    )
+    return [(name, serves, how) for on, name, serves, how in lines if not on]
+
+
+class _Checks:
+    """Each says in words what its part is, or raises what is wrong with it; with what is open already, else with what
+    it opens for itself."""
+
+    def __init__(self, settings: Settings, opened: Providers | None) -> None:
+        self.settings = settings
+        self._opened = opened
+
+    def data(self) -> str:
+        with self._store() as store:
+            held = ", ".join(f"{c.name} ({c.passages} passages)" for c in store.collections())
+        return f"{self.settings.data_dir}: {held or 'nothing yet; `ask` indexes the samples'}"
+
+    def encoder(self) -> str:
+        settings, encoder = self.settings, self._encoder()
+        where = without_login(settings.embeddings_url) or ("sentence-transformers" if settings.encoder else "embedded")
+        return f"{encoder.name}, {encoder.dimensions} dimensions, {where}"
+
+    def indexes(self) -> str:
+        settings, encoder = self.settings, self._encoder()
+        with self._store() as store:
+            search = self._opened.search if self._opened else build_search(settings, store, encoder)
+            before = search.condition()
+            try:
+                if self._opened is None:  # an open one is brought up to date by its searches, where it has to be
+                    search.refresh()
+                for collection in store.collections():
+                    search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
+            finally:
+                if self._opened is None:
+                    search.close()
+        where = "Chroma and tantivy, both in this process"
+        if settings.chroma_url:
+            where = f"Chroma at {without_login(settings.chroma_url)}, tantivy in this process"
+        return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
+
+    def chat(self, *, ask: bool) -> str:
+        """Asks for the lists of models, which costs nothing and tells whether address, key and names are right; and,
+        where that is wanted, each model for the framing of one question."""
+        from agent.providers.chat.framing import ChatFramer
+
+        async def ask_once() -> None:
+            for model in {m.name: m for m in build_chats(self.settings).values()}.values():
+                try:
+                    await ChatFramer(model).frame("Should voting be compulsory?", [])
+                finally:
+                    await model.aclose()
+
+        if ask:
+            _wait(ask_once(), "the chat model")
+        offered = _offered({m.name: m for m in build_chats(self.settings).values()}.values())
+        instead = _instead(insisted=self.settings.provider == "chat", what="one")
+        return f"{offered}; {instead}{'; answered a question' if ask else ''}"
+
+    def own_judge(self) -> str:
+        judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
+        judge.score([_PAIR])
+        if isinstance(judge, CloseJudge):
+            judge.closely([_PAIR])
+        return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
+
+    def served_judge(self, *, ask: bool) -> str:
+        """A chat model that judges is not asked unless that is wanted, since it costs; whether it is offered is."""
+        from tools.inference.judges.batch import BatchJudge
+
+        judge = build_judge(self.settings)
+        assert judge is not None  # this check is only made where there is one
+        where = without_login(judge.address)
+        instead = _instead(insisted=self.settings.judge != "auto", what="judge")
+        if isinstance(judge, BatchJudge) and not ask:
+            _offered([judge.model])
+            return f"{judge.name} at {where}, not asked (`doctor --ask` asks it); {instead}"
+
+        async def ask_once() -> float:
+            try:
+                return float((await judge.support([_PAIR], _SECONDS))[0])
+            finally:
+                if close := getattr(judge, "aclose", None):  # of a client that belongs to this event loop
+                    await close()
+
+        score = _wait(ask_once(), where)
+        if score != score:
+            raise ProviderReplyError(f"{judge.name} at {where} gave no verdict.")
+        return f"{judge.name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
+
+    def web(self, *, ask: bool) -> str:
+        from tools.web.domains import DomainLists
+
+        engine = build_engine(self.settings)
+        assert engine is not None  # this check is only made where there is one
+        if ask:
+            results = _wait(engine.search("arguments for and against compulsory voting", 5), engine.name)
+            return f"{engine.name} at {engine.address}: {len(results)} results"
+        lists = DomainLists.load(self.settings.domains)
+        domains = f"{len(lists.prefer)} preferred, {len(lists.block)} blocked, {len(lists.allow) or 'all'} allowed"
+        return f"{engine.name} at {engine.address}, not asked (`doctor --ask` asks it); {domains} domains"
+
+    def reranker(self) -> str:
+        from tools.inference.encoders.reranker import Reranker
+
+        reranker = (self._opened and self._opened.reranker) or Reranker(self.settings.reranker)
+        reranker.scores("test", ["a test"])
+        return self.settings.reranker
+
+    def checkpoints(self) -> str:
+        from agent.runs.checkpoints import open_checkpointer
+
+        async def opened() -> str:
+            async with open_checkpointer(self.settings):
+                return "Postgres" if self.settings.checkpoint_url else f"SQLite in {self.settings.checkpoint_path}"
+
+        return asyncio.run(opened())
+
+    @contextmanager
+    def _store(self) -> Iterator[Store]:
+        if self._opened is not None:
+            yield self._opened.store
+            return
+        with closing(Database(self.settings.database_path)) as database:
+            yield Store(database)
+
+    def _encoder(self) -> "Encoder":
+        """What the collections are indexed with; one behind an address is made anew, so that its server is asked."""
+        from tools.inference.encoders.encoder import load_encoder
+
+        if self._opened is not None and not self.settings.embeddings_url:
+            return self._opened.models.retrieval_encoder
+        return build_encoder(self.settings, self._opened.models.encoder if self._opened else load_encoder())
+
+
+def _instead(*, insisted: bool, what: str) -> str:
+    return "fails without it" if insisted else f"the embedded {what} stands in when it fails"
+
+
+def _wait(work: Coroutine[Any, Any, T], what: str) -> T:
+    """The result of asynchronous work; raises ProviderDownError when it takes too long."""
+
+    async def limited() -> T:
+        try:
+            async with asyncio.timeout(_SECONDS):
+                return await work
+        except TimeoutError as exc:
+            raise ProviderDownError(f"{what} did not answer within {_SECONDS:.0f} seconds.") from exc
+
+    return asyncio.run(limited())
+
+
+def _offered(models: "Iterable[ChatModel]") -> str:
+    """Which models are offered where. Raises ProviderDownError, ProviderReplyError where one is not."""
+    served: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
+    for model in models:
+        if model.address not in listed:
+            listed[model.address] = _wait(model.listed(), model.address)
+        offered = listed[model.address]
+        if not model.offered(offered):
+            some = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
+            raise ProviderReplyError(f"{model.address} does not offer {model.name}. It offers: {some or 'nothing'}.")
+        served.setdefault(model.address, []).append(model.name)
+    return ", ".join(f"{', '.join(names)} at {address}" for address, names in served.items())
