@@ -254,16 +254,12 @@ class _RemoteRunJudge(RunJudge):
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
         if seconds <= 0:
             return np.full(len(pairs), np.nan, np.float32)
-        began = time.monotonic()
         try:
             scores = await self._judge.support(pairs, seconds * self._patience)
             if np.isnan(scores).all():
                 raise DeadlineError(
                     f"{self._judge.name} at {without_login(self._judge.address)} did not answer in time."
                 )
-            took, late = time.monotonic() - began, [i for i, s in enumerate(scores) if math.isnan(s)]
-            if late and seconds * self._patience <= took < seconds:  # else they have no verdict, or no time is left
-                scores[late] = await self._judge.support([pairs[i] for i in late], seconds - took)
             return scores
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc

@@ -45,7 +45,7 @@ def build_providers(
     own_judge: Callable[[Settings], Judge] = build_own_judge,
     own_encoder: Callable[[], Encoder] | None = None,
 ) -> Providers:
-    """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models; Raises
+    """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models. Raises
     SettingsError, ModelError when something that is on cannot be used."""
     models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder)
     chats = build_chats(settings) if uses_chat(settings) else {}

@@ -79,19 +79,21 @@ def refusal_of(exc: BaseException) -> Refusal | None:
     code = next((n for n in named if not n.isdigit() and n not in _NOTHING), "")
     params = (p for inner in inners if isinstance(p := inner.get("param"), str) and p not in _NOTHING)
     param = next(params, "") or next(filter(None, map(_place, bodies)), "")
-    words = " ".join(dict.fromkeys(w for body in bodies for w in _told(body))) or server_words(exc)
+    words = " ".join(dict.fromkeys(w for body in bodies for w in _told(body))) or str(exc)
     return Refusal(status, code, param, "" if words.lstrip().startswith("<") else words[:_WORDS])
 
 
 def _body(exc: BaseException) -> dict[str, Any] | None:
-    """The JSON object of a refusal, under the names that the vendors' clients have for it; some put it in a list."""
-    for name in ("body", "details"):
+    """What a refusal says as a JSON object, under the names that the vendors' clients have for it; some put it in a
+    list, and some servers say a word."""
+    for name in ("body", "details", "error"):
         body = getattr(exc, name, None)
         body = body[0] if isinstance(body, list) and len(body) == 1 else body
         if isinstance(body, dict):
             return body
-    error = getattr(exc, "error", None)
-    return {"error": error} if isinstance(error, str) and error else None
+        if isinstance(body, str) and body:
+            return {"error": body}
+    return None
 
 
 def _told(body: Any) -> Iterator[str]:
@@ -116,15 +118,6 @@ def _place(body: dict[str, Any]) -> str:
 def status_of(exc: BaseException) -> int | None:
     """The HTTP status of the refusal that an error is, or came from; None for what is no refusal."""
     return next((status for one in _causes(exc) if (status := _status(one)) is not None), None)
-
-
-def server_words(exc: BaseException) -> str:
-    """The server's own words where there are any, else the error's."""
-    for one in _causes(exc):
-        said = _message(getattr(one, "body", None)) or _message(getattr(one, "error", None))
-        if said or (_status(one) is not None and (said := _message(getattr(one, "message", None)))):
-            return said
-    return str(exc)
 
 
 def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
@@ -159,10 +152,3 @@ def _status(exc: BaseException) -> int | None:
         if isinstance(status, int) and 300 <= status < 600:
             return status
     return None
-
-
-def _message(body: Any) -> str:
-    """The message in what a refusal holds: itself, {'message': …}, {'error': {'message': …}} or {'detail': …}."""
-    while isinstance(body, dict):
-        body = body.get("message") or body.get("error") or body.get("detail")
-    return body if isinstance(body, str) else ""

@@ -26,7 +26,6 @@ from tools.inference.chat.failures import (
     own_error,
     refusal_of,
     reply_had_begun,
-    server_words,
     too_long,
 )
 from tools.inference.chat.forms import Form, described, is_of_content
@@ -292,7 +291,8 @@ class ChatModel:
     def _failure(self, exc: Exception) -> ProviderError:
         import httpx
 
-        here, said, refusal = f"{self.name} at {self.address}", self._said(exc), refusal_of(exc)
+        here, refusal = f"{self.name} at {self.address}", refusal_of(exc)
+        said = self._said(refusal.words if refusal else str(exc))
         if refusal is not None:
             if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
                 refusal = Refusal(401)
@@ -328,8 +328,7 @@ class ChatModel:
             return ProviderDownError(f"{error} Most servers want an address that ends in /v1: {self.address}/v1")
         return error
 
-    def _said(self, exc: Exception) -> str:
+    def _said(self, said: str) -> str:
         """A server's words, without the key that some say back."""
-        said = server_words(exc)
         shown = said.replace(self._key, "…") if self._key else said
         return " ".join(shown.split())[:200]
