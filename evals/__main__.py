@@ -27,7 +27,6 @@ GROUPS = {
     },
     "Train": {
         "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
-        "judge-mean": "the mean of the weights of several runs of judge-train",
         "judge-label": "label pairs with a chat model, or write them out for people to read",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "judge-export": "the embedded judge as a folder that vLLM serves on /score",

@@ -5,170 +5,100 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.providers.judging import build_judge, build_own_judge
 from agent.settings import Settings, load_settings
 from evals.training.trained import is_trained, read_trained
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.int8 import Int8Model
-from tools.inference.judges.close import as_read, close_logits, load_close_model
-from tools.inference.judges.embedded import sigmoid
-from tools.inference.judges.judge import CloseJudge, Judge, Pair, StanceJudge, strongest, windowed
+from tools.inference.judges.close import as_read, close_logits
+from tools.inference.judges.embedded import EmbeddedJudge, load_judge, read_calibration, sigmoid
+from tools.inference.judges.judge import Judge, Pair, strongest, windowed
 
-CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "cosine", "random", "no")
+CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine", "random", "no")
 JUDGES = f"who judges: {', '.join(CHOICES)}, or the folder of a run of judge-train (default: what is turned on)"
 Floats = NDArray[np.float32]
+Score = Callable[[Sequence[Pair]], Floats]
+"""From pairs to shape (n,); NaN for a pair without an answer. May raise ProviderError, ModelError."""
 
 
-class PairJudge(Protocol):
-    """Scores pairs. `threshold` None: it has none of its own. `probabilities`: whether the scores mean such.
-
-    `together`: pairs that are worth asking in one go. `knows`: it takes account of its input, so its speed is reported.
-    """
+@dataclass(frozen=True, slots=True)
+class PairJudge:
+    """Scores pairs. threshold: None where it has none of its own. probabilities: whether the scores mean such.
+    together: pairs that are worth asking in one go. knows: it looks at its input, so that its speed is reported."""
 
     name: str
-    threshold: float | None
-    probabilities: bool
-    together: int
-    knows: bool
-
-    def score(self, pairs: Sequence[Pair]) -> Floats:
-        """Shape (n,); NaN for a pair without an answer. Raises ProviderError, ModelError."""
-        ...
-
-
-@dataclass
-class Judged:
-    """A judge of the agent, without the agent's memory of scores."""
-
-    judge: Judge
-    together: int
+    score: Score
+    threshold: float | None = None
     probabilities: bool = True
+    together: int = 64
     knows: bool = True
 
-    def __post_init__(self) -> None:
-        self.name = self.judge.name
-        self.threshold: float | None = self.judge.threshold
 
-    def score(self, pairs: Sequence[Pair]) -> Floats:
-        return self.judge.score(pairs)
-
-    def stances(self, pairs: Sequence[Pair]) -> Floats:
-        """As the agent asks it: both sides at once where the judge tells them, else one after the other."""
-        if isinstance(self.judge, StanceJudge):
-            return self.judge.stances(pairs)
-        return _both_ways(self.judge.score, pairs)
+def judged(judge: Judge, together: int = 64) -> PairJudge:
+    """A judge of the agent, without the agent's memory of scores."""
+    return PairJudge(judge.name, judge.score, judge.threshold, together=together)
 
 
-@dataclass
-class Closely(Judged):
+def closely(judge: EmbeddedJudge) -> PairJudge:
     """The embedded judge's closer reading, for every pair, with the threshold of an even chance."""
 
-    def __post_init__(self) -> None:
-        self.name = f"{self.judge.name}-closely"
-        self.threshold = 0.5
+    def score(pairs: Sequence[Pair]) -> Floats:
+        return np.ascontiguousarray(judge.closely(pairs)[:, 0])
 
-    def stances(self, pairs: Sequence[Pair]) -> Floats:
-        assert isinstance(self.judge, CloseJudge)
-        return self.judge.closely(pairs)
-
-    def score(self, pairs: Sequence[Pair]) -> Floats:
-        return np.ascontiguousarray(self.stances(pairs)[:, 0])
+    return PairJudge(f"{judge.name}-closely", score, 0.5)
 
 
-@dataclass
-class Larger:
-    """The larger of the embedded judge's two models by itself, uncalibrated: the closer reading weighs it with the
-    smaller one."""
+def larger(model: Int8Model, name: str) -> PairJudge:
+    """The larger of the embedded judge's two models by itself, uncalibrated; it reads both statements at once."""
 
-    model: Int8Model
-    threshold: float | None = 0.5
-    probabilities: bool = True
-    together: int = 64
-    knows: bool = True
-    name: str = "larger-model"
-
-    def score(self, pairs: Sequence[Pair]) -> Floats:
-        return np.ascontiguousarray(self.stances(pairs)[:, 0])
-
-    def stances(self, pairs: Sequence[Pair]) -> Floats:
-        """Both sides by one reading."""
+    def score(pairs: Sequence[Pair]) -> Floats:
         parts, places = windowed(pairs)
         first = [as_read(p) for p in parts]
-        scores = sigmoid(close_logits(self.model, first))
-        turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], bool)
-        scores = np.where(turned[:, None], scores[:, ::-1], scores)
-        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in (0, 1)], axis=1)
+        scores = sigmoid(close_logits(model, first))
+        second = [_is_second(p, q) for p, q in zip(parts, first, strict=True)]
+        return strongest(scores[np.arange(len(parts)), np.array(second, int)], places, len(pairs))
+
+    return PairJudge(name, score, 0.5)
 
 
-@dataclass
-class Cosine:
+def _is_second(pair: Pair, read: Pair) -> bool:
+    """Whether the second of the two answers to what was read is the pair's."""
+    return not pair.affirms if pair.form == "answer" else pair.statement != read.statement
+
+
+def cosine(encoder: Encoder) -> PairJudge:
     """Likeness of statement and passage under the encoder."""
 
-    encoder: Encoder
-    threshold: float | None = None
-    probabilities: bool = False
-    together: int = 64
-    knows: bool = True
-
-    def __post_init__(self) -> None:
-        self.name = f"cosine-{self.encoder.name}"
-
-    def score(self, pairs: Sequence[Pair]) -> Floats:
+    def score(pairs: Sequence[Pair]) -> Floats:
         texts = list(dict.fromkeys(text for p in pairs for text in (p.statement, p.text)))
-        place = {text: i for i, text in enumerate(texts)}
-        vectors = self.encoder.encode(texts)
-        first, second = ([place[getattr(p, part)] for p in pairs] for part in ("statement", "text"))
-        return np.asarray(np.sum(vectors[first] * vectors[second], axis=1), np.float32)
+        vectors = dict(zip(texts, encoder.encode(texts), strict=True))
+        return np.array([vectors[p.statement] @ vectors[p.text] for p in pairs], np.float32)
+
+    return PairJudge(f"cosine-{encoder.name}", score, probabilities=False)
 
 
-@dataclass
-class Random:
+def by_rate(rate: float, seed: int) -> PairJudge:
     """Says Yes at a given rate; seeded, and the same for a pair wherever it stands."""
 
-    rate: float
-    seed: int
-    probabilities: bool = False
-    together: int = 1024
-    knows: bool = False
-
-    def __post_init__(self) -> None:
-        self.name = f"random-by-rate-{self.seed}"
-        self.threshold: float | None = 1 - self.rate
-
-    def score(self, pairs: Sequence[Pair]) -> Floats:
-        drawn = [random.Random(f"{self.seed}|{p.statement}|{p.text}").random() for p in pairs]
+    def score(pairs: Sequence[Pair]) -> Floats:
+        drawn = [random.Random(f"{seed}|{p.statement}|{p.text}").random() for p in pairs]
         return np.asarray(drawn, np.float32)
 
-
-@dataclass
-class AlwaysNo:
-    name: str = "all-no"
-    threshold: float | None = 0.5
-    probabilities: bool = False
-    together: int = 1024
-    knows: bool = False
-
-    def score(self, pairs: Sequence[Pair]) -> Floats:
-        return np.zeros(len(pairs), np.float32)
+    return PairJudge(f"random-by-rate-{seed}", score, 1 - rate, probabilities=False, together=1024, knows=False)
 
 
-def stances_of(judge: PairJudge, pairs: Sequence[Pair]) -> Floats:
-    """Scores of the statement and of its contrary, shape (n, 2). Raises ProviderError, ModelError."""
-    return judge.stances(pairs) if isinstance(judge, Judged | Larger) else _both_ways(judge.score, pairs)
-
-
-def _both_ways(score: Callable[[Sequence[Pair]], Floats], pairs: Sequence[Pair]) -> Floats:
-    both = score([*pairs, *(Pair(p.contrary, p.text, p.statement) for p in pairs)])
-    return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
+ALWAYS_NO = PairJudge(
+    "all-no", lambda pairs: np.zeros(len(pairs), np.float32), 0.5, probabilities=False, together=1024, knows=False
+)
 
 
 def judge_named(given: str) -> str:
-    """For a command line: one of CHOICES, or the folder of a run of `judge-train` or `judge-mean`."""
+    """For a command line: one of CHOICES, or the folder of a run of `judge-train`."""
     if given in CHOICES or is_trained(Path(given)):
         return given
     raise argparse.ArgumentTypeError(f"'{given}' is none of {', '.join(CHOICES)}, and no folder of judge-train")
@@ -180,16 +110,16 @@ def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
     if choice not in CHOICES:
         return _trained_judge(Path(choice))
     if choice == "random":
-        return Random(rate, seed)
+        return by_rate(rate, seed)
     if choice == "no":
-        return AlwaysNo()
-    own = choice in ("settings", "embedded", "close", "larger", "cosine")
-    settings = load_settings() if own else load_settings(judge=choice)
-    if choice == "larger":
-        return Larger(load_close_model())
+        return ALWAYS_NO
+    settings = load_settings(judge=choice) if choice in ("chat", "score") else load_settings()
     if choice == "cosine":
-        return Cosine(load_encoder())
-    return _agents_judge(choice, settings)
+        return cosine(load_encoder())
+    if choice in ("embedded", "close"):
+        own = load_judge()
+        return judged(own) if choice == "embedded" else closely(own)
+    return _judge_in_force(choice, settings)
 
 
 def _trained_judge(folder: Path) -> PairJudge:
@@ -198,24 +128,16 @@ def _trained_judge(folder: Path) -> PairJudge:
     trained = read_trained(folder)
     name = f"{folder.resolve().name}-{trained.fingerprint()}"
     if trained.closer:
-        return Larger(trained.model(), name=name)
-    from tools.inference.judges.embedded import EmbeddedJudge, read_calibration
-
-    return Judged(EmbeddedJudge(trained.model(), name, read_calibration()), together=64)
+        return larger(trained.model(), name)
+    return judged(EmbeddedJudge(trained.model(), name, read_calibration()))
 
 
-def _agents_judge(choice: str, settings: Settings) -> PairJudge:
-    from agent.providers.judging import build_judge, build_own_judge
-    from tools.inference.judges.embedded import load_judge
-
-    if choice == "close":
-        return Closely(load_judge(), together=64)
-    remote = None if choice == "embedded" else build_judge(settings)
+def _judge_in_force(choice: str, settings: Settings) -> PairJudge:
+    remote = build_judge(settings)
     if remote is not None:
-        return Judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these
+        return judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these
     if choice in ("chat", "score"):
         raise SettingsError(
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )
-    own = load_judge() if choice == "embedded" else build_own_judge(settings)
-    return Judged(own, together=64)
+    return judged(build_own_judge(settings))

@@ -8,10 +8,13 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tqdm import tqdm
 
+from evals.metrics.measure import Measure
+from evals.reports.table import block
+from evals.reports.table import number as number_of
 from tools.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,18 +25,6 @@ GOLD = Path(__file__).parent / "gold"
 HALVES = ("dev", "last")
 """The parts of gold that is divided: 'last' is kept for the end of any work on what it measures."""
 _T = TypeVar("_T")
-
-
-class Measure(Protocol):
-    """A figure over items; `total` says over how many, `interval` is its 95 % interval."""
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def total(self) -> float: ...
-
-    def interval(self, seed: int = 1) -> tuple[float, float]: ...
 
 
 # Options
@@ -59,10 +50,10 @@ def common_options(
 
 
 def check_common(args: argparse.Namespace) -> None:
-    """Raises InputError for a --limit or --parallel that is less than 1."""
-    for name in ("limit", "parallel"):
-        if (value := getattr(args, name, None)) is not None and value < 1:
-            raise InputError(f"--{name} has to be 1 or more, not {value}.")
+    """Raises InputError for a --limit or --parallel that is less than 1, or a --seed below 0."""
+    for name, least in (("limit", 1), ("parallel", 1), ("seed", 0)):
+        if (value := getattr(args, name, None)) is not None and value < least:
+            raise InputError(f"--{name} has to be {least} or more, not {value}.")
 
 
 def names(text: str) -> list[str]:
@@ -161,13 +152,10 @@ def with_intervals(measures: Mapping[str, Measure], seed: int) -> dict[str, dict
     return {n: {"value": m.value, "over": m.total, "interval": m.interval(seed)} for n, m in measures.items()}
 
 
-def interval_table(measures: Mapping[str, Measure], seed: int, width: int) -> str:
-    """A line a measure, with its interval and over how many items it is; `width` is that of the names."""
-    lines = [f"{'':<{width}}{'value':>7}  {'95 % interval':<15}{'over':>5}"]
-    for name, measure in measures.items():
-        low, high = measure.interval(seed)
-        lines.append(f"{name:<{width}}{measure.value:>7.3f}  {f'[{low:.3f}, {high:.3f}]':<15}{measure.total:>5.0f}")
-    return "\n".join(lines) + "\n"
+def interval_table(measures: Mapping[str, Measure], seed: int) -> str:
+    """A line a measure, with its interval and over how many items it is."""
+    rows = {name: [number_of(m.value, m.interval(seed)), f"{m.total:.0f}"] for name, m in measures.items()}
+    return "\n".join(block(["95 % interval", "over"], rows)) + "\n"
 
 
 def write_new(path: Path, text: str, option: str) -> None:

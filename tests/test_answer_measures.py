@@ -25,8 +25,8 @@ from evals.metrics.answers import (
     stands,
     supported,
 )
-from evals.metrics.ratio import Ratio
-from evals.metrics.stance_alignment import Correlation, judged_alignment, polarity, stance_alignment
+from evals.metrics.measure import Ratio
+from evals.metrics.stance_alignment import correlation, judged_alignment, polarity, stance_alignment
 from tools.inference.cache import VectorCache
 from tools.inference.worker import Worker
 
@@ -195,7 +195,7 @@ def test_a_quotation_stands_word_for_word(text: str, holds: bool) -> None:
 def test_alignment_with_the_stance_and_with_words_that_carry_no_polarity() -> None:
     good, bad = claim("Bridges are good.", 1), claim("Bridges are bad.", 3)
     found = stance_alignment([reply("a", side("supports", good), side("opposes", bad))])
-    assert [p[1:] for p in found["alignment_sign"].points] == [(0.7, 1.0), (pytest.approx(-0.7), -1.0)]
+    assert (polarity(good.text), polarity(bad.text)) == (0.7, pytest.approx(-0.7))
     assert found["alignment_sign"].value == pytest.approx(1)
     assert polarity("bridges, Support") == polarity("bridges, Oppose") == 0
     assert math.isnan(found["alignment_textblob"].value)  # constant: the words carry no polarity
@@ -204,9 +204,9 @@ def test_alignment_with_the_stance_and_with_words_that_carry_no_polarity() -> No
 def test_a_correlation_is_pearsons() -> None:
     x, y = [0.1, 0.5, -0.2, 0.9], [1.0, 1.0, -1.0, -1.0]
     points = tuple((str(i), a, b) for i, (a, b) in enumerate(zip(x, y, strict=True)))
-    assert Correlation(points).value == pytest.approx(np.corrcoef(x, y)[0, 1])
-    assert math.isnan(Correlation(points[:1]).value)
-    assert math.isnan(Correlation(()).interval()[0])
+    assert correlation(points).value == pytest.approx(np.corrcoef(x, y)[0, 1])
+    assert math.isnan(correlation(points[:1]).value)
+    assert math.isnan(correlation(()).interval()[0])
 
 
 def test_the_judges_view_is_own_minus_contrary() -> None:

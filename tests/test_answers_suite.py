@@ -295,9 +295,10 @@ async def test_a_killed_run_goes_on(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda q: q.pop("question"), r"queries.jsonl line 1: 'question' is missing"),
-        (lambda q: q.update(perspectives=[]), r"queries.jsonl line 1: 'perspectives' is empty"),
-        (lambda q: q["perspectives"][1].pop("gold"), r"line 1: 'perspectives' item 2: 'gold' is missing"),
+        (
+            lambda q: q["perspectives"][1].pop("gold"),
+            r"queries.jsonl line 1: 'perspectives' item 2 'gold': Field required",
+        ),
         (lambda q: q["perspectives"][0]["gold"].append("lost"), r"line 1: .*'lost', which is not in"),
         (lambda q: [p.pop("side") for p in q["perspectives"]], r"no question whose perspectives say"),
     ],
@@ -349,14 +350,6 @@ async def test_a_record_without_an_answer_is_named(folder: Path, settings: Setti
     args = arguments(folder, "--limit", "1")
     await evaluate(args, settings, made())
     head, record = (folder / "out.jsonl").read_text().splitlines()
-    changed = {k: v for k, v in json.loads(record).items() if k != "answer"}
-    (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(changed)}\n")
-    with pytest.raises(InputError, match=r"out\.jsonl line 2: 'answer' is missing"):
-        await evaluate(args, settings, build())
-    nobodys = {k: v for k, v in json.loads(record).items() if k != "case"}  # it would be in no denominator
-    (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(nobodys)}\n")
-    with pytest.raises(InputError, match=r"out\.jsonl line 2: 'case' is missing"):
-        await evaluate(arguments(folder, "--limit", "1", "--score-only"), settings, build())
     changed = json.loads(record)
     changed["answer"]["citations"] = 5
     (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(changed)}\n")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from evals.metrics.bootstrap import interval, mean_interval
 from evals.metrics.coverage import (
     alpha_ndcg,
     coverage,
@@ -157,11 +156,3 @@ def test_agreement_with_ir_measures_on_random_rankings() -> None:
         for q, (ranked, gold) in enumerate(zip(rankings, golds, strict=True)):
             assert coverage(ranked, gold, k) == pytest.approx(theirs[str(q), f"StRecall@{k}"], abs=1e-5)
             assert precision(ranked, gold, k) == pytest.approx(theirs[str(q), f"P@{k}"])
-
-
-def test_an_interval_of_single_items_is_that_of_groups_of_one() -> None:
-    values = [0.0, 1.0, 1.0, 0.5, 0.25]
-    alone = mean_interval(values, seed=3)
-    assert alone == mean_interval(values, list("abcde"), seed=3)
-    doubled = interval(lambda chosen: sum(values[i // 2] for i in chosen) / len(chosen), list("aabbccddee"), seed=3)
-    assert doubled == pytest.approx(alone)

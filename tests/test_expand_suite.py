@@ -52,10 +52,9 @@ MOORING = {"question": "How should barges be moored?", "perspectives": ["With ro
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"perspectives": ["a", "b"]}, r"boats\.dev\.jsonl line 2: 'question' is missing"),
-        (BARGES | {"perspectives": []}, r"boats\.dev\.jsonl line 2: 'perspectives' is empty"),
-        (BARGES | {"perspectives": ["a", 1]}, r"boats\.dev\.jsonl line 2: 'perspectives' item 2 has to be text"),
-        (["no object"], r"boats\.dev\.jsonl line 2: an object is needed"),
+        ({"perspectives": ["a", "b"]}, r"boats\.dev\.jsonl line 2: 'question': Field required"),
+        (BARGES | {"perspectives": []}, r"boats\.dev\.jsonl line 2: 'perspectives': List should have"),
+        (BARGES | {"perspectives": ["a", ["b"]]}, r"boats\.dev\.jsonl line 2: 'perspectives' item 2: Input should"),
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, row: Any, message: str) -> None:

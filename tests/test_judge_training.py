@@ -120,59 +120,43 @@ def sample_pairs(count: int) -> list[Pair]:
     return list(dict.fromkeys(pairs))[:: max(1, len(set(pairs)) // count)][:count]
 
 
-@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")  # peft asks for it
-def test_an_instruct_model_learns_its_labels_and_is_written_whole(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")  # peft asks for it
+def test_an_instruct_model_learns_its_labels_and_is_written_whole(data: Path, tmp_path: Path) -> None:
     import tiny_models
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from evals.training import lora
-
     base, out = tmp_path / "tiny", tmp_path / "tuned"
     tiny_models.save_chat_model(base)
-    command = ["judge-train", "--data", str(data), "--out", str(out), "--base", str(base), "--rate", "0.01"]
-    command += ["--pairs", "64"]
-    whole, losses = lora._step, []
-
-    def interrupted(tuning: lora.Tuning) -> float:
-        losses.append(whole(tuning))
-        if len(losses) == 2:
-            raise KeyboardInterrupt
-        return losses[-1]
-
-    monkeypatch.setattr(lora, "_step", interrupted)
-    assert main(command) == 130
-    assert main(command) == 0
-    assert len(losses) == 4
+    command = ["judge-train", "--data", str(data), "--base", str(base), "--rate", "0.01", "--pairs", "640", "--out"]
+    assert main([*command, str(out)]) == 0
+    assert (out / "checkpoint-40").is_dir()
     tokenizer = AutoTokenizer.from_pretrained(out / "model")
     assert tokenizer.chat_template
-    torch.manual_seed(0)
     before, after = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (base, out / "model"))
     assert before.keys() == after.keys()
     assert any(not torch.equal(before[name], after[name]) for name in before)
+    shutil.rmtree(out / "model")
+    assert main([*command, str(out)]) == 0, "from its last checkpoint, which is its end"
+    again = AutoModelForCausalLM.from_pretrained(out / "model").state_dict()
+    assert all(torch.equal(after[name], again[name]) for name in after)
 
 
-def test_a_template_that_knows_no_system_part_is_said(data: Path, tmp_path: Path) -> None:
+def test_a_template_that_knows_no_system_part_is_said(tmp_path: Path) -> None:
     import tiny_models
     from transformers import AutoTokenizer
 
     from evals.training import lora
-    from evals.training.data import load_corpus
 
-    base = tmp_path / "tiny"
-    tiny_models.save_chat_model(base)
-    tokenizer = AutoTokenizer.from_pretrained(base)
+    tiny_models.save_chat_model(tmp_path / "tiny")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "tiny")
     tokenizer.chat_template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}ask"
-    example = lora.choose(load_corpus(data, 7), lora.Plan(base=str(base)))[0]
-    plain = tmp_path / "plain.md"
-    plain.write_text("{{passage}}\n{{statement}}\nYes or No:")
-    tuning = lora.Tuning(lora.Plan(base=str(base)), None, tokenizer, None, [example])
+    example = Example("Zoos should close.", "Zoos keep animals in small rooms.", (1, 0, 0), "made", "q")
     with pytest.raises(SettingsError, match=r"without a \[system\] part"):
-        lora._encode(tuning, example)
-    told = lora.Tuning(lora.Plan(base=str(base), prompt=str(plain)), None, tokenizer, None, [example])
-    assert lora._encode(told, example)
+        lora.encode(tokenizer, lora.prompt_of(lora.Plan(base="")), example, 100)
+    (tmp_path / "plain.md").write_text("{{passage}}\n{{statement}}\nYes or No:")
+    plain = lora.prompt_of(lora.Plan(base="", prompt=str(tmp_path / "plain.md")))
+    assert lora.encode(tokenizer, plain, example, 100)
 
 
 def test_what_is_no_instruct_model_is_said(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,15 +175,8 @@ def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_pass
     assert (found - x).abs().max() <= (x.max() - x.min()) / 255 / 2 + 1e-6
     found.sum().backward()
     assert torch.equal(x.grad, torch.ones_like(x))
-
-
-def test_a_channel_that_reaches_far_costs_the_others_no_precision() -> None:
-    torch = pytest.importorskip("torch")
-    from evals.training.model import in_256_steps
-
-    x = torch.randn(3, 5, 16, generator=torch.Generator().manual_seed(1))
-    far = x.clone()
-    far[..., 3] *= 100
+    far = x.detach().clone()
+    far[..., 3] *= 100  # a channel that reaches far costs the others no precision
     others = [i for i in range(16) if i != 3]
     assert (in_256_steps(far) - far)[..., others].abs().max() < 0.03
 
@@ -284,8 +261,7 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
     assert main([*command, "--encoder", str(tmp_path / "none")]) == 1
     assert "holds no encoder" in capsys.readouterr().err
-    assert main([*command, "--told", "2"]) == 1
-    assert main([*command, "--told", "0.5"]) == 1
+    assert main([*command, "--layers", "2"]) == 1
     assert "--encoder" in capsys.readouterr().err
     command += ["--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--rate", "5e-4"]
     assert main(command) == 1
@@ -320,63 +296,3 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     there, back = judge.closely([pair]), judge.closely([close.swapped(pair)])
     assert there.tolist() == back[:, ::-1].tolist()
     assert ((there > 0) & (there < 1)).all()
-
-
-def test_a_run_of_the_larger_encoder_goes_on_from_another_with_another_seed(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from safetensors.numpy import load_file
-
-    first, second, mean = (tmp_path / name for name in ("first", "second", "mean"))
-    command = ["judge-train", "--data", str(data), "--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--layers", "2"]
-    command += ["--frozen", "1", "--rate", "5e-4", "--out"]
-    assert main([*command, str(first), "--millions", "0.02"]) == 0
-    assert main([*command, str(second), "--start", str(tmp_path / "none")]) == 1
-    assert "holds no judge of this kind" in capsys.readouterr().err
-    assert main([*command, str(second), "--layers", "1", "--start", str(first)]) == 1
-    assert "holds a judge of another kind: bert.encoder.layer.1" in capsys.readouterr().err
-    again = [str(second), "--start", str(first), "--seed", "23", "--minutes", "0.02"]
-    assert main([*command, *again]) == 0
-    last = json.loads((second / "train.jsonl").read_text().splitlines()[-1])
-    assert (last["done"], last["minutes"] >= 0.02) == (1, True)
-    before, after = (load_file(folder / "weights" / "model.safetensors") for folder in (first, second))
-    assert before.keys() == after.keys()
-    stayed = {name for name in before if np.array_equal(before[name], after[name])}
-    assert {name for name in before if name.startswith(("embeddings.", "encoder.layer.0."))} <= stayed
-    assert not {"classifier.weight", "relative.weight", "encoder.layer.1.output.dense.weight"} & stayed
-
-    assert main(["judge-mean", "--out", str(mean), str(first), str(second)]) == 0
-    ask = ["judge", "--data", str(data / "judge" / "berds_pairs.dev.jsonl"), "--contrary", "--json", "--judge"]
-    capsys.readouterr()
-    for folder in (first, second, mean):
-        assert main([*ask, str(folder)]) == 0
-        assert json.loads(capsys.readouterr().out)["config"]["judge"].startswith(folder.name)
-
-
-def test_a_judge_goes_on_from_the_shipped_one_with_what_its_closer_reading_labels(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from evals.training.label import read_labels
-    from evals.training.model import build_model, go_on_from, predict
-
-    labels, out = tmp_path / "labels.jsonl", tmp_path / "run"
-    ask = ["judge-label", "--data", str(data), "--out", str(labels), "--teacher", "close", "--cut", "sentences"]
-    assert main([*ask, "--each", "1", "--limit", "6"]) == 0
-    examples = list(read_labels(labels))
-    assert len(examples) == 12
-    assert all(len(e.text.split()) <= 45 for e in examples)
-    assert len({e.target for e in examples}) > 2
-
-    command = ["judge-train", "--data", str(data), "--out", str(out), "--millions", "0.02", "--start"]
-    assert main([*command, str(tmp_path / "none")]) == 1
-    assert "--labels" in capsys.readouterr().err
-    assert main([*command, str(tmp_path / "none"), "--labels", str(labels)]) == 1
-    assert "holds no judge" in capsys.readouterr().err
-    model, tokenizer = build_model()
-    go_on_from(model, embedded.FOLDER)
-    pairs = [("Zoos should close.", "Zoos keep animals in small rooms."), ("Bees help.", "A train is late.")]
-    shipped = embedded.sigmoid(embedded.load_judge().logits(pairs))
-    np.testing.assert_allclose(predict(model, tokenizer, pairs), shipped, atol=0.1)
-    assert main([*command, str(embedded.FOLDER), "--labels", str(labels)]) == 0
-    last = json.loads((out / "train.jsonl").read_text().splitlines()[-1])
-    assert last["done"] == 1

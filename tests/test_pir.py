@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,9 @@ from toys import ToyEncoder
 from evals.__main__ import main
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.metrics.p_recall import AVERAGE, drawn_means, figures, first_gold, p_recall
-from evals.reports.lines import lines_of
 from evals.retrievers.projection import FORMS
-from evals.suites.pir import Column, columns_of, rank_tasks, sampled
-from tools.errors import InputError, ProviderReplyError
+from evals.suites.pir import Column, columns_of, rank_tasks
+from tools.errors import InputError
 from tools.inference.cache import VectorCache
 from tools.passages import SourceDocument
 
@@ -115,23 +115,17 @@ def test_published_every_line_counts_and_no_root_is_left_out(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"corpus": None}, r"task 'boats': 'corpus' is missing"),
-        ({"corpus": []}, r"task 'boats': 'corpus' is empty"),
-        ({"corpus": ["Words.", ""]}, r"task 'boats': 'corpus' item 2 has to be text that is not empty"),
-        ({"queries": "words"}, r"task 'boats': 'queries' has to be a list"),
-        ({"queries": [1, 2, 3, 4, 5]}, r"'queries' item 1 has to be text"),
-        ({"source_queries": ["barges"]}, r"'source_queries' has 1 items and 'queries' 5"),
-        ({"source_queries": [*"abcd", " "]}, r"'source_queries' item 5 has to be text"),
-        ({"source_queries": [*"abcde"]}, r"task 'boats': no root query has two perspectives.* --task"),
-        ({"perspectives": ["praise"]}, r"'perspectives' has 1 items and 'queries' 5"),
-        ({"perspectives": [*"abcd", 5]}, r"'perspectives' item 5 has to be text, or empty"),
-        ({"key_ref": None}, r"'key_ref' has to be an object"),
-        ({"key_ref": {"0": [0]}}, r"'key_ref' of query '1' has to be a list"),
-        ({"key_ref": BOATS["key_ref"] | {"3": []}}, r"'key_ref' of query '3' has to be a list"),
-        ({"key_ref": BOATS["key_ref"] | {"3": [0, 5]}}, r"'key_ref' of query '3' has 5: no position .*\(0 to 4\)"),
-        ({"key_ref": BOATS["key_ref"] | {"3": [-1]}}, r"'key_ref' of query '3' has -1: no position"),
-        ({"key_ref": BOATS["key_ref"] | {"3": [True]}}, r"'key_ref' of query '3' has True: no position"),
-        ({"key_ref": BOATS["key_ref"] | {"5": [0]}}, r"'key_ref' has '5', which is no query's number \(0 to 4\)"),
+        ({"corpus": None}, r"'boats' 'corpus': Field required"),
+        ({"corpus": []}, r"'boats' 'corpus': List should have"),
+        ({"corpus": ["Words.", ""]}, r"'boats' 'corpus' item 2: it is empty"),
+        ({"queries": [1, 2, 3, 4, 5]}, r"'queries' item 1: Input should be a valid string"),
+        ({"source_queries": ["barges"]}, r"'source_queries', 'queries' and 'perspectives' have to be of one length"),
+        ({"source_queries": [*"abcde"]}, r"'boats': no root query has two perspectives.* --task"),
+        ({"perspectives": ["praise"]}, r"have to be of one length"),
+        ({"key_ref": {"0": [0]}}, r"'key_ref' needs each query's number, 0 to 4"),
+        ({"key_ref": BOATS["key_ref"] | {"3": []}}, r"'key_ref' '3': List should have"),
+        ({"key_ref": BOATS["key_ref"] | {"3": [0, 5]}}, r"'key_ref' names a position that is not in 'corpus' \(0 to 4"),
+        ({"key_ref": BOATS["key_ref"] | {"3": [True]}}, r"'key_ref' '3' item 1: Input should be a valid integer"),
     ],
 )
 def test_bad_data_is_told_with_file_task_and_field(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -143,11 +137,8 @@ def test_bad_data_is_told_with_file_task_and_field(tmp_path: Path, changes: dict
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("pir.json", b'{"boats": ', r"pir\.json: no JSON .* cut off"),
-        ("pir.json", b"\xff\xfe\x00", r"pir\.json: no JSON"),
-        ("pir.json", b"[]", r"pir\.json holds no tasks"),
-        ("pir.json", b"{}", r"pir\.json holds no tasks"),
-        ("pir.json", b'{"boats": []}', r"task 'boats': an object with 'corpus'"),
+        ("pir.json", b'{"boats": ', r"pir\.json: Invalid JSON"),
+        ("pir.json", b"[]", r"pir\.json: Input should be"),
         ("pir.json.gz", b"{}", r"pir\.json\.gz cannot be read"),
         ("pir.json.gz", gzip.compress(b"{}" * 99, mtime=0)[:-9], r"pir\.json\.gz cannot be read"),
     ],
@@ -325,43 +316,22 @@ def test_without_a_text_the_perspective_is_the_query_less_the_root(cache: Vector
     assert ranks.tolist() == [[3, 3, 1, 2], [2, 2, 2, 1]]
 
 
-def test_ranks_of_each_root_keep_apart(cache: VectorCache) -> None:
-    """Queries: due east ranks the three 1, 2, 3; due north 3, 2, 1."""
-    encoder = Compass(AROUND, {"r": (S, S), "e": (1.0, 0.0), "n": (0.0, 1.0)})
-    east, north = RootPerspective("e", "", (0,)), RootPerspective("n", "", (0, 1))
-    task = plane(Root("0", "r", (east, north, east)), Root("3", "r", (north, east)))
-    found = rank_tasks([task], [Column("none")], encoder, cache)["plane"]
-    assert [ranks.tolist() for ranks in found.roots] == [[[1], [2], [1]], [[2], [1]]]
-
-
-def test_a_sample_is_seeded_and_keeps_the_corpus() -> None:
-    roots = tuple(Root(str(i), f"root {i}", ()) for i in range(30))
-    task = PirTask("many", roots, CORPUS, (), alone=2, copies=1)
-    keys = [[root.key for root in sampled(task, 5, seed).roots] for seed in (1, 1, 2)]
-    assert keys[0] == keys[1] != keys[2]
-    assert sampled(task, 5, 1).corpus == CORPUS
-    assert sampled(task, None, 1) is task
-
-
 class Noting(ToyEncoder):
-    """Notes what it is asked to read as queries; fails where `fails` is set."""
+    """Notes what it is asked to read as queries."""
 
-    def __init__(self, fails: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.fails = fails
         self.asked: list[list[str]] = []
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.asked.append(list(texts))
-        if self.fails:
-            raise ProviderReplyError("the encoder gave nonsense")
         return super().encode_queries(texts)
 
 
 def test_a_sample_is_encoded_with_the_texts_of_all(tmp_path: Path, cache: VectorCache) -> None:
     (task,) = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS}))
     encoder = Noting()
-    rank_tasks([sampled(task, 1, 1)], [Column("none")], encoder, cache)
+    rank_tasks([replace(task, roots=task.roots[:1])], [Column("none")], encoder, cache)
     whole = [
         *("barges", "praise of barges", "praise", "blame for barges", "blame"),
         *("ferries", "praise of ferries", "blame for ferries", "snails", "praise of snails"),
@@ -372,37 +342,29 @@ def test_a_sample_is_encoded_with_the_texts_of_all(tmp_path: Path, cache: Vector
     assert encoder.asked == [whole]  # the second time they are known
 
 
-def test_an_encoder_that_fails_ends_the_run(tmp_path: Path, cache: VectorCache) -> None:
-    tasks = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS}))
-    with pytest.raises(ProviderReplyError, match="nonsense"):
-        rank_tasks(tasks, [Column("none")], Noting(fails=True), cache)
-
-
 # The command
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS})
+    path, out = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}), tmp_path / "result.json"
     command = ["pir", "--data", str(path), "--k", "1,2", "--strength", "0.5,1", "--seed", "3"]
     assert main([*command, "--json"]) == 0
-    said = capsys.readouterr()
-    result = json.loads(said.out, parse_constant=pytest.fail)
-    columns = [*FORMS[:-2], "pap 0.5", "pap", "pap+ 0.5", "pap+"]
+    out.write_text(capsys.readouterr().out)
+    result = json.loads(out.read_text(), parse_constant=pytest.fail)
     assert list(result["metrics"]) == ["boats", "trains", AVERAGE]
-    assert all(list(rows) == columns for rows in result["metrics"].values())
+    assert all(list(rows) == [*FORMS[:-2], "pap 0.5", "pap", "pap+ 0.5", "pap+"] for rows in result["metrics"].values())
     assert result["metrics"]["trains"]["none"] == {"p_recall@1": 1, "p_recall@2": 1}
-    assert result["intervals"]["trains"]["pap"]["p_recall@2"] == [1, 1]
     boats = result["metrics"]["boats"]["none"]["p_recall@1"]
     assert result["metrics"][AVERAGE]["none"]["p_recall@1"] == (boats + 1) / 2
     assert result["items"]["trains"]["none"]["p_recall@1"] == [["0", 1, 1]]
     sizes = result["config"]["sizes"]
     assert (sizes["boats"]["roots"], sizes["boats"]["roots_with_one_perspective"]) == (2, 1)
     assert [s["perspective_is_query_less_root"] for s in sizes.values()] == [0, 2]
-    assert said.err == ""  # no bar where there is no terminal
+    assert main(["report", "--compare", str(out), str(out), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {(row["data"], row["difference"]) for row in rows} == {("boats", 0), ("trains", 0)}
     assert main(command) == 0
     shown = capsys.readouterr().out
-    assert "boats: 2 root queries, 4 perspectives, 5 passages; roots with one perspective left out: 1" in shown
-    assert "trains: 1 root queries, 2 perspectives, 2 passages; p = q − r for 2" in shown
     assert "p-Recall@2" in shown
     assert "\npap+ 0.5 " in shown
 
@@ -416,39 +378,14 @@ def test_the_published_reading_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     assert result["config"]["reading"] == "published"
 
 
-def test_the_report_takes_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, out = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}), tmp_path / "result.json"
-    assert main(["pir", "--data", str(path), "--forms", "none,add", "--limit", "1", "--json"]) == 0
-    out.write_text(capsys.readouterr().out)
-    lines = lines_of(json.loads(out.read_text()))
-    assert [(line.suite, line.data, line.name) for line in lines[:3]] == [
-        ("pir", "boats", "none"),
-        ("pir", "boats", "add"),
-        ("pir", "trains", "none"),
-    ]
-    assert main(["report", "--compare", str(out), str(out), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert {(row["data"], row["measure"], row["difference"]) for row in rows} == {
-        ("boats", "p_recall@5", 0),
-        ("trains", "p_recall@5", 0),
-    }
-
-
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = saved(tmp_path / "pir.json", {"boats": BOATS})
-    for option, value in (
-        ("--k", "0"),
-        ("--k", "five"),
-        ("--strength", "much"),
-        ("--strength", "nan"),
-    ):
-        with pytest.raises(SystemExit):
-            main(["pir", "--data", str(path), option, value])
+    with pytest.raises(SystemExit):
+        main(["pir", "--data", str(path), "--strength", "nan"])
     for option, value, said in (
         ("--forms", "pop", "no form 'pop'"),
         ("--task", "planes", "no task 'planes'"),
-        ("--seed", "-1", "--seed has to be 0 or more"),
-        ("--limit", "0", "--limit has to be 1 or more"),
+        ("--seed", "-1", "0 or more"),
     ):
         assert main(["pir", "--data", str(path), option, value]) == 1
         assert said in capsys.readouterr().err

@@ -1,15 +1,14 @@
 """The suite `quotes`: its measures worked by hand, its fit, runs over a tiny set, the gold judge."""
 
-import argparse
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from providers import ScriptedJudge, build
-from test_answers_suite import TOPICS, sided, write_set
+from test_answers_suite import sided, write_set
 
 from agent.settings import Settings
 from agent.state import Form, FramingState
@@ -20,13 +19,10 @@ from evals.metrics.quoting import (
     CASE_RIGHT,
     LEANING_RIGHT,
     MOST,
-    STEPS,
     TIERS,
     Question,
-    curve,
     fit,
     measures,
-    operating_points,
 )
 from evals.training import quotes
 from tools.inference.judges.judge import Pair
@@ -102,7 +98,7 @@ def test_of_questions_without_an_answer_it_is_counted_of_how_many_something_is_s
     found = measures(questions, OWN, "leaning")
     assert (found["astray"].value, found["astray"].total) == (1 / 2, 2)
     assert (found["right"].total, found["sides"].total, found["both"].total) == (2, 2, 1)
-    assert "astray" not in operating_points([known], OWN, 1)["case"]
+    assert "astray" not in measures([known], OWN, "case")
 
 
 def test_a_document_is_quoted_once_and_by_its_best_part() -> None:
@@ -148,26 +144,6 @@ def test_a_question_without_anything_to_quote_counts_as_two_sides_without() -> N
     assert (found["sides"].value, found["both"].value, found["missing"].value) == (1 / 4, 0, 0)
     assert found["right"].total == 1
     assert np.isnan(measures([question()], OWN, "case")["right"].value)
-
-
-def test_the_curve_falls_where_less_is_quoted() -> None:
-    points = curve([question((SURE, "a", 1), (LIKELY, "b", -1), (-LIKELY, "c", -1))], OWN, "case")
-    assert [p.probability for p in points] == list(STEPS)
-    # 0.731 is shown from 0.5, 0.55, … 0.7; 0.953 from all of them
-    assert [p.quoted for p in points] == [3] * 5 + [1] * 5
-    assert [p.right for p in points] == [pytest.approx(2 / 3)] * 5 + [1.0] * 5
-    assert [p.both for p in points] == [1.0] * 5 + [0.0] * 5
-    # What is sure enough for the case is shown from wherever on the rest may stand beside it.
-    low = replace(OWN, case=0.6)
-    assert [p.quoted for p in curve([question((LIKELY, "a", 1))], low, "leaning")] == [1] * 10
-
-
-def test_the_probabilities_in_force_are_told_with_their_intervals() -> None:
-    questions = [question((SURE, "a", 1), (-LIKELY, "b", -1), key=str(n)) for n in range(4)]
-    points = operating_points(questions, OWN, 1)
-    assert list(points) == ["case", "leaning"]
-    assert points["case"]["sides"] == {"value": 0.5, "interval": (0.5, 0.5), "of": 8}
-    assert points["leaning"]["sides"] == {"value": 1.0, "interval": (1.0, 1.0), "of": 8}
 
 
 def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
@@ -218,12 +194,6 @@ def test_the_fit_silences_what_lies_farther_than_nearly_all_that_documents_answe
 # The suite
 
 
-def options(*given: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    quotes.add_arguments(parser)
-    return parser.parse_args([*given])
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_set(tmp_path / "set")
@@ -239,54 +209,22 @@ def asked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
     return judge.pairs
 
 
-def test_a_set_is_asked_and_told(
-    folder: Path, asked: list[Pair], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["quotes", "--data", str(folder), "--set", "towns_2way", "--keep", str(folder / "kept.jsonl")]
+def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["quotes", "--data", str(folder), "--set", "towns_2way"]
     assert main([*command, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["quoting"] == {name: getattr(load_quoting(), name) for name in told["quoting"]}
-    assert list(told["curves"]["towns_2way"]) == list(TIERS)
-    points = told["curves"]["towns_2way"]["case"]
-    assert [p["probability"] for p in points] == list(STEPS)
-    assert points[0]["right"] == points[0]["sides"] == points[0]["both"] == 1
-    assert points[0]["quoted"] >= 2 * len(TOPICS)
-    assert told["points"]["towns_2way"]["leaning"]["both"]["of"] == len(TOPICS)
+    assert told["quoting"] == asdict(load_quoting())
+    assert list(told["metrics"]["towns_2way"]) == list(TIERS)
+    found = told["metrics"]["towns_2way"]["leaning"]
+    assert found["right"] == found["sides"] == found["both"] == 1
     assert asked
-    with monkeypatch.context() as patched:
-        patched.delattr(quotes, "build_providers")
-        assert main(command) == 0  # what was read is kept, and nobody is asked again
-    table = capsys.readouterr().out.splitlines()
-    assert table[2] == "towns_2way, 4 questions"
-    assert table[4].split() == ["0.50", "100.0%", str(points[0]["quoted"]), "100%", "100%", "0%", "0%", "-"]
-    assert [line.split(":")[0] for line in table if ":" in line] == ["in force"] * 2
-    assert len(table) == 3 + 2 * (1 + len(STEPS) + 1)
-    assert main([*command, "--limit", "2"]) == 0  # what is asked otherwise is asked
-    assert (folder / "kept.jsonl").read_text().count("\n") == 2
-    assert "towns_2way, 2 questions" in capsys.readouterr().out
-
-
-def test_what_is_fitted_is_written_where_it_is_wanted(
-    folder: Path, asked: list[Pair], capsys: pytest.CaptureFixture[str]
-) -> None:
     out = folder / "quoting.json"
-    command = ["quotes", "--data", str(folder), "--set", "towns_2way", "--json"]
     assert main([*command, "--fit", "--out", str(out)]) == 0
-    assert load_quoting(out) == Quoting(**json.loads(capsys.readouterr().out)["quoting"])
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["--limit", "0"], "--limit has to be 1 or more, not 0"),
-        (["--parallel", "0"], "--parallel has to be 1 or more, not 0"),
-        (["--out", "x.json"], "--out is for what --fit finds"),
-        (["--set", "elsewhere"], "Give its folder as --data"),
-    ],
-)
-def test_wrong_options_are_refused(given: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["quotes", *given]) == 1
-    assert message in capsys.readouterr().err
+    shown = capsys.readouterr().out
+    assert load_quoting(out) == Quoting(**json.loads(out.read_text()))
+    assert "towns_2way" in shown
+    assert main([*command, "--out", "x.json"]) == 1
+    assert "--out is for what --fit finds" in capsys.readouterr().err
 
 
 # The gold judge

@@ -3,8 +3,6 @@
 import gzip
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +15,12 @@ from toys import House, ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
+from evals.judges import PairJudge
 from evals.metrics.coverage import LEANINGS
 from evals.reports.records import Record
-from evals.reports.retrieval import table
 from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, expanded_queries, gold_queries, hybrid, interleave
 from evals.retrievers.methods import STANDARD, by_each, method, named
-from evals.suite import shuffled
-from evals.suites.retrieval import Plan, Spent, rank, scored
+from evals.suites.retrieval import Plan, Spent, rank, scored, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
@@ -147,19 +144,15 @@ def view(**fields: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("queries", "message"),
     [
-        (changed(1, question=None), r"queries\.jsonl line 2: 'question' is missing"),
-        (changed(1, qid=None), r"queries\.jsonl line 2: 'qid' is missing"),
-        (changed(1, qid="drinks"), r"line 2: 'qid' is 'drinks', as in line 1 already"),
-        (changed(0, perspectives=None), r"line 1: 'perspectives' is missing"),
-        (changed(0, perspectives=[]), r"line 1: 'perspectives' is empty"),
-        (changed(0, perspectives=["Yes."]), r"line 1: 'perspectives' item 1 has to be an object"),
-        (changed(0, perspectives=view(gold=[])), r"line 1: 'perspectives' item 2: 'gold' is empty"),
-        (changed(0, perspectives=view(gold=None)), r"line 1: 'perspectives' item 2: 'gold' is missing"),
-        (changed(0, perspectives=view(gold=[["t1"]])), r"item 2: 'gold' item 1 has to be the id of a passage"),
-        (changed(0, perspectives=view(gold=["t1", "t9"])), r"item 2: 'gold' has 't9', which is not in corpus\.jsonl"),
-        (changed(0, perspectives=view(statement=None)), r"item 2: 'statement' is missing"),
+        (changed(1, question=None), r"queries\.jsonl line 2: 'question': Field required"),
+        (changed(1, qid="drinks"), r"line 2: 'qid' is 'drinks', as in an earlier line"),
+        (changed(0, perspectives=[]), r"line 1: 'perspectives': List should have"),
+        (changed(0, perspectives=["Yes."]), r"line 1: 'perspectives' item 1: Input should be"),
+        (changed(0, perspectives=view(gold=[])), r"line 1: 'perspectives' item 2 'gold': List should have"),
+        (changed(0, perspectives=view(gold=["t1", "t9"])), r"line 1: 'gold' has 't9', which is not in corpus\.jsonl"),
+        (changed(0, perspectives=view(statement=None)), r"'perspectives' item 2 'statement': Field required"),
         ([], r"queries\.jsonl holds no questions"),
-        (CORPUS, r"queries\.jsonl line 1: 'qid' is missing"),  # another file
+        (CORPUS, r"queries\.jsonl line 1: 'qid': Field required"),  # another file
     ],
 )
 def test_bad_queries_are_told_with_file_line_and_field(tmp_path: Path, queries: list[Any], message: str) -> None:
@@ -170,11 +163,10 @@ def test_bad_queries_are_told_with_file_line_and_field(tmp_path: Path, queries: 
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
-        ([*CORPUS, {"id": "z"}], r"corpus\.jsonl line 9: 'text' is missing"),
-        ([{"text": "Words."}], r"corpus\.jsonl line 1: 'id' is missing"),
-        ([*CORPUS, {"id": "7", "text": "Words."}], r"corpus\.jsonl line 9: 'id' is '7', as in line 7 already"),
+        ([*CORPUS, {"id": "z"}], r"corpus\.jsonl line 9: 'text': Field required"),
+        ([*CORPUS, {"id": "z", "text": "  "}], r"corpus\.jsonl line 9: 'text': it is empty"),
+        ([*CORPUS, {"id": "7", "text": "Words."}], r"corpus\.jsonl line 9: 'id' is '7', as in an earlier line"),
         ([], r"corpus\.jsonl holds no passages"),
-        (QUERIES, r"corpus\.jsonl line 1: 'id' is missing"),
     ],
 )
 def test_a_bad_corpus_is_told_with_file_line_and_field(tmp_path: Path, corpus: list[Any], message: str) -> None:
@@ -194,18 +186,6 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
         load_sets(tmp_path, ["small_2way", "large_2way"])
     (tmp_path / "small.corpus.jsonl.gz").unlink()
     with pytest.raises(InputError, match=r"no 'small\.corpus\.jsonl', with or without '\.gz'"):
-        load_sets(tmp_path, ["small_2way"])
-
-
-def test_a_cut_line_and_a_file_that_is_no_gzip(tmp_path: Path) -> None:
-    folder_layout(tmp_path)
-    path = tmp_path / "queries.jsonl"
-    path.write_text(path.read_text()[:-30])
-    with pytest.raises(InputError, match=r"queries\.jsonl line 2: no JSON"):
-        load_sets(tmp_path)
-    named_layout(tmp_path)
-    (tmp_path / "small.corpus.jsonl.gz").write_text(lines(CORPUS))
-    with pytest.raises(InputError, match=r"small\.corpus\.jsonl\.gz line 1: cannot be read"):
         load_sets(tmp_path, ["small_2way"])
 
 
@@ -272,15 +252,12 @@ def test_methods_by_name() -> None:
     assert method("dense+gold").knows == "gold perspectives"
     assert (method("steelman").knows, method("steelman").needs) == ("judge", "judge")
     assert method("hybrid+expansion+rerank").needs == "reranker"
-    with pytest.raises(InputError, match=r"no method 'bm52'. There are: steelman; bm25, dense, hybrid, each also with"):
-        named(["bm25", "bm52"])
-    with pytest.raises(InputError, match=r"name a method\. There are: "):
-        named([])
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("bm52", "no method 'bm52'. There are: steelman; bm25, dense, hybrid, each also with"),
         ("bm25+pap", "only vectors can be made to lean"),
         ("dense+mmr:2", "'mmr:2': the weight of relevance"),
         ("dense+pap:much", "the strength is a number"),
@@ -328,40 +305,34 @@ def test_an_expanded_query_for_each_word_that_answers_the_question(tmp_path: Pat
     assert expanded_queries(nameless) == ["How do snails sleep?"]
 
 
-class Sides:
-    """Takes a passage that has the statement's last word for support; says what it was asked."""
+def judge_of(asked: list[Pair], name: str = "sides") -> PairJudge:
+    """Takes a passage that has the statement's last word for support; notes what it was asked."""
 
-    threshold: float | None = 0.5
-    probabilities, together, knows = True, 64, True
-
-    def __init__(self, name: str = "sides") -> None:
-        self.name = name
-        self.asked: list[Pair] = []
-
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        self.asked += pairs
+    def score(pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        asked.extend(pairs)
         return np.array([0.9 if p.statement.split()[-1].strip(".") in p.text else 0.05 for p in pairs], np.float32)
+
+    return PairJudge(name, score, 0.5)
 
 
 def test_the_own_method_asks_the_judge_once_about_both_sides(tmp_path: Path, cache: VectorCache) -> None:
-    one, judge = small(tmp_path), Sides()
-    with CorpusIndex(one.corpus, ToyEncoder(), cache, judge) as index:
+    one, pairs = small(tmp_path), list[Pair]()
+    with CorpusIndex(one.corpus, ToyEncoder(), cache, judge_of(pairs)) as index:
         index.questions = one.questions
         found = method("steelman").rank(index, one.questions, 5)
-        asked = len(judge.asked)
+        asked = len(pairs)
         assert method("steelman").rank(index, one.questions, 5) == found
-    assert len(judge.asked) == asked > 0  # the second time all verdicts are remembered
-    assert all(p.contrary for p in judge.asked)
-    assert {p.statement for p in judge.asked} == {p.contrary for p in judge.asked}
+    assert len(pairs) == asked > 0  # the second time all verdicts are remembered
+    assert {p.statement for p in pairs} == {p.contrary for p in pairs}
     assert [len(set(r)) for r in found] == [5, 5]
 
 
 def test_another_judge_ranks_again_and_the_searches_stay(tmp_path: Path, cache: VectorCache) -> None:
-    one, first, second = small(tmp_path), Sides(), Sides("other sides")
-    out, methods = tmp_path / "r.jsonl", named(["bm25", "steelman"])
-    for judge in (first, second):
-        rank(Plan([one], methods, [1], judge=judge), ToyEncoder(), cache, out, Spent())
-    assert second.asked
+    one, out, methods = small(tmp_path), tmp_path / "r.jsonl", named(["bm25", "steelman"])
+    asked: dict[str, list[Pair]] = {"sides": [], "other sides": []}
+    for name, pairs in asked.items():
+        rank(Plan([one], methods, [1], judge=judge_of(pairs, name)), ToyEncoder(), cache, out, Spent())
+    assert asked["other sides"]
     kept = [json.loads(line) for line in out.read_text().splitlines()[1:]]
     assert sorted(r["method"] for r in kept) == ["bm25"] * 2 + ["steelman"] * 4
 
@@ -425,16 +396,6 @@ def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(
     assert never.asked == 0
 
 
-def test_a_record_without_its_passages_is_named_and_no_miss(tmp_path: Path, cache: VectorCache) -> None:
-    path, asked = tmp_path / "records.jsonl", plan(tmp_path, "bm25")
-    ranked(asked, ToyEncoder(), cache, path)
-    before = path.read_text().replace('"ids"', '"passages"', 1)
-    path.write_text(before)
-    with pytest.raises(InputError, match=r"records\.jsonl line 2: 'ids' is missing"):
-        ranked(asked, ToyEncoder(), cache, path)
-    assert path.read_text() == before
-
-
 def test_what_was_searched_is_told_apart_from_what_was_on_file(tmp_path: Path, cache: VectorCache) -> None:
     path, asked = tmp_path / "records.jsonl", plan(tmp_path, "bm25", "dense")
     first, second = Spent(), Spent()
@@ -487,16 +448,6 @@ def test_an_encoder_that_is_down_ends_the_run_and_what_was_found_stays(tmp_path:
     assert len(ranked(asked, ToyEncoder(), cache, path)) == 4
 
 
-def test_a_sample_is_seeded(tmp_path: Path) -> None:
-    many = [QUERIES[0] | {"qid": i} for i in range(30)]
-    one = load_sets(named_layout(tmp_path, many), ["small_2way"])[0]
-    assert shuffled(one.questions, None, 1) == one.questions
-    qids = [[q.qid for q in shuffled(one.questions, 5, seed)] for seed in (1, 1, 2)]
-    assert qids[0] == qids[1] != qids[2]
-    assert [q.qid for q in shuffled(one.questions, 8, 1)][:5] == qids[0]
-    assert len(one.questions) == 30
-
-
 # Figures
 
 
@@ -547,56 +498,33 @@ def test_the_published_reading_of_precision(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder_layout(tmp_path)
-    out = tmp_path / "records.jsonl"
+    out, name = tmp_path / "records.jsonl", tmp_path.name
     command = ["retrieval", "--data", str(tmp_path), "--k", "2,50", "--out", str(out), "--seed", "3"]
     assert main([*command, "--json"]) == 0
-    said = capsys.readouterr()
-    report = json.loads(said.out)
-    name = tmp_path.name
+    report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert list(report["metrics"][name]) == list(named(STANDARD))
     assert report["metrics"][name]["dense+gold"]["mrecall@50"] == 1.0
     assert "alpha_ndcg@50" not in report["metrics"][name]["dense"]  # ndeval ends at 20
     assert report["union"][name]["covered"] == 1.0
-    assert report["seconds"]["total"] > 0
-    assert report["machine"]["peak_memory_mb"] > 50
+    assert 50 < report["machine"]["peak_memory_mb"] < 2000
     assert report["config"]["methods"]["bm25+gold"] == "gold perspectives"
     assert len(out.read_text().splitlines()) == 1 + len(named(STANDARD)) * 2
-    assert said.err == ""  # no bar where there is no terminal
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "2 questions (2 with two sides), 2.0 perspectives each, 8 passages" in shown
     assert "MRecall@50" in shown
-    assert "hybrid+gold" in shown
-
-
-def test_the_command_in_a_process_of_its_own_stays_small(tmp_path: Path) -> None:
-    folder_layout(tmp_path)
-    command = [sys.executable, "-m", "evals", "retrieval", "--data", str(tmp_path), "--methods", "hybrid", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
-    assert 50 < json.loads(done.stdout)["machine"]["peak_memory_mb"] < 2000
-
-
-def test_what_is_not_defined_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one_sided = view(stance="SUPPORT")
-    folder_layout(tmp_path, changed(0, perspectives=[p | {"stance": "SUPPORT"} for p in one_sided])[:1])
+    one_sided = [p | {"stance": "SUPPORT"} for p in view(stance="SUPPORT")]
+    folder_layout(tmp_path, changed(0, perspectives=one_sided)[:1])
     assert main(["retrieval", "--data", str(tmp_path), "--methods", "bm25", "--json"]) == 0
     report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert report["metrics"][tmp_path.name]["bm25"]["sycophancy@5"] is None
-    assert report["intervals"][tmp_path.name]["bm25"]["sycophancy@5"] == [None, None]
+    assert report["metrics"][name]["bm25"]["sycophancy@5"] is None  # not defined
+    assert report["intervals"][name]["bm25"]["sycophancy@5"] == [None, None]
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder_layout(tmp_path, changed(1, question=None))
-    assert main(["retrieval", "--data", str(tmp_path)]) == 1
-    assert "queries.jsonl line 2: 'question' is missing" in capsys.readouterr().err
-    for wrong in ("0", "5,101", "five"):
-        with pytest.raises(SystemExit):
-            main(["retrieval", "--data", str(tmp_path), "--k", wrong])
-    assert main(["retrieval", "--data", str(tmp_path), "--out", str(tmp_path / "queries.jsonl")]) == 1
-
-
-def test_a_file_of_something_else_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder_layout(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["retrieval", "--data", str(tmp_path), "--k", "5,101"])
     before = (tmp_path / "queries.jsonl").read_bytes()
     assert main(["retrieval", "--data", str(tmp_path), "--out", str(tmp_path / "queries.jsonl")]) == 1
     assert "holds no records" in capsys.readouterr().err

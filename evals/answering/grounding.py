@@ -12,16 +12,16 @@ Intervals: 95 %, from 1,000 seeded resamples of whole topics.
 
 import argparse
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.bootstrap import interval
+from evals.datasets.rows import Shape, Text, json_rows
+from evals.metrics.measure import Figure, figures_by
+from evals.reports.table import block, percent
 from evals.suite import GOLD, show
 from tools.errors import InputError
 from tools.inference.encoders.encoder import Encoder, load_encoder
@@ -30,23 +30,19 @@ from tools.language.grounding import objections
 from tools.language.sentences import split_sentences
 
 GROUNDING = GOLD / "grounding.jsonl"
-RATES = ("precision", "recall", "false accept", "balanced")
-
-Floats = NDArray[np.floating[Any]]
 Truth = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Shape):
     """A claim about a passage; `kind` tells in which way it is right or wrong."""
 
-    id: str
-    topic: str
-    title: str
-    passage: str
-    claim: str
+    id: Text
+    topic: Text
+    title: Text
+    passage: Text
+    claim: Text
     grounded: bool
-    kind: str
+    kind: Text
 
     @property
     def half(self) -> str:
@@ -55,14 +51,19 @@ class Item:
 
 def run(args: argparse.Namespace) -> int:
     """Measures and prints."""
-    report = measure_grounding(list(read_items(GROUNDING)), load_encoder(), args.seed)
+    report = measure_grounding(read_items(GROUNDING), load_encoder(), args.seed)
     show(args.json, {"suite": "model", "part": "grounding", **report}, lambda: table(report))
     return 0
 
 
+def read_items(path: Path) -> list[Item]:
+    """The items of a jsonl file. Raises InputError that names a line that is none."""
+    return [row.read(Item) for row in json_rows(path)]
+
+
 def measure_grounding(items: Sequence[Item], encoder: Encoder, seed: int) -> dict[str, Any]:
-    """For each part of the check, alone and together with those before it, [rate, low, high] of RATES over the test
-    half; and of the whole check how many claims of each kind it accepts. Raises InputError where a kind is missing."""
+    """For each part of the check, alone and together with those before it, the rates over the test half; and of the
+    whole check how many claims of each kind it accepts. Raises InputError where a kind is missing."""
     test = [item for item in items if item.half == "test"]
     truth = np.array([item.grounded for item in test], bool)
     if truth.all() or not truth.any():
@@ -70,9 +71,11 @@ def measure_grounding(items: Sequence[Item], encoder: Encoder, seed: int) -> dic
     facts, wording, near = (np.array(part, bool) for part in zip(*(_parts(i, encoder) for i in test), strict=True))
     accepted = {"facts": facts, "facts, wording": facts & wording, "all": facts & wording & near}
     topics, kinds = [item.topic for item in test], [item.kind for item in test]
+    found = figures_by({"test": {name: rates(truth, said, topics) for name, said in accepted.items()}}, seed)
     return {
         "config": {"seed": seed, "test": len(test), "grounded": int(truth.sum())},
-        "methods": {name: with_intervals(truth, found, topics, seed) for name, found in accepted.items()},
+        "metrics": found["metrics"]["test"],
+        "intervals": found["intervals"]["test"],
         "accepted_by_kind": {
             kind: [sum(bool(a) for a, k in zip(accepted["all"], kinds, strict=True) if k == kind), kinds.count(kind)]
             for kind in dict.fromkeys(kinds)
@@ -94,34 +97,19 @@ def _parts(item: Item, encoder: Encoder) -> tuple[bool, bool, bool]:
     )
 
 
-def read_items(path: Path) -> Iterator[Item]:
-    """The items of a jsonl file. Raises InputError that names a line that is none."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read ({exc.strerror}). Give another file.") from exc
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = json.loads(line)
-            yield Item(**{name: row[name] for name in Item.__slots__})
-        except (ValueError, KeyError, TypeError) as exc:
-            raise InputError(f"{path}, line {number} is no gold item: {exc!r}") from exc
+def rates(truth: Truth, accepted: Truth, topics: Sequence[str]) -> dict[str, Figure]:
+    """Of accepted claims, of which the `truth` ones are grounded; NaN of none."""
+    measures: dict[str, Callable[[Truth, Truth], float]] = {
+        "precision": lambda true, said: _mean(true[said]),
+        "recall": lambda true, said: _mean(said[true]),
+        "false accept": lambda true, said: _mean(said[~true]),
+        "balanced": lambda true, said: (_mean(said[true]) + 1 - _mean(said[~true])) / 2,
+    }
 
+    def figure(of: Callable[[Truth, Truth], float]) -> Figure:
+        return Figure(lambda drawn: of(truth[drawn], accepted[drawn]), topics)
 
-def with_intervals(truth: Truth, accepted: Truth, topics: Sequence[str], seed: int) -> dict[str, list[float]]:
-    """Each rate with the bounds of its 95 % interval, whole topics drawn: [rate, low, high]."""
-
-    def bounds(name: str) -> tuple[float, float]:
-        return interval(lambda drawn: rates(truth[drawn], accepted[drawn])[name], topics, seed)
-
-    found = rates(truth, accepted)
-    return {name: [round(value, 3) for value in (found[name], *bounds(name))] for name in RATES}
-
-
-def rates(truth: Truth, accepted: Truth) -> dict[str, float]:
-    """RATES of accepted claims, of which the `truth` ones are grounded; NaN of none."""
-    recall, wrong = _mean(accepted[truth]), _mean(accepted[~truth])
-    return dict(zip(RATES, (_mean(truth[accepted]), recall, wrong, (recall + 1 - wrong) / 2), strict=True))
+    return {name: figure(of) for name, of in measures.items()}
 
 
 def _mean(values: Truth) -> float:
@@ -130,12 +118,12 @@ def _mean(values: Truth) -> float:
 
 def table(report: dict[str, Any]) -> str:
     """The report for a terminal."""
-    config = report["config"]
+    config, bounds = report["config"], report["intervals"]
+    rows = {
+        name: [percent(value, bounds[name][m]) for m, value in found.items()]
+        for name, found in report["metrics"].items()
+    }
     lines = [f"{config['test']} claims of the test half, {config['grounded']} of them grounded; [95 %]", ""]
-    lines.append(f"{'':16}" + "".join(f"{name:>20}" for name in RATES))
-    for name, row in report["methods"].items():
-        cells = (f"{row[m][0]:.1%} [{row[m][1]:.0%}, {row[m][2]:.0%}]" for m in RATES)
-        lines.append(f"{name:16}" + "".join(f"{cell:>20}" for cell in cells))
-    lines += ["", "accepted, by kind:"]
+    lines += [*block(list(report["metrics"]["all"]), rows), "", "accepted, by kind:"]
     lines += [f"  {kind:20}{taken:3} of {total}" for kind, (taken, total) in report["accepted_by_kind"].items()]
     return "\n".join(lines) + "\n"

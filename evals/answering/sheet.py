@@ -19,14 +19,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.answer.model import Answer
-from evals.datasets.rows import json_rows
-from evals.metrics.ratio import Ratio
+from evals.datasets.rows import Shape, json_rows
+from evals.metrics.measure import Ratio
 from evals.reports.records import Record
 from evals.suite import json_lines, refuse_existing, write_new
 from tools.errors import InputError
 
 KINDS = ("case", "leaning", "counted", "framing")
 _SIDES, _PAIRS = ("one", "other", "neither"), ("good", "nonsense")
+
+
+class _Label(Shape):
+    id: int
+    label: str
+
+
+class _Key(Shape):
+    id: int
+    kind: str
+    question: str
+    right: str
 
 
 def rows_of(answer: Answer, passages: Mapping[int, str]) -> Iterator[Record]:
@@ -92,8 +104,8 @@ def read_labels(path: Path, sheet: Mapping[int, Record], key: Sequence[Record]) 
     words = {row["id"]: _words(row["kind"]) for row in key}
     found: dict[int, str] = {}
     for row in json_rows(path):
-        row.expect({"id": (int,), "label": (str,)})
-        number, label = row.values["id"], row.values["label"]
+        said = row.read(_Label)
+        number, label = said.id, said.label
         if label not in words.get(number, (*_SIDES, *_PAIRS)):
             raise row.wrong(f"'label' has to be one of {', '.join(words.get(number, ()))}, not '{label}'.")
         shown = sheet.get(number, {}) | {"label": label}
@@ -107,10 +119,7 @@ def read_labels(path: Path, sheet: Mapping[int, Record], key: Sequence[Record]) 
 
 def read_sheet(sheet: Path, labels: Sequence[Path]) -> dict[str, Ratio]:
     """The measures of a sheet that was read, a file a reader. Raises InputError."""
-    key = []
-    for row in json_rows(key_of(sheet)):
-        row.expect({"id": (int,), "kind": (str,), "question": (str,), "right": (str,)})
-        key.append(row.values)
+    key = [row.read(_Key).model_dump() for row in json_rows(key_of(sheet))]
     shown = {row.values["id"]: row.values for row in json_rows(sheet) if "id" in row.values}
     return measured(key, [read_labels(path, shown, key) for path in labels])
 

@@ -13,17 +13,19 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypeVar
 
+from evals.datasets.rows import Text, read_json
 from tools.errors import InputError
 from tools.passages import SourceDocument
 from tools.web.hosts import host_of
 
 Place = Path | zipfile.Path
+_T = TypeVar("_T")
 
 _HEADLINES = "raw_data/headline.json"
 _TEXTS = "news_text_by_paragraph"
@@ -122,13 +124,16 @@ def _root(data: Place) -> Place:
 
 
 def _read(root: Place) -> NewsSet:
-    place = root / _HEADLINES
-    headlines = {event: _text(place, f"event '{event}': the headline", h) for event, h in _object(place).items()}
-    if unknown := sorted({*_events_of(root / _TEXTS), *_events_of(root / _LABELS)} - headlines.keys()):
-        raise InputError(f"{place} has no headline for event '{unknown[0]}', of which there is a file. Add it.")
+    headlines = _object(dict[str, Text], root / _HEADLINES)
+    for folder in (root / _TEXTS, root / _LABELS):
+        files = [p.name for p in folder.iterdir() if p.name.endswith(_ENDING)] if folder.is_dir() else []
+        if unknown := sorted({name.removesuffix(_ENDING) for name in files} - headlines.keys()):
+            raise InputError(f"{root / _HEADLINES} has no headline for event '{unknown[0]}', of which there is a file.")
     read = [_event(root, event, headline) for event, headline in headlines.items()]
-    _check_ids(root, read)
-    events = tuple(NewsEvent(e.id, e.headline, tuple(p for p in e.paragraphs if p.text.strip())) for e in read)
+    ids = Counter(p.id for event in read for p in event.paragraphs)  # what is found is told apart by its id
+    if doubled := [id_ for id_, count in ids.items() if count > 1]:
+        raise InputError(f"{root / _TEXTS}: paragraph '{doubled[0]}' is in two events. Name it otherwise.")
+    events = tuple(replace(e, paragraphs=tuple(p for p in e.paragraphs if p.text.strip())) for e in read)
     news = NewsSet(root.name, events, sum(not p.text.strip() for e in read for p in e.paragraphs))
     if not news.measured:
         raise InputError(f"{root / _LABELS} says of no paragraph whether it is relevant: there is nothing to measure.")
@@ -137,68 +142,23 @@ def _read(root: Place) -> NewsSet:
 
 def _event(root: Place, event: str, headline: str) -> NewsEvent:
     texts, labels = root / _TEXTS / f"{event}{_ENDING}", root / _LABELS / f"{event}{_ENDING}"
-    if not texts.is_file():
-        raise InputError(f"{texts} is missing, which should hold the paragraphs of event '{event}'.")
-    paragraphs = _object(texts)
-    known = {i: _label(labels, i, label) for i, label in (_object(labels) if labels.is_file() else {}).items()}
-    if missing := [i for i in known if i not in paragraphs]:
-        raise InputError(f"{labels}: paragraph '{missing[0]}' is not in {texts}. Take it out, or add its text.")
-    return NewsEvent(event, headline, tuple(_paragraph(texts, i, text, known) for i, text in paragraphs.items()))
+    paragraphs = _object(dict[str, str], texts)
+    known = _object(dict[str, Literal[0, 1]], labels) if labels.is_file() else {}
+    if missing := known.keys() - paragraphs.keys():
+        raise InputError(f"{labels}: paragraph '{min(missing)}' is not in {texts}. Take it out, or add its text.")
+    return NewsEvent(event, headline, tuple(_paragraph(i, text, known.get(i)) for i, text in paragraphs.items()))
 
 
-def _paragraph(place: Place, id_: str, text: Any, labels: dict[str, bool]) -> NewsParagraph:
-    if not isinstance(text, str):
-        raise InputError(f"{place}: paragraph '{id_}': its text has to be text, not {json.dumps(text)[:40]}.")
+def _paragraph(id_: str, text: str, label: int | None) -> NewsParagraph:
     address = id_.partition("_")[2]
-    return NewsParagraph(id_, text, host_of(address) if "://" in address else "", labels.get(id_))
+    return NewsParagraph(
+        id_, text, host_of(address) if "://" in address else "", None if label is None else bool(label)
+    )
 
 
-def _label(place: Place, id_: str, label: Any) -> bool:
-    if isinstance(label, bool) or label not in (0, 1):
-        raise InputError(f"{place}: paragraph '{id_}': the label has to be 0 or 1, not {json.dumps(label)[:40]}.")
-    return bool(label)
-
-
-def _text(place: Place, what: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{place}: {what} has to be text and not empty. Correct it.")
-    return value
-
-
-def _check_ids(root: Place, events: Sequence[NewsEvent]) -> None:
-    """What is found is told apart by its id, so that an id stands for one paragraph of one event."""
-    owner: dict[str, str] = {}
-    for event in events:
-        for paragraph in event.paragraphs:
-            if (other := owner.setdefault(paragraph.id, event.id)) != event.id:
-                place = root / _TEXTS / f"{event.id}{_ENDING}"
-                raise InputError(
-                    f"{place}: paragraph '{paragraph.id}' is in event '{other}' already. Name it otherwise."
-                )
-
-
-def _events_of(folder: Place) -> Iterator[str]:
-    if folder.is_dir():
-        yield from (p.name.removesuffix(_ENDING) for p in folder.iterdir() if p.name.endswith(_ENDING))
-
-
-def _object(place: Place) -> dict[str, Any]:
-    """A file's JSON object. Raises InputError for anything else, and for a name that is in it twice."""
+def _object(kind: type[_T], place: Place) -> _T:
+    """A file's JSON object. Raises InputError."""
     try:
-        values = json.loads(place.read_bytes(), object_pairs_hook=_once)
-    except ValueError as exc:
-        raise InputError(f"{place} is no JSON that can be used ({exc}). Correct it, or get it again.") from exc
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as exc:  # a password is a RuntimeError
+        return read_json(kind, place.read_bytes(), place)
+    except (OSError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile, zlib.error) as exc:  # RuntimeError: password
         raise InputError(f"{place} cannot be read ({exc}). Get it again, or unpack it and name the folder.") from exc
-    if not isinstance(values, dict):
-        raise InputError(f"{place} has to hold one object of names and values. Correct it.")
-    return values
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Where a name comes twice, JSON's reader would take the last without a word."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is there twice")
-    return values

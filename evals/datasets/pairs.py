@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evals.datasets.rows import Row, json_rows, tsv_rows
+from evals.datasets.rows import Row, Shape, Text, json_rows, tsv_rows
 from tools.errors import InputError
 from tools.language.polarity import same_polarity
 from tools.language.question import ANSWERS
@@ -14,8 +14,6 @@ _LABELS = {
     **dict.fromkeys(("1", "support", "supports"), True),
     **dict.fromkeys(("0", "oppose", "opposes", "none", "unrelated", "partial"), False),
 }
-_OURS = ("document", "perspective", "question")
-_TRAINING = ("passage", "statement", "group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +25,10 @@ class LabelledPair:
     document: str
     perspective: str
     label: bool
+
+    @property
+    def side(self) -> tuple[str, str]:
+        return self.question, self.perspective
 
 
 def load_pairs(path: Path) -> list[LabelledPair]:
@@ -63,32 +65,41 @@ def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
     other = contraries(given)
     found = []
     for pair in given:
-        contrary = other.get((pair.question, pair.perspective), "")
+        contrary = other.get(pair.side, "")
         if contrary and not same_polarity(pair.perspective, contrary):
             word = ANSWERS["polar"][0 if same_polarity(pair.perspective, pair.question) else 1]
             found.append(replace(pair, perspective=f"{word}: {pair.question}"))
     return found
 
 
+class _Ours(Shape):
+    question: Text
+    document: Text
+    perspective: Text
+    label: str
+
+
+class _Trained(Shape):
+    group: str = ""
+    passage: Text
+    statement: Text
+    label: str
+
+
 def _published(path: Path) -> Iterator[LabelledPair]:
     for index, row in enumerate(tsv_rows(path, _COLUMNS)):
         if index or row.values["question"] != "question":
-            yield _labelled(row, *_OURS)
+            yield _pair(row)
 
 
 def _pair(row: Row) -> LabelledPair:
-    return _labelled(row, *(_TRAINING if "passage" in row.values else _OURS))
-
-
-def _labelled(row: Row, document: str, perspective: str, question: str) -> LabelledPair:
-    text = row.text(document)
-    # some training rows stand for themselves and name no group
-    group = row.text(question, default=text[:80] if question == "group" else None)
-    return LabelledPair(row.number, group, text, row.text(perspective), _label(row))
-
-
-def _label(row: Row) -> bool:
-    word = row.text("label").strip().casefold()
-    if word not in _LABELS:
+    if "passage" in row.values:
+        of = row.read(_Trained)
+        # some rows stand for themselves and name no group
+        question, document, perspective, word = of.group or of.passage[:80], of.passage, of.statement, of.label
+    else:
+        own = row.read(_Ours)
+        question, document, perspective, word = own.question, own.document, own.perspective, own.label
+    if (label := _LABELS.get(word.strip().casefold())) is None:
         raise row.wrong(f"'label' is {word!r}; 1 or 0, or support, oppose, none or partial are needed.")
-    return _LABELS[word]
+    return LabelledPair(row.number, question, document, perspective, label)

@@ -10,14 +10,15 @@ published, each line is a perspective and each copy a passage of its own, as the
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from evals.datasets.rows import Row
+from pydantic import BaseModel, Field, StrictInt, model_validator
+
+from evals.datasets.rows import Text, read_json
 from tools.errors import InputError
 from tools.passages import SourceDocument
 
@@ -62,14 +63,30 @@ class PirTask:
     copies: int
 
 
-@dataclass(frozen=True, slots=True)
-class _TaskRow(Row):
-    """A task as a row whose errors name it."""
+class _Task(BaseModel):
+    """A task as the file has it."""
 
-    task: str = ""
+    corpus: Annotated[list[Text], Field(min_length=1)]
+    source_queries: list[Text]
+    queries: list[Text]
+    perspectives: list[str | None] = []
+    key_ref: dict[int, Annotated[list[StrictInt], Field(min_length=1)]]
 
-    def wrong(self, what: str) -> InputError:
-        return InputError(f"{self.file} task '{self.task}': {what}")
+    @model_validator(mode="after")
+    def _go_together(self) -> "_Task":
+        count, gold = len(self.queries), [i for positions in self.key_ref.values() for i in positions]
+        if len(self.source_queries) != count or len(self.perspectives) not in (0, count):
+            raise ValueError("'source_queries', 'queries' and 'perspectives' have to be of one length")
+        if self.key_ref.keys() != set(range(count)):
+            raise ValueError(f"'key_ref' needs each query's number, 0 to {count - 1}, and no other")
+        if not all(0 <= i < len(self.corpus) for i in gold):
+            raise ValueError(f"'key_ref' names a position that is not in 'corpus' (0 to {len(self.corpus) - 1})")
+        return self
+
+    def own_text(self, number: int) -> str:
+        """The perspective of a query; empty where it has none, or the query itself."""
+        text = (self.perspectives[number] or "").strip() if self.perspectives else ""
+        return "" if text == self.queries[number].strip() else text
 
 
 def load_tasks(path: Path, names: Sequence[str] = (), published: bool = False) -> list[PirTask]:
@@ -78,109 +95,44 @@ def load_tasks(path: Path, names: Sequence[str] = (), published: bool = False) -
     Raises InputError that names file, task and field: something missing or empty, lists of unequal length, a gold
     position that is not in the corpus, a task in which no root has two perspectives, a file that is another one.
     """
-    tasks = _read(path)
+    try:
+        content = path.read_bytes()
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+    except (OSError, EOFError, zlib.error) as exc:
+        raise InputError(f"{path} cannot be read ({exc}). Name the file of the PIR data, plain or .gz.") from exc
+    tasks = read_json(dict[str, _Task], content, path)
     if unknown := [name for name in names if name not in tasks]:
         raise InputError(f"{path} has no task '{unknown[0]}'. It has: {', '.join(tasks)}.")
     return [_task(path, name, tasks[name], published) for name in dict.fromkeys(names or tasks)]
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = path.read_bytes()
-        tasks = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
-    except (OSError, EOFError, zlib.error) as exc:
-        raise InputError(f"{path} cannot be read ({exc}). Name the file of the PIR data, plain or .gz.") from exc
-    except ValueError as exc:
-        raise InputError(f"{path}: no JSON ({exc}). Perhaps it was cut off; copy it again.") from exc
-    if not isinstance(tasks, dict) or not tasks:
-        raise InputError(f"{path} holds no tasks: an object is needed, a task's name to its parts. Name another file.")
-    return tasks
-
-
-def _task(path: Path, name: str, values: Any, published: bool) -> PirTask:
-    row = _TaskRow(path, 0, values if isinstance(values, dict) else {}, name)
-    if not isinstance(values, dict):
-        raise row.wrong("an object with 'corpus', 'queries' and so on is needed. Name another file.")
-    passages = _texts(row, "corpus")
-    kept, positions = (passages, list(range(len(passages)))) if published else _without_copies(passages)
-    roots = _roots(row, positions, published)
+def _task(path: Path, name: str, task: _Task, published: bool) -> PirTask:
+    places: dict[str, int] = {}
+    positions = [places.setdefault(text, len(places)) for text in task.corpus]
+    kept = list(places)
+    if published:
+        kept, positions = task.corpus, list(range(len(task.corpus)))
+    roots = _roots(task, positions, published)
     several = [root for root in roots if len(root.perspectives) > 1]
     if not several:
-        raise row.wrong("no root query has two perspectives. Name the other tasks with --task.")
+        raise InputError(f"{path} '{name}': no root query has two perspectives. Name the other tasks with --task.")
     corpus = tuple(SourceDocument(str(i), text) for i, text in enumerate(kept))
-    chosen = tuple(roots if published else several)
-    return PirTask(name, chosen, corpus, _asked(roots), len(roots) - len(several), len(passages) - len(kept))
-
-
-def _asked(roots: Sequence[Root]) -> tuple[str, ...]:
     texts = [text for root in roots for one in root.perspectives for text in (root.text, one.query, one.text)]
-    return tuple(dict.fromkeys(text for text in texts if text))
+    asked = tuple(dict.fromkeys(text for text in texts if text))
+    chosen = tuple(roots if published else several)
+    return PirTask(name, chosen, corpus, asked, len(roots) - len(several), len(task.corpus) - len(kept))
 
 
-def _without_copies(passages: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The passages, each once, and for each one of the file its position among them."""
-    places: dict[str, int] = {}
-    positions = [places.setdefault(text, len(places)) for text in passages]
-    return list(places), positions
-
-
-def _roots(row: Row, positions: Sequence[int], published: bool) -> list[Root]:
+def _roots(task: _Task, positions: Sequence[int], published: bool) -> list[Root]:
     """The roots in the order of their first query. positions: those of the file's passages in the corpus."""
-    queries = _texts(row, "queries")
-    roots = _texts(row, "source_queries", len(queries))
-    perspectives = _perspectives(row, queries)
-    golds = _golds(row, len(queries), positions)
     found: dict[str, dict[tuple[str, str, int], set[int]]] = {}
     keys: dict[str, str] = {}
-    for number, (root, query, text) in enumerate(zip(roots, queries, perspectives, strict=True)):
+    for number, (root, query) in enumerate(zip(task.source_queries, task.queries, strict=True)):
         keys.setdefault(root, str(number))
         line = number if published else 0  # lines of one perspective are told apart, or they are not
-        found.setdefault(root, {}).setdefault((query, text, line), set()).update(golds[number])
+        gold = found.setdefault(root, {}).setdefault((query, task.own_text(number), line), set())
+        gold.update(positions[i] for i in task.key_ref[number])
     return [
         Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(gold))) for (q, p, _), gold in of_root.items()))
         for root, of_root in found.items()
     ]
-
-
-def _texts(row: Row, field: str, length: int | None = None) -> list[str]:
-    """A field's texts, none of them blank; as many as there are queries, where `length` says how many these are."""
-    texts = row.items(field)
-    if length is not None and len(texts) != length:
-        raise row.wrong(f"'{field}' has {len(texts)} items and 'queries' {length}; they have to go together.")
-    if wrong := [i for i, text in enumerate(texts, start=1) if not isinstance(text, str) or not text.strip()]:
-        raise row.wrong(f"'{field}' item {wrong[0]} has to be text that is not empty.")
-    return texts
-
-
-def _perspectives(row: Row, queries: Sequence[str]) -> list[str]:
-    """The perspectives' own texts; empty for those that have none, or the query itself."""
-    if "perspectives" not in row.values:
-        return [""] * len(queries)
-    texts = row.items("perspectives")
-    if len(texts) != len(queries):
-        raise row.wrong(
-            f"'perspectives' has {len(texts)} items and 'queries' {len(queries)}; they have to go together."
-        )
-    if wrong := [i for i, text in enumerate(texts, start=1) if not isinstance(text, str | None)]:
-        raise row.wrong(f"'perspectives' item {wrong[0]} has to be text, or empty where there is none.")
-    own = [(text or "").strip() for text in texts]
-    return ["" if text == query.strip() else text for text, query in zip(own, queries, strict=True)]
-
-
-def _golds(row: Row, queries: int, positions: Sequence[int]) -> list[list[int]]:
-    """For each query the positions of its gold passages in the corpus."""
-    known = row.values.get("key_ref")
-    if not isinstance(known, dict):
-        raise row.wrong("'key_ref' has to be an object: a query's number to the positions of its gold passages.")
-    if other := known.keys() - {str(number) for number in range(queries)}:
-        raise row.wrong(f"'key_ref' has '{min(other)}', which is no query's number (0 to {queries - 1}).")
-    golds = []
-    for number in range(queries):
-        gold = known.get(str(number))
-        if not isinstance(gold, list) or not gold:
-            raise row.wrong(f"'key_ref' of query '{number}' has to be a list of the positions of gold passages.")
-        if wrong := [i for i in gold if type(i) is not int or not 0 <= i < len(positions)]:
-            last = len(positions) - 1
-            raise row.wrong(f"'key_ref' of query '{number}' has {wrong[0]!r}: no position in 'corpus' (0 to {last}).")
-        golds.append([positions[i] for i in gold])
-    return golds

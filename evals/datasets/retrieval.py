@@ -7,9 +7,11 @@ or a folder of one `queries.jsonl` and one `corpus.jsonl[.gz]`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from evals.datasets.rows import Row, json_rows
+from pydantic import Field
+
+from evals.datasets.rows import Shape, Text, json_rows
 from evals.suite import digest
 from tools.errors import InputError
 from tools.passages import SourceDocument
@@ -124,49 +126,51 @@ def _corpus(folder: Path, name: str) -> Path:
     return found[0]
 
 
+class _Passage(Shape):
+    id: Text
+    text: Text
+    title: str = ""
+
+
+class _View(Shape):
+    statement: Text
+    gold: Annotated[list[str], Field(min_length=1)]
+    side: str = ""
+    stance: str = ""
+    name: str = ""
+
+
+class _Query(Shape):
+    qid: Text
+    question: Text
+    perspectives: Annotated[list[_View], Field(min_length=1)]
+
+
 def _read_corpus(path: Path) -> list[SourceDocument]:
-    lines: dict[str, int] = {}
-    corpus = []
+    corpus: dict[str, SourceDocument] = {}
     for row in json_rows(path):
-        id_ = _new(row, "id", lines)
-        corpus.append(SourceDocument(id_, row.text("text"), title=row.text("title", "")))
+        found = row.read(_Passage)
+        if found.id in corpus:
+            raise row.wrong(f"'id' is '{found.id}', as in an earlier line.")
+        corpus[found.id] = SourceDocument(found.id, found.text, title=found.title)
     if not corpus:
         raise InputError(f"{path} holds no passages.")
-    return corpus
+    return list(corpus.values())
 
 
 def _read_questions(path: Path, corpus: Sequence[SourceDocument], corpus_path: Path) -> list[GoldQuestion]:
     known = {passage.external_id for passage in corpus}
-    lines: dict[str, int] = {}
-    questions = []
+    questions: dict[str, GoldQuestion] = {}
     for row in json_rows(path):
-        qid, question = _new(row, "qid", lines), row.text("question")
-        parts = [row.part("perspectives", i, value) for i, value in enumerate(row.items("perspectives"))]
-        perspectives = tuple(_perspective(part, known, corpus_path) for part in parts)
-        questions.append(GoldQuestion(qid, question, perspectives))
+        found = row.read(_Query)
+        if found.qid in questions:
+            raise row.wrong(f"'qid' is '{found.qid}', as in an earlier line.")
+        if missing := [i for view in found.perspectives for i in view.gold if i not in known]:
+            raise row.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
+        views = (
+            GoldPerspective(v.statement, frozenset(v.gold), v.side or v.stance, v.name) for v in found.perspectives
+        )
+        questions[found.qid] = GoldQuestion(found.qid, found.question, tuple(views))
     if not questions:
         raise InputError(f"{path} holds no questions.")
-    return questions
-
-
-def _perspective(part: Row, known: set[str], corpus_path: Path) -> GoldPerspective:
-    gold = [_id(part, i, value) for i, value in enumerate(part.items("gold"))]
-    if missing := [i for i in gold if i not in known]:
-        raise part.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
-    side = part.text("side", "") or part.text("stance", "")
-    return GoldPerspective(part.text("statement"), frozenset(gold), side, part.text("name", ""))
-
-
-def _id(row: Row, index: int, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise row.wrong(f"'gold' item {index + 1} has to be the id of a passage.")
-    return str(value)
-
-
-def _new(row: Row, field: str, lines: dict[str, int]) -> str:
-    """An id that no line before has."""
-    id_ = row.text(field)
-    if id_ in lines:
-        raise row.wrong(f"'{field}' is '{id_}', as in line {lines[id_]} already.")
-    lines[id_] = row.number
-    return id_
+    return list(questions.values())

@@ -3,12 +3,38 @@
 import csv
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from tools.errors import InputError
+
+_T = TypeVar("_T")
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+"""Text that is not blank."""
+
+
+class Shape(BaseModel):
+    """What a line holds; numbers count as text, null as missing, and what else it has is not read."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, values: Any) -> Any:
+        return {n: v for n, v in values.items() if v is not None} if isinstance(values, dict) else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,50 +49,36 @@ class Row:
         """The error to raise: file, line, what is wrong."""
         return InputError(f"{self.file} line {self.number}: {what}")
 
-    def text(self, field: str, default: str | None = None) -> str:
-        """A field's text; numbers count as text. Raises InputError where it is missing or empty, without a default."""
+    def read(self, shape: type[_M]) -> _M:
+        """The line as such a model. Raises InputError."""
+        try:
+            return shape.model_validate(self.values)
+        except ValidationError as exc:
+            raise self.wrong(problem(exc)) from exc
+
+    def text(self, field: str) -> str:
+        """A field's text, which may not be blank; numbers count as text. Raises InputError."""
         value = self.values.get(field)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
-        if value is not None and not isinstance(value, str):
-            raise self.wrong(f"'{field}' has to be text, not {_kind(value)}.")
-        if value and value.strip():
-            return value
-        if default is None:
-            raise self.wrong(f"'{field}' is {'missing' if field not in self.values else 'empty'}.")
-        return default
-
-    def items(self, field: str) -> list[Any]:
-        """A field's list, which has to hold something. Raises InputError."""
-        value = self.values.get(field)
-        if field not in self.values or not isinstance(value, list):
-            raise self.wrong(f"'{field}' {'is missing' if field not in self.values else 'has to be a list'}.")
-        if not value:
-            raise self.wrong(f"'{field}' is empty.")
+        if not isinstance(value, str) or not value.strip():
+            raise self.wrong(f"'{field}' is missing, or no text.")
         return value
 
-    def expect(self, fields: Mapping[str, tuple[type, ...]]) -> None:
-        """Raises InputError for the first field that is missing, or holds something of no type that is named for it."""
-        for field, types in fields.items():
-            if field not in self.values:
-                raise self.wrong(f"'{field}' is missing.")
-            value = self.values[field]
-            if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-                raise self.wrong(f"'{field}' has to be {_kind_of(types[0])}, not {_kind(value)}.")
 
-    def part(self, field: str, index: int, value: Any) -> "Row":
-        """An object inside this row's list, as a row whose errors name the place."""
-        if not isinstance(value, dict):
-            raise self.wrong(f"'{field}' item {index + 1} has to be an object, not {_kind(value)}.")
-        return _Part(self.file, self.number, value, f"'{field}' item {index + 1}: ")
+def problem(exc: ValidationError) -> str:
+    """The first thing that is wrong, with its place: "'perspectives' item 2 'gold': field required"."""
+    first = exc.errors()[0]
+    places = (f"item {part + 1}" if isinstance(part, int) else f"'{part}'" for part in first["loc"])
+    return f"{' '.join(places)}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
 
 
-@dataclass(frozen=True, slots=True)
-class _Part(Row):
-    place: str = ""
-
-    def wrong(self, what: str) -> InputError:
-        return InputError(f"{self.file} line {self.number}: {self.place}{what}")
+def read_json(kind: type[_T], content: bytes, where: object) -> _T:
+    """A whole JSON file as such a type. Raises InputError."""
+    try:
+        return TypeAdapter(kind).validate_json(content)
+    except ValidationError as exc:
+        raise InputError(f"{where}: {problem(exc)}. Correct it, or name another file.") from exc
 
 
 def json_rows(path: Path) -> Iterator[Row]:
@@ -81,7 +93,7 @@ def json_rows(path: Path) -> Iterator[Row]:
                 cut = "" if line.endswith("\n") else " It is the last line; perhaps it was cut off."
                 raise InputError(f"{path} line {number}: no JSON ({exc}).{cut}") from exc
             if not isinstance(values, dict):
-                raise InputError(f"{path} line {number}: an object is needed, not {_kind(values)}.")
+                raise InputError(f"{path} line {number}: an object is needed.")
             yield Row(path, number, values)
 
 
@@ -90,9 +102,7 @@ def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
     with _opened(path) as lines:
         reader = csv.reader((line for _, line in _numbered(path, lines)), delimiter="\t")
         try:
-            for cells in reader:
-                if not cells:
-                    continue
+            for cells in filter(None, reader):
                 if len(cells) < len(names):
                     missing = names[len(cells)]
                     raise InputError(f"{path} line {reader.line_num}: '{missing}' is missing: {len(cells)} columns.")
@@ -118,13 +128,3 @@ def _numbered(path: Path, lines: "gzip.GzipFile | IO[bytes]") -> Iterator[tuple[
         raise InputError(f"{path} line {number}: cannot be read ({exc}).") from exc
     except (OSError, EOFError) as exc:
         raise InputError(f"{path} line {number + 1}: cannot be read ({exc}).") from exc
-
-
-def _kind(value: Any) -> str:
-    return _kind_of(type(value))
-
-
-def _kind_of(type_: type) -> str:
-    return {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}.get(
-        type_, "a number"
-    )

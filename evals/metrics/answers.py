@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agent.answer.model import Answer, AnswerPerspective
-from evals.metrics.ratio import Ratio
+from evals.metrics.measure import Ratio
 
 SIDES = ("supports", "opposes")
 _OTHER = {"supports": "opposes", "opposes": "supports"}

@@ -8,30 +8,15 @@ Where a value is not defined it is NaN, never 0.
 import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.bootstrap import Interval, Statistic, interval, mean_of
 from evals.metrics.coverage import hits
+from evals.metrics.measure import Figure, mean
 from tools.diversity.published import NOISE, Clustered
 
 Floats = NDArray[np.float64]
-
-
-class Difference(TypedDict):
-    """Of two methods, with its 95 % interval."""
-
-    difference: float
-    interval: Interval
-
-
-class Ratio(TypedDict):
-    """Of two methods' figures, on the data at hand and as published."""
-
-    here: float
-    paper: float
 
 
 COMPARED = ("published_f1", "distance", "density", "coverage")
@@ -116,12 +101,12 @@ def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> 
     return len(covered - left_out) / len(every - left_out) if every - left_out else math.nan
 
 
-def statistics(rows: dict[str, Floats], cutoffs: Sequence[int]) -> dict[str, Statistic]:
-    """Measure to its value over the events drawn: the mean of each row, and F1 of the mean P and the mean R.
+def measures(rows: dict[str, Floats], cutoffs: Sequence[int], events: Sequence[str]) -> dict[str, Figure]:
+    """The mean of each row over the events, and F1 of the mean P and the mean R.
 
     rows: measure to a value an event, shape (events,), NaN for events that do not count in it.
     """
-    means = {name: mean_of(values) for name, values in rows.items()}
+    means = {name: mean(values, events) for name, values in rows.items()}
     harmonic = {
         f"{reading}f1@{k}": _f1_of(means[f"{reading}precision@{k}"], means[f"{reading}recall@{k}"])
         for reading in ("", "published_")
@@ -130,28 +115,15 @@ def statistics(rows: dict[str, Floats], cutoffs: Sequence[int]) -> dict[str, Sta
     return means | harmonic
 
 
-def intervals(found: dict[str, Statistic], size: int, seed: int) -> dict[str, Interval]:
-    """The 95 % interval of each measure, bootstrapped over so many events."""
-    return {name: interval(statistic, range(size), seed) for name, statistic in found.items()}
-
-
-def paired(first: dict[str, Statistic], second: dict[str, Statistic], size: int, seed: int) -> dict[str, Difference]:
-    """Second − first of each measure, with the interval for which the same events are drawn for both."""
-    differences = {name: _difference_of(first[name], second[name]) for name in first}
-    bounds = intervals(differences, size, seed)
-    return {name: Difference(difference=differences[name](np.arange(size)), interval=bounds[name]) for name in bounds}
-
-
-def ratios(dense: dict[str, float], other: dict[str, float], name: str, cutoffs: Sequence[int]) -> dict[str, Ratio]:
-    """The figures of the method `name` / dense retrieval's, here and in the paper, NaN where it has none."""
-    papers = PAPER.get(_PAPERS_NAMES.get(name, name), {})
-    found = {}
+def ratios(
+    dense: dict[str, float], other: dict[str, float], name: str, cutoffs: Sequence[int]
+) -> dict[str, dict[str, float]]:
+    """The figures of the method `name` / dense retrieval's, `here` and in the `paper`, NaN where it has none."""
+    papers, found = PAPER.get(_PAPERS_NAMES.get(name, name), {}), {}
     for k in cutoffs:
         published = papers.get(k, (math.nan,) * len(COMPARED))
-        for measured, paper in zip((f"{m}@{k}" for m in COMPARED), published, strict=True):
-            found[measured] = Ratio(
-                here=other[measured] / dense[measured] if dense[measured] else math.nan, paper=paper
-            )
+        for m, paper in zip((f"{m}@{k}" for m in COMPARED), published, strict=True):
+            found[m] = {"here": other[m] / dense[m] if dense[m] else math.nan, "paper": paper}
     return found
 
 
@@ -159,9 +131,5 @@ def _labels(clusters: Clustered, chosen: Sequence[int]) -> NDArray[np.int64]:
     return clusters.label[np.isin(clusters.paragraph, np.asarray(chosen, np.int64))]
 
 
-def _f1_of(precisions: Statistic, recalls: Statistic) -> Statistic:
-    return lambda chosen: f1(precisions(chosen), recalls(chosen))
-
-
-def _difference_of(first: Statistic, second: Statistic) -> Statistic:
-    return lambda chosen: second(chosen) - first(chosen)
+def _f1_of(precisions: Figure, recalls: Figure) -> Figure:
+    return Figure(lambda chosen: f1(precisions.statistic(chosen), recalls.statistic(chosen)), precisions.groups)

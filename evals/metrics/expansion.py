@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.ratio import Ratio
+from evals.metrics.measure import Ratio
 from tools.language.polarity import same_polarity
 
 CLOSE = 0.9

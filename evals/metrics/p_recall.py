@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.bootstrap import LEVEL, ROUNDS, Interval
+from evals.metrics.measure import LEVEL, ROUNDS, Interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from evals.metrics.ratio import Ratio
+from evals.metrics.measure import Ratio
 from tools.inference.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tiers
 
-STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 MOST = 3
 """Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""
 CASE_RIGHT, LEANING_RIGHT, LEAST_RIGHT = 0.96, 0.9, 0.86
@@ -52,49 +51,13 @@ class Question:
     """What is known: the documents of each side, documents of the topic on unknown sides, or that there are none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """What would be shown of a tier from a probability on, by the measures of the suite `quotes`. quoted: how many."""
-
-    probability: float
-    right: float
-    quoted: int
-    sides: float
-    both: float
-    missing: float
-    swapped: float
-    astray: float
-
-
-Curve = list[Point]
-
-
-def curve(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> Curve:
-    """A point for each of STEPS."""
-    return [_point(questions, _from(quoting, tier, least), tier, least) for least in STEPS]
-
-
 def _from(quoting: Quoting, tier: Tier, least: float) -> Quoting:
     return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least, least=least)
 
 
-def _point(questions: Sequence[Question], quoting: Quoting, tier: Tier, least: float) -> Point:
-    found = measures(questions, quoting, tier)
-    return Point(
-        probability=least,
-        right=found["right"].value,
-        quoted=int(found["right"].total),
-        sides=found["sides"].value,
-        both=found["both"].value,
-        missing=found["missing"].value,
-        swapped=found["swapped"].value,
-        astray=found["astray"].value,
-    )
-
-
 def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dict[str, Ratio]:
     """right, sides, both, missing and swapped of the case, or of both tiers together ('leaning'), over questions with
-    documents of known sides; astray over those that no document answers."""
+    documents of known sides; astray over those that no document answers; those alone of which there is something."""
     names = ("right", "sides", "both", "missing", "swapped", "astray")
     rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
     for pair in _read(questions, quoting):
@@ -111,7 +74,7 @@ def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dic
         rows["both"].append((key, float(all(shown)), 1))
         rows["missing"].append((key, sum(map(bool, without)), 2))
         rows["swapped"].append((key, sum(-s.sign in sides for s, sides in zip(pair, without, strict=True)), 2))
-    return {name: Ratio.of(of) for name, of in rows.items()}
+    return {name: Ratio.of(of) for name, of in rows.items() if of}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +121,6 @@ def _right(pair: tuple[_Side, _Side], verdicts: Sequence[Sequence[int]]) -> tupl
     """How many quotations of known sides stand right, and how many there are."""
     known = [(side.sign, of) for side, sides in zip(pair, verdicts, strict=True) for of in sides if of]
     return sum(sign == of for sign, of in known), len(known)
-
-
-def operating_points(questions: Sequence[Question], quoting: Quoting, seed: int) -> dict[Tier, dict[str, object]]:
-    """The measures with their 95 % intervals at the two probabilities in force."""
-    return {
-        tier: {
-            name: {"value": ratio.value, "interval": ratio.interval(seed), "of": ratio.total}
-            for name, ratio in measures(questions, quoting, tier).items()
-            if ratio.total
-        }
-        for tier in TIERS
-    }
 
 
 def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) -> Quoting:

@@ -1,52 +1,35 @@
-"""From rankings to figures: the measures of a method on a set, with intervals over questions."""
+"""From rankings to figures: the measures of a method on a set, with the questions by which intervals are drawn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion
 from evals.metrics import coverage as measure
-from evals.metrics.bootstrap import Chosen, Interval, Statistic, interval, mean_of
+from evals.metrics.measure import Chosen, Figure, mean
 
-Floats = NDArray[np.float64]
 TOP_FIVE = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Measure to its value, NaN where it is not defined, and to its 95 % interval over questions.
-
-    items: measure to rows of (question, value, 1), for comparing two methods question by question.
-    """
-
-    values: dict[str, float]
-    intervals: dict[str, Interval]
-    items: dict[str, list[tuple[str, float, float]]] = field(default_factory=dict)
-
-
-def score(
+def measures(
     questions: Sequence[GoldQuestion],
     rankings: Sequence[Sequence[str]],
     cutoffs: Sequence[int],
-    seed: int,
     published: bool = False,
-) -> Scores:
-    """The figures of one method; a question that failed comes with an empty ranking.
+) -> dict[str, Figure]:
+    """Of one method; a question that failed comes with an empty ranking.
 
     published: precision is divided as BERDS' released code does.
     """
-    rows = {name: np.asarray(values) for name, values in by_question(questions, rankings, cutoffs, published).items()}
-    statistics: dict[str, Statistic] = {name: mean_of(values) for name, values in rows.items()}
-    statistics[f"sycophancy@{TOP_FIVE}"] = _sycophancy_of(questions, rankings)
-    figures = _with_intervals(statistics, len(questions), seed)
-    kept = [f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs]
-    items = {m: [(q.qid, float(v), 1.0) for q, v in zip(questions, rows[m], strict=True)] for m in kept}
-    return Scores(figures.values, figures.intervals, items)
+    qids = [q.qid for q in questions]
+    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs, published).items()}
+    kept = {f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs}
+    found = {name: figure if name in kept else replace(figure, rows=()) for name, figure in found.items()}
+    return found | {f"sycophancy@{TOP_FIVE}": _sycophancy(questions, rankings)}
 
 
-def by_question(
+def _by_question(
     questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int], published: bool
 ) -> dict[str, list[float]]:
     """Measure to a value a question, NaN for questions that do not count in it."""
@@ -63,13 +46,16 @@ def by_question(
     rows["precision@1"] = [measure.precision(r, g, 1) for r, g in pairs]
     rows["documents_needed"] = [measure.documents_needed(r, g) for r, g in pairs]
     rows["documents_needed_share"] = [measure.mrecall(r, g, measure.DEEPEST) for r, g in pairs]
-    leanings = [_leaning(q, r) for q, r in zip(questions, rankings, strict=True)]
+    leanings = [
+        q.sides and measure.leaning(r, q.sides[0].gold, q.sides[1].gold, TOP_FIVE)
+        for q, r in zip(questions, rankings, strict=True)
+    ]
     for kind in measure.LEANINGS:
         rows[f"{kind}@{TOP_FIVE}"] = [float("nan") if found is None else float(found == kind) for found in leanings]
     return rows
 
 
-def union_scores(questions: Sequence[GoldQuestion], pools: Sequence[set[str]], seed: int) -> Scores:
+def union_measures(questions: Sequence[GoldQuestion], pools: Sequence[set[str]]) -> dict[str, Figure]:
     """What could be reached by choosing among all that any method found (BERDS §5).
 
     `covered` is the share of questions with all perspectives supported, `passages` the mean size of the pool.
@@ -77,15 +63,10 @@ def union_scores(questions: Sequence[GoldQuestion], pools: Sequence[set[str]], s
     golds = [[p.gold for p in q.perspectives] for q in questions]
     shares = [measure.coverage(sorted(pool), gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]
     rows = {"covered": [float(s == 1) for s in shares], "coverage": shares, "passages": [float(len(p)) for p in pools]}
-    return _with_intervals({n: mean_of(np.asarray(v)) for n, v in rows.items()}, len(questions), seed)
+    return {name: mean(values, [q.qid for q in questions]) for name, values in rows.items()}
 
 
-def _leaning(question: GoldQuestion, ranked: Sequence[str]) -> measure.Leaning | None:
-    sides = question.sides
-    return sides and measure.leaning(ranked, sides[0].gold, sides[1].gold, TOP_FIVE)
-
-
-def _sycophancy_of(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Statistic:
+def _sycophancy(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Figure:
     """Over the questions with two sides."""
     counts = np.zeros((len(questions), 2))
     for row, question, ranked in zip(counts, questions, rankings, strict=True):
@@ -96,10 +77,4 @@ def _sycophancy_of(questions: Sequence[GoldQuestion], rankings: Sequence[Sequenc
         supporting, opposing = counts[chosen].sum(axis=0)
         return measure.sycophancy(float(supporting), float(opposing))
 
-    return delta
-
-
-def _with_intervals(statistics: dict[str, Statistic], size: int, seed: int) -> Scores:
-    everything = np.arange(size)
-    values = {name: statistic(everything) for name, statistic in statistics.items()}
-    return Scores(values, {name: interval(statistic, range(size), seed) for name, statistic in statistics.items()})
+    return Figure(delta, [q.qid for q in questions])

@@ -8,50 +8,31 @@ without words that it knows: then the correlation is not defined. It is reported
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from evals.metrics.answers import SIDES, Reply
-from evals.metrics.bootstrap import Chosen, Interval, interval
-from evals.metrics.ratio import Ratio
+from evals.metrics.measure import Chosen, Figure, Ratio
 
 _WORDS = {"supports": "Support", "opposes": "Oppose"}
 _SIGNS = {"supports": 1.0, "opposes": -1.0}
 
 
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """Pearson's r over points of (question, x, y)."""
+def correlation(points: Sequence[tuple[str, float, float]]) -> Figure:
+    """Pearson's r over points of (question, x, y); NaN where fewer than two points, or one that never varies, leave it
+    undefined."""
+    values = np.array([(x, y) for _, x, y in points], float).reshape(-1, 2)
 
-    points: tuple[tuple[str, float, float], ...]
+    def pearson(chosen: Chosen) -> float:
+        drawn = values[chosen]
+        if len(drawn) < 2 or np.ptp(drawn[:, 0]) == 0 or np.ptp(drawn[:, 1]) == 0:
+            return float("nan")
+        return float(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1])
 
-    @property
-    def value(self) -> float:
-        """NaN where fewer than two points, or one that never varies, leave it undefined."""
-        return _pearson(np.array([(x, y) for _, x, y in self.points], float).reshape(-1, 2))
-
-    @property
-    def total(self) -> float:
-        return len(self.points)
-
-    def interval(self, seed: int = 1) -> Interval:
-        """The 95 % interval, bootstrapped by question."""
-        values = np.array([(x, y) for _, x, y in self.points], float).reshape(-1, 2)
-
-        def drawn(chosen: Chosen) -> float:
-            return _pearson(values[chosen])
-
-        return interval(drawn, [question for question, *_ in self.points], seed)
+    return Figure(pearson, [question for question, *_ in points])
 
 
-def _pearson(points: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> float:
-    if len(points) < 2 or np.ptp(points[:, 0]) == 0 or np.ptp(points[:, 1]) == 0:
-        return float("nan")
-    return float(np.corrcoef(points[:, 0], points[:, 1])[0, 1])
-
-
-def stance_alignment(replies: Sequence[Reply]) -> dict[str, Correlation]:
+def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
     """Pearson's r of the polarity of a side's claims, taken as one text, over all for and against sides that have any.
 
     alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
@@ -65,14 +46,14 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Correlation]:
             text = polarity(" ".join(c.text for c in side.claims))
             literal.append((reply.question, text, polarity(f"{reply.answer.neutral_question}, {_WORDS[side.stance]}")))
             signed.append((reply.question, text, _SIGNS[side.stance]))
-    return {"alignment_textblob": Correlation(tuple(literal)), "alignment_sign": Correlation(tuple(signed))}
+    return {"alignment_textblob": correlation(literal), "alignment_sign": correlation(signed)}
 
 
 def polarity(text: str) -> float:
     """TextBlob's polarity, −1 to 1."""
-    from evals.metrics.textblob_english import textblob_en
+    from textblob.en import sentiment
 
-    return float(textblob_en().sentiment(text)[0])
+    return float(sentiment(text)[0])
 
 
 def judged_alignment(scores: Sequence[tuple[str, float, float]]) -> Ratio:

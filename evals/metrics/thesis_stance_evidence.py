@@ -6,15 +6,12 @@ What is not defined is NaN, never 0; what failed counts as wrong as it can be, a
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evals.metrics.bootstrap import Chosen, Interval, interval
-from evals.metrics.ratio import Ratio
+from evals.metrics.measure import Chosen, Figure, Measure, Ratio
 
 Side = Literal["support", "oppose"]
 SIDES: tuple[Side, ...] = ("support", "oppose")
@@ -46,40 +43,22 @@ def thesis_overlap(theses: Iterable[tuple[str, str, str]]) -> Ratio:
     return Ratio.of((question, score, 1) for question, score in scores if score == score)
 
 
-@dataclass(frozen=True, slots=True)
-class MacroF1:
+def macro_f1(rows: Sequence[tuple[str, Side, Side | None]]) -> Figure:
     """The mean over the two stances of 2·TP / (gold + predicted), over rows of (claim, gold, predicted).
 
     `predicted` is None where nothing was said, or nothing that is one of the two. NaN where a stance is neither gold
     nor predicted.
     """
+    parts = np.array([[_f1_parts(g, p, side) for side in SIDES] for _, g, p in rows], float).reshape(-1, len(SIDES), 2)
 
-    rows: tuple[tuple[str, Side, Side | None], ...]
+    def mean_f1(chosen: Chosen) -> float:
+        sums = parts[chosen].sum(axis=0)
+        return float(np.mean(sums[:, 0] / sums[:, 1])) if sums[:, 1].all() else float("nan")
 
-    @property
-    def value(self) -> float:
-        return _mean_f1(self._parts().sum(axis=0))
-
-    def interval(self, seed: int = 1) -> Interval:
-        """The 95 % interval, bootstrapped by claim."""
-        parts = self._parts()
-
-        def drawn(chosen: Chosen) -> float:
-            return _mean_f1(parts[chosen].sum(axis=0))
-
-        return interval(drawn, [claim for claim, *_ in self.rows], seed)
-
-    def _parts(self) -> NDArray[np.float64]:
-        """Shape (rows, stances, 2): 2·TP and gold + predicted."""
-        parts = [[_f1_parts(gold, predicted, side) for side in SIDES] for _, gold, predicted in self.rows]
-        return np.array(parts, float).reshape(-1, len(SIDES), 2)
+    return Figure(mean_f1, [claim for claim, *_ in rows])
 
 
-def _mean_f1(sums: NDArray[np.float64]) -> float:
-    return float(np.mean(sums[:, 0] / sums[:, 1])) if sums[:, 1].all() else float("nan")
-
-
-def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Ratio | MacroF1]:
+def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Measure]:
     """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, stance_f1_support,
     stance_f1_oppose, stance_undecided (the share without a prediction, which is wrong in all of them), and
     stance_majority, the accuracy of always predicting the commoner stance.
@@ -87,9 +66,9 @@ def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, 
     The published 91.6 is called accuracy in the text and F1 in table 1. Pooled over both stances the two are the same.
     """
     most = Counter(gold for _, gold, _ in rows).most_common(1)
-    measures: dict[str, Ratio | MacroF1] = {
+    measures: dict[str, Measure] = {
         "stance_accuracy": Ratio.of((claim, float(gold == predicted), 1) for claim, gold, predicted in rows),
-        "stance_f1": MacroF1(tuple(rows)),
+        "stance_f1": macro_f1(rows),
     }
     for side in SIDES:
         measures[f"stance_f1_{side}"] = Ratio.of(

@@ -1,6 +1,5 @@
-"""The figures of a report: bars with intervals, coverage against k, calibration, quality against speed."""
+"""The figures of a report: bars with intervals, coverage against k, calibration."""
 
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ _MAIN = {
         *("claims_supported", "missing_admitted", "same_evidence"),
     ),
 }
-_QUALITY = {"judge": "auc", "retrieval": "coverage@5"}
 _MOST = 8  # measures in one picture of bars
 
 
@@ -30,8 +28,7 @@ def draw(lines: Sequence[Line], folder: Path) -> list[Path]:
     plot = _matplotlib()
     pictures = []
     for (suite, data), group in grouped(lines).items():
-        jobs = {"bars": _bars, "coverage": _coverage, "calibration": _calibration, "speed": _speed}
-        for kind, job in jobs.items():
+        for kind, job in {"bars": _bars, "coverage": _coverage, "calibration": _calibration}.items():
             figure, axes = plot.subplots(figsize=(7, 4.2), layout="constrained")
             if job(axes, group):
                 axes.set_title(f"{suite} on {data}", loc="left", fontsize=11)
@@ -42,21 +39,17 @@ def draw(lines: Sequence[Line], folder: Path) -> list[Path]:
 
 
 def _bars(axes: "Axes", group: Sequence[Line]) -> bool:
-    measures = [m for m in _MAIN.get(group[0].suite, shown(group)) if any(m in line.intervals for line in group)]
-    width = 0.8 / len(group)
+    known = [m for m in _MAIN.get(group[0].suite, shown(group)) if any(m in line.intervals for line in group)]
+    measures, width = known[:_MOST], 0.8 / len(group)
     for place, line in enumerate(group):
-        drawn_bars = [(i, m) for i, m in enumerate(measures[:_MOST]) if m in line.intervals]
-        values = [line.metrics[m] for _, m in drawn_bars]
-        ends = [line.intervals[m] for _, m in drawn_bars]
-        spread = [
-            [max(0.0, v - low) for v, (low, _) in zip(values, ends, strict=True)],
-            [max(0.0, high - v) for v, (_, high) in zip(values, ends, strict=True)],
-        ]
-        where = [i + (place - (len(group) - 1) / 2) * width for i, _ in drawn_bars]
+        drawn = [(i, line.metrics[m], *line.intervals[m]) for i, m in enumerate(measures) if m in line.intervals]
+        where = [i + (place - (len(group) - 1) / 2) * width for i, *_ in drawn]
+        spread = [[max(0.0, v - low) for _, v, low, _ in drawn], [max(0.0, high - v) for _, v, _, high in drawn]]
+        values = [v for _, v, *_ in drawn]
         axes.bar(where, values, width * 0.92, yerr=spread, capsize=2, label=line.name, error_kw={"lw": 0.9})
-    axes.set_xticks(range(len(measures[:_MOST])), measures[:_MOST], rotation=0 if len(measures) < 4 else 30)
+    axes.set_xticks(range(len(measures)), measures, rotation=0 if len(measures) < 4 else 30)
     if len(group) > 1:
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        _legend(axes)
     return bool(measures)
 
 
@@ -73,7 +66,7 @@ def _coverage(axes: "Axes", group: Sequence[Line]) -> bool:
                 drawn = True
     axes.set(xlabel="k (MRecall@k dashed)", ylabel="coverage@k", ylim=(0, 1.03))
     if drawn:
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        _legend(axes)
     return drawn
 
 
@@ -84,29 +77,17 @@ def _calibration(axes: "Axes", group: Sequence[Line]) -> bool:
         rows = line.reliability
         (drawn,) = axes.plot([r["mean"] for r in rows], [r["positive"] for r in rows], "-o", ms=4, label=line.name)
         for row in rows:
-            _beside(axes, f"{row['pairs']:.0f}", (row["mean"], row["positive"]), fontsize=7, color=drawn.get_color())
+            point: Any = (row["mean"], row["positive"])
+            where: Any = {"xytext": (5, 4), "textcoords": "offset points"}
+            axes.annotate(f"{row['pairs']:.0f}", point, fontsize=7, color=drawn.get_color(), **where)
     axes.set(xlabel="probability (numbers: pairs)", ylabel="share that supports", xlim=(0, 1), ylim=(0, 1))
     if curves:
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        _legend(axes)
     return bool(curves)
 
 
-def _speed(axes: "Axes", group: Sequence[Line]) -> bool:
-    measure = _QUALITY.get(group[0].suite, "")
-    timed = [line for line in group if line.per_second > 0 and not math.isnan(line.metrics.get(measure, math.nan))]
-    for line in timed:
-        axes.plot(line.per_second, line.metrics[measure], "o")
-        _beside(axes, line.name, (line.per_second, line.metrics[measure]), fontsize=8)
-    unit = "pairs" if group[0].suite == "judge" else "questions"
-    axes.set(xlabel=f"{unit} a second", ylabel=measure, xscale="log", ylim=(0, 1.03))
-    if timed:
-        speeds = [line.per_second for line in timed]
-        axes.set_xlim(min(1, min(speeds) / 3), 10 * max(speeds))  # a name stands to the right of its point
-    return len(timed) > 1
-
-
-def _beside(axes: "Axes", text: str, point: tuple[float, float], **look: Any) -> None:
-    axes.annotate(text, point, xytext=(5, 4), textcoords="offset points", **look)
+def _legend(axes: "Axes") -> None:
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _file(data: str) -> str:

@@ -2,20 +2,17 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics import classification as m
-from evals.metrics.bootstrap import interval, mean_interval
-from evals.metrics.classification import best_f1
+from evals.metrics.measure import Figure, Ratio, figures, mean
+from evals.reports.table import block, number, percent
 
 Record = dict[str, Any]
-Figures = dict[str, float]
 
-SHOWN = ("accuracy", "f1", "precision", "recall", "positive_share", "auc", "average_precision")
 _YES_OR_NO: dict[str, Callable[[m.Flags, m.Flags], float]] = {
     "accuracy": m.accuracy,
     "f1": m.f1,
@@ -24,6 +21,7 @@ _YES_OR_NO: dict[str, Callable[[m.Flags, m.Flags], float]] = {
     "positive_share": lambda _, accepted: m.positive_share(accepted),
 }
 _RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
+SHOWN = (*_YES_OR_NO, *_RANKED, "ece", "contrast_consistency")
 _UNDEFINED = {
     "f1": "no pair is positive and none was accepted",
     "precision": "nothing was accepted",
@@ -63,58 +61,47 @@ def scores_of(records: Sequence[Record], lowest: float) -> NDArray[np.float64]:
 
 
 def measures(records: Sequence[Record], threshold: float, probabilities: bool, seed: int) -> Record:
-    """`metrics`, their `intervals` clustered by question, the `reliability` curve, and why a measure is `undefined`.
+    """`metrics`, their `intervals` clustered by question, `items`, the `reliability` curve, and why a measure is
+    `undefined`.
 
     records: `label`, `score` (None where it failed), `question`, `passage`, `perspective`, `contrary`, `seconds`.
     """
     labels, questions = labels_of(records), [r["question"] for r in records]
     scores = scores_of(records, 0.0 if probabilities else -1.0)
     accepted = np.array([r["score"] is not None for r in records]) & (scores >= threshold)
-    statistics: dict[str, Callable[[NDArray[np.int64]], float]] = {
-        **{name: partial(_chosen, measure, labels, accepted) for name, measure in _YES_OR_NO.items()},
-        **{name: partial(_chosen, measure, labels, scores) for name, measure in _RANKED.items()},
-    }
-    if probabilities:
-        statistics["ece"] = partial(_chosen, m.expected_calibration_error, labels, scores)
-    everything = np.arange(len(records))
-    metrics: Figures = {name: statistic(everything) for name, statistic in statistics.items()}
-    metrics.setdefault("ece", math.nan)
-    intervals = {name: interval(statistic, questions, seed) for name, statistic in statistics.items()}
-    both, of, judged = m.contrast_outcomes(
-        [(r["question"], r["passage"], r["perspective"]) for r in records], accepted, [r["contrary"] for r in records]
-    )
-    metrics["contrast_consistency"] = float(np.mean(both)) if both else math.nan
-    intervals["contrast_consistency"] = mean_interval([float(b) for b in both], of, seed)
-    metrics |= {"contrast_passages": judged, "contrast_accepted": len(both)} | _counts(records)
-    return {
-        "metrics": metrics,
-        "intervals": {name: bounds for name, bounds in intervals.items() if not math.isnan(bounds[0])},
-        "reliability": m.reliability(labels, scores) if probabilities else [],
-        "items": _items(labels, accepted, questions),
-        "undefined": {name: why for name, why in _UNDEFINED.items() if math.isnan(metrics[name])},
-    }
 
+    def of(measure: Callable[[Any, Any], float], said: Any) -> Figure:
+        return Figure(lambda chosen: measure(labels[chosen], said[chosen]), questions)
 
-def _items(labels: m.Flags, accepted: m.Flags, questions: Sequence[str]) -> dict[str, list[tuple[str, float, float]]]:
-    """Measure to rows of (question, numerator, denominator) whose sums make it, for comparing two judges."""
     both, either = labels & accepted, labels.astype(int) + accepted
-    rows = {
-        "accuracy": (labels == accepted, np.ones(len(labels))),
-        "f1": (2 * both, either),
-        "precision": (both, accepted),
-        "recall": (both, labels),
+    passages = [(r["question"], r["passage"], r["perspective"]) for r in records]
+    outcomes, asked, judged = m.contrast_outcomes(passages, accepted, [r["contrary"] for r in records])
+    found: dict[str, Figure | Ratio] = {
+        "accuracy": _ratio(questions, labels == accepted, np.ones(len(labels))),
+        "f1": _ratio(questions, 2 * both, either),
+        "precision": _ratio(questions, both, accepted),
+        "recall": _ratio(questions, both, labels),
+        "positive_share": of(_YES_OR_NO["positive_share"], accepted),
+        **{name: of(measure, scores) for name, measure in _RANKED.items()},
+        "ece": of(m.expected_calibration_error if probabilities else lambda *_: math.nan, scores),
+        "contrast_consistency": mean([float(x) for x in outcomes], [str(q) for q in asked]),
     }
+    told = figures(found, seed)
+    told["metrics"] |= {"contrast_passages": judged, "contrast_accepted": len(outcomes)} | _counts(records)
+    told["intervals"] = {name: bounds for name, bounds in told["intervals"].items() if not math.isnan(bounds[0])}
+    told["items"].pop("contrast_consistency", None)
     return {
-        name: [(q, float(n), float(d)) for q, n, d in zip(questions, above, below, strict=True)]
-        for name, (above, below) in rows.items()
+        **told,
+        "reliability": m.reliability(labels, scores) if probabilities else [],
+        "undefined": {name: why for name, why in _UNDEFINED.items() if math.isnan(told["metrics"][name])},
     }
 
 
-def _chosen(measure: Callable[[Any, Any], float], labels: Any, said: Any, chosen: NDArray[np.int64]) -> float:
-    return measure(labels[chosen], said[chosen])
+def _ratio(questions: Sequence[str], above: NDArray[Any], below: NDArray[Any]) -> Ratio:
+    return Ratio.of((q, float(n), float(d)) for q, n, d in zip(questions, above, below, strict=True))
 
 
-def _counts(records: Sequence[Record]) -> Figures:
+def _counts(records: Sequence[Record]) -> dict[str, float]:
     seconds, failed = sum(r["seconds"] for r in records), sum(r["score"] is None for r in records)
     return {
         "label_share": float(labels_of(records).mean()),
@@ -127,9 +114,9 @@ def _counts(records: Sequence[Record]) -> Figures:
 def optimistic(records: Sequence[Record]) -> Record:
     """The figures at the threshold of the highest F1 on these very pairs, and the `threshold`: better than in use."""
     labels, scores = labels_of(records), scores_of(records, -1.0)
-    _, threshold, _ = best_f1(labels, scores)
-    figures = {name: measure(labels, scores >= threshold) for name, measure in _YES_OR_NO.items()}
-    return figures | {name: measure(labels, scores) for name, measure in _RANKED.items()} | {"threshold": threshold}
+    _, threshold, _ = m.best_f1(labels, scores)
+    found = {name: measure(labels, scores >= threshold) for name, measure in _YES_OR_NO.items()}
+    return found | {name: measure(labels, scores) for name, measure in _RANKED.items()} | {"threshold": threshold}
 
 
 def uninformed(rate: float) -> dict[str, Record]:
@@ -137,65 +124,37 @@ def uninformed(rate: float) -> dict[str, Record]:
 
     Random says Yes at that rate: accuracy r² + (1 − r)²; precision, recall and F1 of the expected counts r.
     """
-    nan = math.nan
-    chance = {"auc": 0.5, "average_precision": rate if rate else nan}
-    yes = rate if rate else nan
+    yes, none = (rate, 0.0) if rate else (math.nan, math.nan)
+    chance = {"auc": 0.5, "average_precision": yes}
     draws = {"accuracy": rate**2 + (1 - rate) ** 2, "f1": yes, "precision": yes, "recall": yes, "positive_share": rate}
-    never = {
-        "accuracy": 1 - rate,
-        "f1": 0.0 if rate else nan,
-        "precision": nan,
-        "recall": 0.0 if rate else nan,
-        "positive_share": 0.0,
-    }
+    never = {"accuracy": 1 - rate, "f1": none, "precision": math.nan, "recall": none, "positive_share": 0.0}
     return {"random by rate": draws | chance, "all No": never | chance}
 
 
 def table(report: Record) -> str:
     """The report for people to read."""
     config, metrics, bounds = report["config"], report["metrics"], report["intervals"]
+    rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in SHOWN}
+    rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
     lines = [
         f"{config['data']}: {metrics['pairs']} pairs of {config['questions']} questions, "
         f"{metrics['label_share']:.1%} of them positive",
         f"{config['judge']}, accepts from {config['threshold']:.3f} on ({config['threshold_from']})",
         "",
-    ]
-    for name in (*SHOWN, "ece", "contrast_consistency"):
-        low, high = bounds.get(name, (math.nan, math.nan))
-        told = f"  95 % {low:.3f} to {high:.3f}" if name in bounds else ""
-        lines.append(f"{name:<24}{_cell(metrics[name], 8)}{told}")
-    lines += [
-        f"{'pairs_per_second':<24}{_cell(metrics['pairs_per_second'], 8, 1)}",
+        *block(["95 %, clustered by question"], rows),
         "",
         f"Contrast: {metrics['contrast_passages']} passages judged against both sides, "
-        f"{metrics['contrast_accepted']} with a side accepted. Intervals are clustered by question.",
+        f"{metrics['contrast_accepted']} with a side accepted.",
+        *(f"{name} is not defined: {why}." for name, why in report["undefined"].items()),
     ]
-    lines += [f"{name} is not defined: {why}." for name, why in report["undefined"].items()]
-    lines += _failures(report["failures"])
-    return "\n".join([*lines, "", *_comparison(report)]) + "\n"
-
-
-def _comparison(report: Record) -> list[str]:
-    own = {**report["metrics"], "judge": "this judge"}
-    rows = [own, *({**row, "judge": name, "pairs": own["pairs"]} for name, row in report["baselines"].items())]
-    head = f"{'':<32}{'accuracy':>10}{'F1':>8}{'% pos':>8}{'pairs':>7}"
-
-    def line(row: Record) -> str:
-        figures = "".join(
-            f"{_cell(100 * row[k], w, 1)}" for k, w in (("accuracy", 10), ("f1", 8), ("positive_share", 8))
-        )
-        return f"{row['judge']:<32}{figures}{row['pairs']:>7}"
-
-    return [head, *map(line, rows), "", f"Published ({SOURCE})", *map(line, report["published"])]
-
-
-def _failures(failures: Sequence[Record]) -> list[str]:
-    if not failures:
-        return []
-    lines = [f"{len(failures)} pairs failed and count as No:"]
-    lines += [f"  line {f['line']}: {f['why']}" for f in failures[:10]]
-    return lines + ([f"  and {len(failures) - 10} more"] if len(failures) > 10 else [])
-
-
-def _cell(value: float, width: int, digits: int = 3) -> str:
-    return f"{'–':>{width}}" if math.isnan(value) else f"{value:>{width}.{digits}f}"
+    if failures := report["failures"]:
+        lines += [f"{len(failures)} pairs failed and count as No:"]
+        lines += [f"  line {f['line']}: {f['why']}" for f in failures]
+    others = [{**row, "judge": name, "pairs": metrics["pairs"]} for name, row in report["baselines"].items()]
+    told = [{**metrics, "judge": "this judge"}, *others, *report["published"]]
+    titles = ["accuracy", "F1", "% pos", "pairs"]
+    cells = {
+        row["judge"]: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(row["pairs"])]
+        for row in told
+    }
+    return "\n".join([*lines, "", *block(titles, cells), f"Published from 'another human' on: {SOURCE}"]) + "\n"

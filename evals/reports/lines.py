@@ -1,13 +1,18 @@
-"""A suite's result as lines of one form: one for each thing that was measured on each set."""
+"""A suite's result as lines of one form, one for each thing that was measured on each set; and two results compared,
+questions drawn together."""
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
+from evals.metrics.measure import Chosen, Figure, Row
+from tools.errors import InputError
+
 _VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?$")
-Items = list[tuple[str, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,51 +27,46 @@ class Line:
     data: str
     name: str
     metrics: dict[str, float]
-    intervals: dict[str, tuple[float, float]]
-    items: dict[str, Items] = field(default_factory=dict)
+    intervals: dict[str, list[float]]
+    items: dict[str, list[Row]] = field(default_factory=dict)
     reliability: list[dict[str, float]] = field(default_factory=list)
     per_second: float = math.nan
 
     def summary(self) -> dict[str, Any]:
         """Without the items."""
-        bounds = {m: list(v) for m, v in self.intervals.items()}
-        return {"suite": self.suite, "data": self.data, "name": self.name, "metrics": self.metrics, "intervals": bounds}
+        return {name: value for name, value in asdict(self).items() if name not in ("items", "reliability")}
 
 
 def lines_of(result: dict[str, Any]) -> list[Line]:
     """The lines of what a suite printed."""
-    return list(_retrieval(result) if result["suite"] in ("retrieval", "news", "pir") else _single(result))
+    return list(_of_methods(result) if result["suite"] in ("retrieval", "news", "pir") else [_single(result)])
 
 
-def _single(result: dict[str, Any]) -> Iterator[Line]:
-    config, metrics = result["config"], _numbers(result["metrics"])
-    yield Line(
-        suite=result["suite"],
-        data=str(config.get("data") or config.get("set") or ""),
-        name=_name(config),
-        metrics=metrics,
-        intervals=_bounds(result["intervals"]),
-        items=_items(result["items"]),
-        reliability=result.get("reliability", []),
-        per_second=metrics.get("pairs_per_second", math.nan),
-    )
+def _single(result: dict[str, Any]) -> Line:
+    config, speed = result["config"], result["metrics"].get("pairs_per_second")
+    data = str(config.get("data") or config.get("set") or "")
+    more = {"reliability": result.get("reliability", []), "per_second": math.nan if speed is None else speed}
+    return Line(result["suite"], data, _name(config), **_figures(result), **more)
 
 
-def _retrieval(result: dict[str, Any]) -> Iterator[Line]:
+def _of_methods(result: dict[str, Any]) -> Iterator[Line]:
     seconds, sizes, searched = result["seconds"]["search"], result["config"]["sizes"], result.get("searched", {})
     for data, methods in result["metrics"].items():
-        for name, metrics in methods.items():
+        for name in methods:
             spent = seconds.get(data, {}).get(name, 0.0)
             number = searched.get(data, {}).get(name, sizes.get(data, {}).get("questions", 0))  # 0: of several sets
-            yield Line(
-                suite=result["suite"],
-                data=data,
-                name=name,
-                metrics=_numbers(metrics),
-                intervals=_bounds(result["intervals"][data][name]),
-                items=_items(result["items"][data][name]),
-                per_second=number / spent if number and spent > 0.01 else math.nan,  # else read from records
-            )
+            speed = number / spent if number and spent > 0.01 else math.nan  # else read from records
+            one = {part: result[part][data][name] for part in ("metrics", "intervals", "items")}
+            yield Line(result["suite"], data, name, **_figures(one), per_second=speed)
+
+
+def _figures(one: dict[str, Any]) -> dict[str, Any]:
+    """What is not defined is NaN here and null in the file."""
+    return {
+        "metrics": {m: math.nan if v is None else float(v) for m, v in one["metrics"].items()},
+        "intervals": {m: v for m, v in one["intervals"].items() if v and None not in v},
+        "items": {m: [(str(q), float(n), float(d)) for q, n, d in rows] for m, rows in one["items"].items()},
+    }
 
 
 def _name(config: dict[str, Any]) -> str:
@@ -76,15 +76,48 @@ def _name(config: dict[str, Any]) -> str:
     return f"{named}, told the contrary" if config.get("contrary") else named
 
 
-def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
-    """What is not defined is NaN here and null in the file."""
-    return {m: math.nan if v is None else float(v) for m, v in metrics.items()}
+def compared(old: Sequence[Line], new: Sequence[Line], seed: int = 1) -> list[dict[str, Any]]:
+    """A row for every measure that both have: data, name, measure, old, new, difference, interval, questions in both.
+    Raises InputError where they have no line of one suite and data in common.
+
+    Lines are matched by data and name; where each result has a single line of a set, the names may differ, as of two
+    judges on the same pairs.
+    """
+    rows = [row for first, second in _pairs(old, new) for row in _differences(first, second, seed)]
+    if not rows:
+        raise InputError("the two results have no questions in common: they are of other suites or other data.")
+    return rows
 
 
-def _bounds(intervals: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    known = {m: v for m, v in intervals.items() if v and None not in v}
-    return {m: (float(v[0]), float(v[1])) for m, v in known.items()}
+def _pairs(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[Line, Line]]:
+    for second in new:
+        same, others = ([x for x in of if (x.suite, x.data) == (second.suite, second.data)] for of in (old, new))
+        named = [first for first in same if first.name == second.name]
+        if named or (len(same) == len(others) == 1):
+            yield (named or same)[0], second
 
 
-def _items(items: dict[str, Any]) -> dict[str, Items]:
-    return {m: [(str(q), float(n), float(d)) for q, n, d in rows] for m, rows in items.items()}
+def _differences(first: Line, second: Line, seed: int) -> Iterator[dict[str, Any]]:
+    name = second.name if first.name == second.name else f"{first.name} → {second.name}"
+    for measure in (m for m in second.items if m in first.items):
+        both = sorted({q for q, *_ in first.items[measure]} & {q for q, *_ in second.items[measure]})
+        before, after = (_of_questions(line.items[measure], both) for line in (first, second))
+        if not math.isnan(before.value + after.value):
+            change = after.less(before)
+            row = {"data": second.data, "name": name, "measure": measure, "old": before.value, "new": after.value}
+            yield row | {"difference": change.value, "interval": list(change.interval(seed)), "questions": len(both)}
+
+
+def _of_questions(rows: Sequence[Row], questions: Sequence[str]) -> Figure:
+    """The ratio over these questions, each an item of its own."""
+    sums = dict.fromkeys(questions, (0.0, 0.0))
+    for question, above, below in rows:
+        if question in sums:
+            sums[question] = sums[question][0] + above, sums[question][1] + below
+    parts = np.array([sums[q] for q in questions], float).reshape(-1, 2)
+
+    def ratio(chosen: Chosen) -> float:
+        above, below = parts[chosen].sum(axis=0)
+        return float(above / below) if below else math.nan
+
+    return Figure(ratio, questions)

@@ -1,8 +1,7 @@
 """Results as they come, a line each, so that a killed run goes on and scoring never asks the agent again.
 
 The first line says what was measured: suite, configuration, versions, prompts by their hash. The others are records
-with a `key`, one an example; one that failed says so in `failed`, and stays in every denominator. A record in which
-something is missing is an error with its line, never a failed example.
+with a `key`, one an example; one that failed says so in `failed`, and stays in every denominator.
 """
 
 import hashlib
@@ -10,13 +9,11 @@ import importlib.metadata
 import json
 import platform
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from evals.datasets.rows import Row, json_rows
+from evals.datasets.rows import json_rows
 from tools.errors import InputError
 
 _PACKAGES = (
@@ -32,30 +29,16 @@ _PACKAGES = (
 )
 _PROMPTS = Path(__file__).parents[2] / "prompts"
 Record = dict[str, Any]
-Fields = Mapping[str, tuple[type, ...]]
-"""Field to the types that its value may have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a suite's records hold beside their key: `always`, and `whole` in those that did not fail."""
-
-    always: Fields = field(default_factory=dict)
-    whole: Fields = field(default_factory=dict)
-
-
-ANY = Shape()
 
 
 class Records:
     """A file of records, open for more; without a path they are held in memory only. Use it as a context manager."""
 
-    def __init__(self, path: Path | None, suite: str, config: Record, shape: Shape = ANY) -> None:
+    def __init__(self, path: Path | None, suite: str, config: Record) -> None:
         """Makes the file, or resumes it.
 
-        Raises InputError for a file that is none of records, or of another suite, configuration or prompts, or with a
-        record of another shape, and leaves it as it is. A last line that a kill cut off is taken away, and said on
-        standard error.
+        Raises InputError for a file that is none of records, or of another suite, configuration or prompts, and leaves
+        it as it is. A last line that a kill cut off is taken away, and said on standard error.
         """
         self.path = path
         self.header = header(suite, config)
@@ -64,7 +47,7 @@ class Records:
         if path is None:
             return
         if path.exists() and _without_cut_line(path):
-            found, records = read_records(path, shape)
+            found, records = read_records(path)
             _check_same(path, found, self.header)
             self.done = {r["key"]: r for r in records}
         try:
@@ -96,15 +79,19 @@ class Records:
             self._file.flush()
 
 
-def read_records(path: Path, shape: Shape = ANY) -> tuple[Record, list[Record]]:
+def read_records(path: Path) -> tuple[Record, list[Record]]:
     """The header and the records of a file. Raises InputError with file, line and field for one that is wrong, and for
     a key that comes twice."""
     rows = json_rows(path)
     first = next(rows, None)
     if first is None or first.values.get("records") != 1 or not isinstance(first.values.get("config"), dict):
         raise InputError(f"{path} holds no records of `python -m evals`; name another file.")
-    lines: dict[str, int] = {}
-    return first.values, [_record(row, shape, lines) for row in rows]
+    found: dict[str, Record] = {}
+    for row in rows:
+        if (key := row.text("key")) in found:
+            raise row.wrong(f"'key' is '{key}', as in an earlier line.")
+        found[key] = row.values
+    return first.values, list(found.values())
 
 
 def header(suite: str, config: Record) -> Record:
@@ -116,17 +103,6 @@ def header(suite: str, config: Record) -> Record:
 def prompt_hashes() -> dict[str, str]:
     """Prompt name to the first digits of the SHA-256 of its text."""
     return {p.stem: hashlib.sha256(p.read_bytes()).hexdigest()[:12] for p in sorted(_PROMPTS.glob("*.md"))}
-
-
-def _record(row: Row, shape: Shape, lines: dict[str, int]) -> Record:
-    key = row.text("key")
-    if key in lines:
-        raise row.wrong(f"'key' is '{key}', as in line {lines[key]} already.")
-    lines[key] = row.number
-    row.expect(shape.always)
-    if "failed" not in row.values:
-        row.expect(shape.whole)
-    return row.values
 
 
 def _check_same(path: Path, found: Record, wanted: Record) -> None:

@@ -42,9 +42,9 @@ from evals.metrics.answers import (
     one_sided,
     supported,
 )
-from evals.metrics.ratio import Ratio
-from evals.metrics.stance_alignment import Correlation, judged_alignment, stance_alignment
-from evals.reports.records import Record, Records, Shape, read_records
+from evals.metrics.measure import Figure, Ratio
+from evals.metrics.stance_alignment import judged_alignment, stance_alignment
+from evals.reports.records import Record, Records, read_records
 from evals.suite import (
     common_options,
     interval_table,
@@ -57,11 +57,7 @@ from evals.suite import (
 )
 from tools.errors import InputError
 
-Measures = dict[str, Ratio | Correlation]
-_SHAPE = Shape(
-    always=dict.fromkeys(("case", "variant", "asked"), (str,)) | {"left_out": (str, type(None))},
-    whole=dict.fromkeys(("answer", "passages"), (dict,)),
-)
+Measures = dict[str, Ratio | Figure]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +106,7 @@ def _count_labels(args: argparse.Namespace) -> int:
         raise InputError("--sheet is missing: the sheet that was read.")
     measures = read_sheet(args.sheet, args.labels)
     result = {"suite": "answers", "part": "sheet", "metrics": with_intervals(measures, args.seed)}
-    show(args.json, result, lambda: interval_table(measures, args.seed, 20))
+    show(args.json, result, lambda: interval_table(measures, args.seed))
     return 0
 
 
@@ -126,7 +122,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     if args.score_only:
         head, records = _stored(args.out, config)
     else:
-        with Records(args.out, "answers", config, _SHAPE) as file:
+        with Records(args.out, "answers", config) as file:
             await ask_all(asks, chosen.documents, file, settings, args.parallel, build)
         head, records = file.header, list(file.done.values())
     by_key = {c.key: c for c in cases}
@@ -210,7 +206,7 @@ def _counts(chosen: CaseSet, cases: Sequence[Case], records: Sequence[Record], u
 def _stored(path: Path, config: Record) -> tuple[Record, list[Record]]:
     if not path.exists():
         raise InputError(f"there is no {path} to score. Leave out --score-only.")
-    head, records = read_records(path, _SHAPE)
+    head, records = read_records(path)
     if head.get("suite") != "answers":
         raise InputError(f"{path} holds records of the suite '{head.get('suite')}'. Name another file.")
     for name in ("set", "documents", "seed"):

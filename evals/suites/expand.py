@@ -2,7 +2,7 @@
 
 Gold and found perspectives are matched one to one so that their cosines are largest; a gold one is found where the
 cosine is at least 0.9 under the encoder, and where the gold ones differ in polarity (the parity of their negators), the
-two have the same.
+two have the same. A model that fails is a failed row: nothing stands in for it.
 """
 
 import argparse
@@ -12,18 +12,31 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from evals.datasets.rows import json_rows
-from evals.metrics.expansion import GoldRow, perspective_measures
-from evals.metrics.ratio import Ratio
-from evals.reports.records import Record, header
-from evals.suite import common_options, json_lines, number, refuse_existing, sample, show, write_new
-from tools.errors import InputError
+from pydantic import Field
+
+from agent.seams import Providers
+from agent.settings import Settings, load_settings
+from evals.answering.asking import in_force, providers_of
+from evals.datasets.rows import Shape, Text, json_rows
+from evals.metrics.expansion import Found, GoldRow, match, perspective_measures
+from evals.metrics.measure import figures
+from evals.reports.records import Record, Records
+from evals.reports.table import block, number
+from evals.suite import common_options, json_lines, progress, refuse_existing, sample, show, show_docstring, write_new
+from tools.budget import Budget, using
+from tools.errors import InputError, SteelmanError
+
+
+class _Row(Shape):
+    question: Text
+    perspectives: Annotated[list[Text], Field(min_length=1)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
+    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with questions and perspectives")
     add("--out", type=Path, metavar="FILE", help="keep a record a question there, and go on with it when stopped")
@@ -38,74 +51,82 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, measure and print. Raises InputError when the folder holds no row that counts."""
+    """Ask, measure and print. Raises InputError when the folder holds no row that counts, SettingsError where no chat
+    model is set."""
     refuse_existing(args.failures, "--failures")
     rows = list(read_rows(args.data))
     if not rows:
         raise InputError(
             f"{args.data} has no *.jsonl rows with `question` and two `perspectives`. Give another --data."
         )
-    return _run_perspectives(args, sample(rows, args.limit, args.seed), fingerprint(rows))
-
-
-def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -> int:
-    from evals.answering.perspectives import ask_perspectives
-
-    found, config = asyncio.run(ask_perspectives(rows, data, args.out, args.parallel))
+    chosen = sample(rows, args.limit, args.seed)
+    digest = hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
+    settings = load_settings(provider="chat")
+    config = {"expander": "chat", "questions": digest} | in_force(settings)
+    with Records(args.out, "expand", config) as records:
+        waiting = [row for row in chosen if row.key not in records.done]
+        if waiting:
+            asyncio.run(_ask(waiting, settings, records, args.parallel))
+        found = [_found(row, records.done[row.key]) for row in chosen]
+        head = records.header
     if args.failures:
-        write_new(
-            args.failures,
-            json_lines(map(asdict, [f for f in found if f.failed or f.close < len(f.row.gold)])),
-            "--failures",
-        )
+        missed = [asdict(f) for f in found if f.failed or f.close < len(f.row.gold)]
+        write_new(args.failures, json_lines(missed), "--failures")
     failed = [f"{f.row.question}: {f.failed}" for f in found if f.failed]
-    counts = {"rows": len(rows), "failed": len(failed)}
-    result = report(counts, perspective_measures(found), config, args, failed)
-    named = "".join(f"failed: {name}\n" for name in failed)
-    show(args.json, result, lambda: f"rows {len(rows)}\n{_intervals(result)}{named}")
+    told = figures(perspective_measures(found), seed=1)
+    told["metrics"] |= {"rows": len(found), "failed": len(failed)}
+    config |= {"data": args.data.name, "limit": args.limit, "seed": args.seed}
+    config |= {"versions": head["versions"], "prompts": head["prompts"]}
+    show(args.json, {"suite": "expand", **told, "config": config, "failed": failed}, lambda: _table(told, failed))
     return 0
+
+
+def _table(told: Record, failed: Sequence[str]) -> str:
+    rows = {name: [number(told["metrics"][name], ends)] for name, ends in told["intervals"].items()}
+    lines = [f"rows {told['metrics']['rows']}", *block(["95 % interval by question"], rows)]
+    return "\n".join([*lines, *(f"failed: {name}" for name in failed)]) + "\n"
 
 
 def read_rows(folder: Path) -> Iterator[GoldRow]:
     """Rows with two perspectives or more; from `*.dev.jsonl`, or from every `*.jsonl`
     where there is none. Raises InputError with file, line and field."""
-    for path in _files(folder):
+    for path in sorted(folder.glob("*.dev.jsonl")) or sorted(folder.glob("*.jsonl")):
         for row in json_rows(path):
-            question, gold = row.text("question"), row.items("perspectives")
-            if wrong := [i for i, p in enumerate(gold, start=1) if not isinstance(p, str) or not p.strip()]:
-                raise row.wrong(f"'perspectives' item {wrong[0]} has to be text.")
-            if len(gold) >= 2:
-                yield GoldRow(path.name.split(".")[0], question, tuple(gold), row.number)
+            read = row.read(_Row)
+            if len(read.perspectives) >= 2:
+                yield GoldRow(path.name.split(".")[0], read.question, tuple(read.perspectives), row.number)
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.dev.jsonl")) or sorted(folder.glob("*.jsonl"))
+async def _ask(rows: Sequence[GoldRow], settings: Settings, records: Records, parallel: int) -> None:
+    turn = asyncio.Semaphore(parallel)
+    async with providers_of(settings) as providers:
+        tasks = [asyncio.create_task(_one(row, providers, turn)) for row in rows]
+        try:
+            for finished in progress(asyncio.as_completed(tasks), total=len(rows), unit="question"):
+                found = asdict(await finished)
+                row = found.pop("row")
+                kept = {name: value for name, value in found.items() if name != "failed" or value}
+                records.add(f"{row['source']} line {row['number']}", kept)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def fingerprint(rows: Sequence[GoldRow]) -> str:
-    """Changes when a question or a gold perspective does, so that records of other data are not gone on with."""
-    return hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
+async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> Found:
+    """As the agent's expand stage would, without passages."""
+    async with turn:
+        try:
+            with using(Budget()):
+                framing = await providers.framer.frame(row.question, [])
+                sides = await providers.expander.expand(framing, [])
+        except SteelmanError as exc:
+            return Found(row, cosines=(0.0,) * len(row.gold), failed=str(exc))
+    predicted = [s["statement"] for s in sides]
+    vectors = await providers.models.encode([*predicted, *row.gold])
+    return match(row, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)
 
 
-def report(
-    counts: Record, measures: dict[str, Ratio], config: Record, args: argparse.Namespace, failed: Sequence[str]
-) -> dict[str, Any]:
-    """One object: metrics, intervals, config, and what failed by name. What is not defined is null."""
-    head = header("expand", config | {"data": args.data.name, "limit": args.limit, "seed": args.seed})
-    return {
-        "suite": "expand",
-        "metrics": counts | {name: number(m.value) for name, m in measures.items()},
-        "intervals": {name: [number(end) for end in m.interval()] for name, m in measures.items()},
-        "items": {name: m.rows for name, m in measures.items()},
-        "config": head["config"] | {"versions": head["versions"], "prompts": head["prompts"]},
-        "failed": list(failed),
-    }
-
-
-def _intervals(result: dict[str, Any]) -> str:
-    lines = [f"{'':<24}{'value':>8}  95 % interval by question"]
-    for name, ends in result["intervals"].items():
-        low, high = ("n/a" if end is None else f"{end:.3f}" for end in ends)
-        value = result["metrics"][name]
-        lines.append(f"{name:<24}{'n/a' if value is None else f'{value:.3f}':>8}  [{low}, {high}]")
-    return "\n".join(lines) + "\n"
+def _found(row: GoldRow, record: Record) -> Found:
+    predicted, cosines = tuple(record["predicted"]), tuple(record["cosines"])
+    return Found(row, predicted, cosines, record["close"], record.get("failed", ""))

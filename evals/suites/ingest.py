@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evals.metrics.ratio import Ratio
+from evals.metrics.measure import Ratio
 from evals.metrics.text_extraction import folded, in_order, is_sentence, words_of
 from evals.reports.records import header
+from evals.reports.table import block, percent
 from evals.suite import GOLD, common_options, number, sample, show
 from tools.errors import InputError, SourceError
 from tools.ingest.apart import read_apart
@@ -163,25 +164,20 @@ def _result(read: list[FileRead], args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _table(read: list[FileRead], misses: bool) -> str:
-    lines = [f"{'':<28}{'files':>6}{'words in order':>16}{'sentences whole':>17}{'extra':>8}{'pages/min':>11}"]
-    for name, some in (*_by_format(read).items(), ("all", read)):
-        lines.append(_line(name, some, len(some)))
-    lines += ["", "files below 98 % of words or 95 % of sentences:"]
     weak = [r for r in read if r.in_order < 0.98 * r.words or r.whole < 0.95 * r.sentences]
+    titles = ["files", "words in order", "sentences whole", "extra", "pages/min"]
+    rows = {name: _cells(some) for name, some in (*_by_format(read).items(), ("all", read))}
+    lines = [*block(titles, rows), "", "files below 98 % of words or 95 % of sentences:"]
+    lines += block(titles, {r.name: _cells([r]) for r in weak}) if weak else ["none"]
     for one in weak:
-        lines.append(_line(one.name[-27:], [one], 1))
-        lines += [f"    {one.problem}"] if one.problem else []
-        lines += [f"    - {sentence}" for sentence in one.missing[: _MISSES if misses else 0]]
+        lines += [f"{one.name}: {one.problem}"] if one.problem else []
+        lines += [f"{one.name} - {sentence}" for sentence in one.missing[: _MISSES if misses else 0]]
     left = sum((r.left_out for r in read), Counter[str]())
-    lines += [
-        "none" if not weak else "",
-        "left out: " + (", ".join(f"{what} ({n})" for what, n in left.items()) or "none"),
-    ]
+    lines += ["", "left out: " + (", ".join(f"{what} ({n})" for what, n in left.items()) or "none")]
     return "\n".join(lines) + "\n"
 
 
-def _line(name: str, read: list[FileRead], files: int) -> str:
-    shares, pages = _shares(read), sum(r.pages for r in read)
-    speed = f"{60 * pages / max(1e-9, sum(r.seconds for r in read if r.pages)):,.0f}" if pages else ""
-    cells = f"{shares['words_in_order'].value:>16.1%}{shares['sentences_whole'].value:>17.1%}"
-    return f"{name:<28}{files:>6}{cells}{shares['extra'].value:>8.1%}{speed:>11}"
+def _cells(read: list[FileRead]) -> list[str]:
+    pages, seconds = sum(r.pages for r in read), sum(r.seconds for r in read if r.pages)
+    shares = (percent(share.value) for share in _shares(read).values())
+    return [str(len(read)), *shares, f"{60 * pages / max(1e-9, seconds):,.0f}" if pages else ""]

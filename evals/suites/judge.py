@@ -25,60 +25,45 @@ from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
 from evals.judges import JUDGES, PairJudge, judge_named, open_judge
 from evals.metrics.classification import BINS, best_f1
 from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
-from evals.reports.records import Records, Shape
-from evals.suite import common_options, digest, progress, sample, show
+from evals.reports.records import Records
+from evals.suite import common_options, digest, progress, sample, show, show_docstring
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.inference.judges.judge import Pair, PairForm
 
 _USUAL_RATE = 0.168
 """Share of the published pairs that support their perspective (BERDS)."""
-_SHAPE = Shape(
-    always={
-        **dict.fromkeys(("question", "perspective", "passage", "contrary"), (str,)),
-        "label": (int,),
-        "score": (float, int, type(None)),
-        "seconds": (float, int),
-    },
-    whole={"score": (float, int)},
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
-    parser.add_argument("--judge", type=judge_named, default="settings", metavar="JUDGE", help=JUDGES)
-    parser.add_argument("--threshold", type=float, metavar="P", help="accept from this score on (default: the judge's)")
-    parser.add_argument(
-        "--fit-on",
-        type=Path,
-        metavar="DIR",
-        help="take the threshold of the highest F1 on the passages that judge-train holds out of this folder's sets",
-    )
-    parser.add_argument(
-        "--contrary",
-        action="store_true",
-        help="tell the judge the other perspective of a question with two, as a run does",
-    )
-    parser.add_argument(
-        "--answers",
-        action="store_true",
-        help="ask about the question and the word that answers it, where two perspectives are its yes and its no",
-    )
-    parser.add_argument("--out", type=Path, metavar="RECORDS", help="keep the scores here; a killed run goes on")
+    show_docstring(parser, __doc__)
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
+    add("--judge", type=judge_named, default="settings", metavar="JUDGE", help=JUDGES)
+    add("--threshold", type=float, metavar="P", help="accept from this score on (default: the judge's)")
+    fit_on = "take the threshold of the highest F1 on the passages that judge-train holds out of this folder's sets"
+    add("--fit-on", type=Path, metavar="DIR", help=fit_on)
+    contrary = "tell the judge the other perspective of a question with two, as a run does"
+    add("--contrary", action="store_true", help=contrary)
+    answers = "ask about the question and the word that answers it, where two perspectives are its yes and its no"
+    add("--answers", action="store_true", help=answers)
+    add("--out", type=Path, metavar="RECORDS", help="keep the scores here; a killed run goes on")
     common_options(parser, limit="a seeded sample of N pairs", seed="of the sample, the intervals, chance")
 
 
 def run(args: argparse.Namespace) -> int:
     """Judges what is not judged yet, then scores all of it."""
-    _check(args)
+    if args.threshold is not None and not math.isfinite(args.threshold):
+        raise InputError("--threshold has to be a number.")
+    if args.fit_on is not None and args.threshold is not None:
+        raise InputError("--fit-on finds the threshold that --threshold gives. Leave one out.")
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are its yes and its no.")
     opposite = contraries(pairs)
     chosen = sample(pairs, args.limit, args.seed)
-    rate = float(np.mean([p.label for p in chosen]))
-    judge = open_judge(args.judge, rate, args.seed)
+    judge = open_judge(args.judge, float(np.mean([p.label for p in chosen])), args.seed)
     config: Record = {
         "data": args.data.name,
         "sha256": digest(args.data),
@@ -88,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
         "form": "answer" if args.answers else "statement",
         "sample": [args.limit, args.seed] if len(chosen) < len(pairs) else None,
     }
-    with Records(args.out, "judge", config, _SHAPE) as records:
-        scored = judge_pairs(chosen, opposite, judge, records, args.contrary or args.answers, args.answers)
+    with Records(args.out, "judge", config) as records:
+        scored = judge_pairs(chosen, opposite, judge, records, config["contrary"], config["form"])
     report = _report(chosen, scored, judge, config, args)
     show(args.json, report, lambda: table(report))
     return 0
@@ -101,35 +86,30 @@ def judge_pairs(
     judge: PairJudge,
     records: Records,
     with_contrary: bool = False,
-    answers: bool = False,
+    form: PairForm = "statement",
 ) -> list[Record]:
     """A record a pair, in order; a pair that `records` has is not recorded again.
 
-    opposite: (question, perspective) to the contrary, which stands beside the perspective where `with_contrary` is set;
-    `answers`: perspectives are words that answer the question.
+    opposite: (question, perspective) to the contrary, which stands beside the perspective where `with_contrary` is set.
     A judge elsewhere may score a pair a little differently beside other pairs, so a part that a kill cut in two is
     judged whole once more: figures should not depend on where a run was stopped. Raises ProviderError where the judge
     is down or gave no usable answer yet; the records up to there remain.
     """
-    done = records.done
-    known = sum(str(p.line) in done for p in pairs)
+    done, told = records.done, opposite if with_contrary else {}
     unfinished = [part for part in parts(pairs, judge.together) if any(str(p.line) not in done for p in part)]
-    with progress(total=len(pairs), initial=known, unit="pair") as bar:
+    with progress(total=len(pairs), initial=sum(str(p.line) in done for p in pairs), unit="pair") as bar:
         for number, part in enumerate(unfinished):
-            told = opposite if with_contrary else {}
-            form: PairForm = "answer" if answers else "statement"
-            asked = [Pair(p.perspective, p.document, told.get(_side(p), ""), form=form) for p in part]
+            asked = [Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in part]
             if number == 0 and judge.knows:
                 _scores(judge, asked[:1], forgiving=True)  # a warm-up, which is not timed
             began = time.perf_counter()
             scores, failed = _scores(judge, asked, forgiving=any(r["score"] is not None for r in done.values()))
             seconds = (time.perf_counter() - began) / len(part) if judge.knows else 0.0
             for pair, score in zip(part, scores, strict=True):
-                if str(pair.line) in done:
-                    continue
-                record = _record(pair, score, failed, seconds) | {"contrary": opposite.get(_side(pair), "")}
-                records.add(str(pair.line), record)
-                bar.update()
+                if str(pair.line) not in done:
+                    record = _record(pair, score, failed, seconds) | {"contrary": opposite.get(pair.side, "")}
+                    records.add(str(pair.line), record)
+                    bar.update()
     return [done[str(p.line)] for p in pairs]
 
 
@@ -154,10 +134,6 @@ def _record(pair: LabelledPair, score: float, failed: str, seconds: float) -> Re
         "seconds": round(seconds, 6),
         **({"failed": failed} if missing else {}),
     }
-
-
-def _side(pair: LabelledPair) -> tuple[str, str]:
-    return pair.question, pair.perspective
 
 
 def _report(
@@ -215,10 +191,3 @@ def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
     count = min(len(true), round(len(false) * rate / (1 - rate)))
     rest = min(len(false), round(count * (1 - rate) / rate))
     return sorted(int(i) for i in [*rng.sample(true, count), *rng.sample(false, rest)])
-
-
-def _check(args: argparse.Namespace) -> None:
-    if args.threshold is not None and not math.isfinite(args.threshold):
-        raise InputError("--threshold has to be a number.")
-    if args.fit_on is not None and args.threshold is not None:
-        raise InputError("--fit-on finds the threshold that --threshold gives. Leave one out.")

@@ -37,7 +37,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from agent.answer.model import Answer
 from agent.options import RunOptions
@@ -45,8 +47,9 @@ from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from evals.answering import grounding
 from evals.answering.asking import data_folder, elsewhere
-from evals.datasets.rows import json_rows
-from evals.metrics.ratio import Ratio
+from evals.datasets.rows import Shape, Text, json_rows
+from evals.metrics.measure import Ratio
+from evals.reports.table import block, number, percent
 from evals.scripted.live import ask_live
 from evals.scripted.player import MANNERS, Manner, Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
@@ -123,32 +126,48 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+class _Topic(Shape):
+    topic: Text
+    question: Text
+    for_: Annotated[Text, Field(alias="for")]
+    against: Text
+
+
+class _Page(Shape):
+    topic: Text
+    id: Text
+    side: Text
+    text: Text
+    title: Text
+    publisher: Text
+
+
+class _Claim(Shape):
+    topic: Text
+    half: Text
+    kind: Text
+    side: Text
+    pages: tuple[str, ...]
+    text: Text
+
+
 def read_topics(folder: Path, half: str) -> list[Topic]:
     """The topics with the claims of a half. Raises InputError where there is none."""
-    pages, claims = list(json_rows(folder / "pages.jsonl")), json_rows(folder / "claims.jsonl")
-    by_topic: dict[str, list[Written]] = {}
-    for row in claims:
-        if row.text("half") == half:
-            made = Written(row.text("text"), row.text("kind"), row.text("side"), tuple(row.items("pages")))
-            by_topic.setdefault(row.text("topic"), []).append(made)
-    topics = [
-        Topic(
-            key=row.text("topic"),
-            question=row.text("question"),
-            statements={side: row.text(side) for side in ("for", "against")},
-            pages=[Page(p.text("id"), p.text("side"), p.text("text")) for p in pages if _of(p, row)],
-            titles={p.text("id"): (p.text("title"), p.text("publisher")) for p in pages if _of(p, row)},
-            claims=by_topic.get(row.text("topic"), []),
-        )
-        for row in json_rows(folder / "topics.jsonl")
-    ]
-    if not any(t.claims for t in topics):
+    pages = [row.read(_Page) for row in json_rows(folder / "pages.jsonl")]
+    claims = [c for row in json_rows(folder / "claims.jsonl") if (c := row.read(_Claim)).half == half]
+    if not claims:
         raise InputError(f"{folder} has no claims of the half '{half}'.")
-    return topics
-
-
-def _of(page: Any, topic: Any) -> bool:
-    return bool(page.text("topic") == topic.text("topic"))
+    return [
+        Topic(
+            key=topic.topic,
+            question=topic.question,
+            statements={"for": topic.for_, "against": topic.against},
+            pages=[Page(p.id, p.side, p.text) for p in pages if p.topic == topic.topic],
+            titles={p.id: (p.title, p.publisher) for p in pages if p.topic == topic.topic},
+            claims=[Written(c.text, c.kind, c.side, c.pages) for c in claims if c.topic == topic.topic],
+        )
+        for topic in (row.read(_Topic) for row in json_rows(folder / "topics.jsonl"))
+    ]
 
 
 async def _asked(args: argparse.Namespace, judge: str) -> Found:
@@ -159,18 +178,16 @@ async def _asked(args: argparse.Namespace, judge: str) -> Found:
     players = {t.key: Player(t.question, t.statements, t.pages, list(t.claims), manner, args.seed) for t in topics}
     name = f"scripted-{judge}-{uuid.uuid4().hex[:8]}"  # verdicts are kept by name
     with data_folder(load_settings()) as folder:
-        settings = elsewhere(_settings(judge, name), Path(folder))
+        asked = "embedded" if judge == EMBEDDED else "batch"
+        address = "http://127.0.0.1:9/v1"
+        chosen = load_settings(model=name, provider="chat", judge=asked, openai_base_url=address)
+        settings = elsewhere(chosen, Path(folder))
         async with _opened(settings, topics) as (runs, server):
             for topic in topics:
                 await _until_all_were_offered(runs, server, topic, players[topic.key], found, args.misses)
             if judge == "right":
                 found.slow = await _with_a_slow_model(runs, server, topics, players)
     return found
-
-
-def _settings(judge: str, model: str) -> Settings:
-    chosen = "embedded" if judge == EMBEDDED else "batch"
-    return load_settings(model=model, provider="chat", judge=chosen, openai_base_url="http://127.0.0.1:9/v1")
 
 
 @asynccontextmanager
@@ -200,20 +217,20 @@ async def _until_all_were_offered(
     """The first run is over all pages of the topic, the next ones over those that the claims left over are taken from:
     of many pages a writer is not shown all."""
     server.script = player
-    for number in range(_RUNS):
-        if not player.waiting or (number and not player.offered):
+    for turn in range(_RUNS):
+        if not player.waiting or (turn and not player.offered):
             break
         collection, pages = topic.key, topic.pages
-        if number:
+        if turn:
             wanted = {key for c in player.waiting for key in c.pages}
-            collection, pages = f"{topic.key}-{number}", [p for p in topic.pages if p.key in wanted]
+            collection, pages = f"{topic.key}-{turn}", [p for p in topic.pages if p.key in wanted]
             await asyncio.to_thread(_fill, runs, topic, pages, collection)
         player.offered, player.crux = [], None
         server.taken()
         answer = await _answer(runs, topic, collection)
-        if number == 0:
+        if turn == 0:
             found.spent.append((topic.key, server.taken()))
-        run = f"{topic.key} {number}"
+        run = f"{topic.key} {turn}"
         shown = {c.text for side in answer.perspectives for c in side.claims}
         if player.crux:
             found.cruxes.append((run, player.crux.kind, bool(answer.crux) and answer.crux.text == player.crux.text))
@@ -273,29 +290,19 @@ def figures_of(found: Found, seed: int) -> dict[str, Any]:
 
 def table(judges: dict[str, dict[str, Any]]) -> str:
     """A row a judge; of each the figures."""
-    lines = [
-        f"{'judge':<9} {'kept':>19} {'bad':>19} {'sources':>19} {'a side':>7} {'calls':>5} {'tokens':>7} {'chain':>5} "
-        f"{'slowest':>7}"
-    ]
-    for name, figures in judges.items():
-        shares = " ".join(f"{_share(figures[n]):>19}" for n in ("kept", "bad", "sources"))
-        chain, slowest = figures["chain"] or "-", f"{figures['slowest']:.2f}" if figures["slowest"] else "-"
-        lines.append(
-            f"{name:<9} {shares} {figures['sentences']:>7.1f} {figures['calls']:>5} {figures['tokens']:>7,} {chain:>5} "
-            f"{slowest:>7}"
-        )
-        kept, true, passed, bad = figures["crux"]
-        lines.append(
-            f"{'':<9} what the dispute turns on: {kept} of {true} true ones kept, {passed} of {bad} bad ones shown"
-        )
-        if figures["let_through"]:
-            through = ", ".join(f"{n} {kind}" for kind, n in figures["let_through"].items())
-            lines.append(f"{'':<9} let through: {through}")
-        if figures["not_offered"]:
-            lines.append(f"{'':<9} {figures['not_offered']} claims were in no run: their passages were not chosen")
-    return "\n".join(lines) + "\n"
-
-
-def _share(measure: dict[str, Any]) -> str:
-    low, high = measure["interval"]
-    return f"{measure['value']:.0%} [{low:.0%}, {high:.0%}] {measure['over']:.0f}"
+    shares = ("kept", "bad", "sources")
+    rows, told = dict[str, list[str]](), list[str]()
+    for name, of in judges.items():
+        cells = [f"{percent(of[n]['value'], of[n]['interval'], digits=0)} {of[n]['over']:.0f}" for n in shares]
+        rows[name] = [
+            *cells, f"{of['sentences']:.1f}", str(of["calls"]), f"{of['tokens']:,}", str(of["chain"] or "-"),
+            number(of["slowest"], digits=2),
+        ]  # fmt: skip
+        kept, true, passed, bad = of["crux"]
+        told.append(f"{name}: what the dispute turns on: {kept} of {true} true ones kept, {passed} of {bad} bad shown")
+        if of["let_through"]:
+            told.append(f"{name}: let through: {', '.join(f'{n} {kind}' for kind, n in of['let_through'].items())}")
+        if of["not_offered"]:
+            told.append(f"{name}: {of['not_offered']} claims were in no run: their passages were not chosen")
+    titles = [*shares, "a side", "calls", "tokens", "chain", "slowest"]
+    return "\n".join([*block(titles, rows, "judge"), *told]) + "\n"

@@ -22,42 +22,37 @@ and a re-ranker's scores are read from the cache, and kept there event by event.
 """
 
 import argparse
-import importlib
 import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evals.datasets.news import NewsEvent, NewsSet, load_news
 from evals.metrics import diversity as measure
-from evals.reports.news import table
+from evals.metrics.diversity import COMPARED
+from evals.metrics.measure import Figure, figures_by
 from evals.reports.records import Record
-from evals.retrievers.calibration import FITTED_ON, READINGS, calibrations, halves, methods_of, middle
-from evals.retrievers.corpus_index import CorpusIndex, Ranking
-from evals.retrievers.news import METHODS, Choose, Dials, Ready, needs_clusters
+from evals.reports.table import block, number, percent, sure
+from evals.retrievers.corpus_index import Ranking
+from evals.retrievers.news import (
+    CANDIDATES,
+    FITTED_ON,
+    METHODS,
+    Choose,
+    Dials,
+    Ready,
+    Scorer,
+    held_out,
+    needs_clusters,
+    prepared,
+)
 from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
-from tools.diversity.published import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import InputError
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
-from tools.passages import SourceDocument
-
-CANDIDATES = 100
-
-
-class Scorer(Protocol):
-    """A re-ranker: how well texts answer a query, from 0 to 1, shape (n,)."""
-
-    name: str
-
-    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]: ...
 
 
 @dataclass(slots=True)
@@ -66,6 +61,11 @@ class Measured:
 
     rows: dict[str, list[float]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+
+    def of(self, chosen: Sequence[int]) -> "Measured":
+        """Of these events alone."""
+        rows = {name: [values[i] for i in chosen] for name, values in self.rows.items()}
+        return Measured(rows, [self.seconds[i] for i in chosen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help="LocalNews.zip, or the folder unpacked from it")
-    one = parser.add_mutually_exclusive_group()
     beside = f"beside dense; all: {','.join(METHODS)}"
-    one.add_argument("--methods", type=names, default=list(METHODS), metavar="NAME[,NAME…]", help=beside)
-    one.add_argument("--fit", action="store_true", help="fit greedyplus-calibrated on one half of the events")
+    add("--methods", type=names, default=list(METHODS), metavar="NAME[,NAME…]", help=beside)
     add(
         "--k",
         type=cutoffs(CANDIDATES),
@@ -111,13 +109,13 @@ def run(args: argparse.Namespace) -> int:
     began = time.perf_counter()
     methods, news = named(args.methods), load_news(args.data)
     dials = Dials(args.trade_off, args.weight, args.divided, args.enough)
-    events = shuffled(halves(news.measured)[0] if args.fit else news.measured, args.limit, args.seed)
+    events = shuffled(news.measured, args.limit, args.seed)
     plan = Plan(news, events, methods, args.k, dials, args.limit, args.seed)
     reranker = _reranker(args.reranker)
     encoder = open_encoder()
-    ready = prepared(plan, encoder, retrieval_cache(), reranker)
+    ready = prepared(news, events, encoder, retrieval_cache(), reranker)
     models = {"encoder": encoder.name, "reranker": reranker and reranker.name}
-    report = fitted(plan, list(ready), models) if args.fit else scored(plan, measured(plan, ready), models)
+    report = scored(plan, measured(plan, ready), models)
     report["seconds"]["total"] = time.perf_counter() - began
     show(args.json, report, lambda: table(report))
     return 0
@@ -128,64 +126,6 @@ def named(methods: Sequence[str]) -> dict[str, Choose]:
     if unknown := [n for n in methods if n not in METHODS]:
         raise InputError(f"there is no method '{unknown[0]}'. There are: {', '.join(METHODS)}.")
     return {name: METHODS[name] for name in ("dense", *methods)}
-
-
-class Sentences:
-    """The sentences of texts that are clustered, and their vectors, made or read from the cache at once."""
-
-    def __init__(self, texts: Sequence[str], encoder: Encoder, cache: VectorCache) -> None:
-        bar = progress(dict.fromkeys(texts), desc="sentences", unit="paragraph", leave=False)
-        self._of = {text: clustered_sentences(text) for text in bar}
-        every = dict.fromkeys(s for found in self._of.values() for s in found)
-        self._at = {sentence: row for row, sentence in enumerate(every)}
-        self._vectors = np.zeros((0, 0), np.float32)
-        if every:
-            with CorpusIndex([SourceDocument(s, s) for s in every], encoder, cache) as index:
-                self._vectors = index.vectors
-
-    def clustered(self, texts: Sequence[str]) -> tuple[Clustered, float]:
-        """The clusters of the sentences of some of the texts, these numbered from 0, and the seconds that it took."""
-        found = [(i, self._at[s]) for i, text in enumerate(texts) for s in self._of[text]]
-        vectors = self._vectors[[row for _, row in found]]
-        began = time.perf_counter()
-        clusters = cluster_sentences(vectors, [i for i, _ in found])
-        return clusters, time.perf_counter() - began
-
-
-def prepared(plan: Plan, encoder: Encoder, cache: VectorCache, reranker: Scorer | None = None) -> Iterator[Ready]:
-    """The events after stage I. Raises ProviderError of an encoder elsewhere, ModelError of a re-ranker."""
-    corpus = plan.news.corpus
-    with CorpusIndex(corpus, encoder, cache) as index:
-        queries, vectors = index.query_vectors([e.headline for e in plan.events]), index.vectors
-    cosines = queries @ vectors.T
-    found = [np.argsort(-row, kind="stable")[:CANDIDATES] for row in cosines]
-    texts = [corpus[i].text for candidates in found for i in candidates]
-    texts += [p.text for e in plan.events for p in e.positives]
-    article = {p.id: p.article for e in plan.news.events for p in e.paragraphs}
-    sentences = Sentences(texts, encoder, cache)
-    importlib.import_module("sklearn.cluster")  # else the first event's seconds would be those of the import
-    for event, row, candidates in zip(plan.events, cosines, found, strict=True):
-        held, ids = [corpus[i].text for i in candidates], [corpus[i].external_id for i in candidates]
-        clusters, seconds = sentences.clustered(held)
-        yield Ready(
-            event=event,
-            ids=ids,
-            articles=[article[i] for i in ids],
-            vectors=vectors[candidates],
-            cosine=row[candidates],
-            similarity=row[candidates] if reranker is None else reranked(reranker, cache, event.headline, held),
-            clusters=clusters,
-            positives=sentences.clustered([p.text for p in event.positives])[0],
-            place={p.id: i for i, p in enumerate(event.positives)},
-            seconds=seconds,
-        )
-
-
-def reranked(reranker: Scorer, cache: VectorCache, headline: str, texts: Sequence[str]) -> NDArray[np.float32]:
-    """A re-ranker's scores of texts for a headline, shape (n,), from the cache as far as they are there."""
-    space = f"{reranker.name}:{headline}"
-    rows = cache.rows(space, texts, lambda missing: reranker.scores(headline, [texts[i] for i in missing]))
-    return rows.reshape(-1)
 
 
 def measured(plan: Plan, ready: Iterable[Ready]) -> dict[str, Measured]:
@@ -221,60 +161,46 @@ def figures(ready: Ready, chosen: Ranking, k: int) -> dict[str, float]:
 
 def scored(plan: Plan, found: dict[str, Measured], models: Record) -> Record:
     """The report: metrics, intervals, differences to dense, ratios to dense, items, seconds, configuration."""
-    parts = {data: _part(plan, found, chosen) for data, chosen in _parts(plan).items()}
-    sections = {section: {data: part[section] for data, part in parts.items()} for section in parts[plan.news.name]}
-    seconds = {"search": sections.pop("search")}
-    settings = {"config": _config(plan, models), "seconds": seconds, "machine": {"cpus": os.cpu_count()}}
-    return {"suite": "news", **sections, **settings}
+    parts = {data: {name: one.of(chosen) for name, one in found.items()} for data, chosen in _parts(plan).items()}
+    each = {
+        data: {
+            name: measure.measures(
+                {m: np.asarray(v) for m, v in one.rows.items()}, plan.cutoffs, [plan.events[i].id for i in chosen]
+            )
+            for name, one in parts[data].items()
+        }
+        for data, chosen in _parts(plan).items()
+    }
+    told = figures_by(each, plan.seed)
+    others = [name for name in found if name != "dense"]
+    return {
+        "suite": "news",
+        **told,
+        "paired": {data: {n: _paired(of["dense"], of[n], plan.seed) for n in others} for data, of in each.items()},
+        "ratios": {
+            data: {n: measure.ratios(of["dense"], of[n], n, plan.cutoffs) for n in others}
+            for data, of in told["metrics"].items()
+        },
+        "stage_two": {data: {n: _spread(one.seconds) for n, one in of.items()} for data, of in parts.items()},
+        "config": _config(plan, models),
+        "seconds": {"search": {data: {n: sum(one.seconds) for n, one in of.items()} for data, of in parts.items()}},
+        "machine": {"cpus": os.cpu_count()},
+    }
 
 
-def fitted(plan: Plan, ready: Sequence[Ready], models: Record) -> Record:
-    """The report on every setting, and in its configuration the one to take of each reading, None where none does.
-
-    Raises InputError where there is nothing to fit on.
-    """
-    tried = calibrations(ready)
-    every = replace(plan, methods=named([]) | methods_of(tried))
-    report, data = scored(every, measured(every, ready), models), plan.news.name
-    best = {reading: middle(report["metrics"][data], reading, plan.cutoffs[0]) for reading in READINGS}
-    report["config"]["fitted"] = {reading: name and asdict(tried[name]) for reading, name in best.items()}
-    return report
+def _paired(dense: dict[str, Figure], other: dict[str, Figure], seed: int) -> Record:
+    """Of each measure the difference to dense retrieval's, the same events drawn for both."""
+    differences = {name: other[name].less(dense[name]) for name in dense}
+    return {name: {"difference": d.value, "interval": d.interval(seed)} for name, d in differences.items()}
 
 
 def _parts(plan: Plan) -> dict[str, list[int]]:
     """Which of the events are told of: all, and then those that greedyplus-calibrated was not fitted on."""
     parts = {plan.news.name: list(range(len(plan.events)))}
     if plan.news.name == FITTED_ON and "greedyplus-calibrated" in plan.methods:
-        held = {e.id for e in halves(plan.news.measured)[1]}
+        held = held_out(plan.news.measured)
         parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
     return {data: chosen for data, chosen in parts.items() if chosen}
-
-
-def _part(plan: Plan, found: dict[str, Measured], chosen: Sequence[int]) -> Record:
-    """What the report has of these events, section by section."""
-    everything, events = np.arange(len(chosen)), [plan.events[i] for i in chosen]
-    rows = {name: {m: np.asarray(values)[chosen] for m, values in one.rows.items()} for name, one in found.items()}
-    seconds = {name: [one.seconds[i] for i in chosen] for name, one in found.items()}
-    statistics = {name: measure.statistics(of, plan.cutoffs) for name, of in rows.items()}
-    metrics = {name: {m: s(everything) for m, s in of.items()} for name, of in statistics.items()}
-    others, size = [name for name in found if name != "dense"], len(chosen)
-    return {
-        "metrics": metrics,
-        "intervals": {name: measure.intervals(of, size, plan.seed) for name, of in statistics.items()},
-        "paired": {n: measure.paired(statistics["dense"], statistics[n], size, plan.seed) for n in others},
-        "ratios": {n: measure.ratios(metrics["dense"], metrics[n], n, plan.cutoffs) for n in others},
-        "items": {name: _items(events, of) for name, of in rows.items()},
-        "stage_two": {name: _spread(of) for name, of in seconds.items()},
-        "search": {name: sum(of) for name, of in seconds.items()},
-    }
-
-
-def _items(events: Sequence[NewsEvent], rows: dict[str, measure.Floats]) -> dict[str, list[tuple[str, float, float]]]:
-    """Rows of (event, value, 1), for comparing two results event by event; F1 is no mean over events and has none."""
-    return {
-        name: [(e.id, float(v), 1.0) for e, v in zip(events, values, strict=True) if not math.isnan(v)]
-        for name, values in rows.items()
-    }
 
 
 def _spread(seconds: Sequence[float]) -> dict[str, float]:
@@ -321,3 +247,51 @@ def _number(text: str, most: float) -> float:
     if not 0 <= number <= most:
         raise argparse.ArgumentTypeError("give a number from 0 to 1" if most == 1 else "give a number of 0 or more")
     return number
+
+
+_RELEVANCE = {
+    f"{reading}{m}": f"{told}{title}"
+    for reading, told in (("", ""), ("published_", "published "))
+    for m, title in (("precision", "P"), ("recall", "R"), ("f1", "F1"))
+}
+_DIVERSITY = {"distance": "D", "density": "I", "coverage": "C", "coverage_without_noise": "C without noise"}
+
+
+def table(report: Record) -> str:
+    """Two blocks a k, in percent with 95 % intervals over events in brackets; then the seconds of stage II.
+
+    Those of the events that are held out follow in the same form.
+    """
+    config = report["config"]
+    lines = [
+        "* the paired interval of the difference to dense leaves zero out",
+        "× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder",
+    ]
+    for data, size in config["sizes"].items():
+        lines += [
+            "",
+            f"{data}: {size['questions']} of {size['annotated']} annotated events; {size['paragraphs']} paragraphs "
+            f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text left out",
+        ]
+        for k in config["k"]:
+            for titles in (_RELEVANCE, _DIVERSITY):
+                rows = {name: [_cell(report, data, name, f"{m}@{k}") for m in titles] for name in config["methods"]}
+                lines += ["", *block([f"{title}@{k}" for title in titles.values()], rows)]
+            rows = {name: [_ratio(report, data, name, f"{m}@{k}") for m in COMPARED] for name in config["methods"]}
+            lines += ["", *block([f"{title}@{k} ×" for title in ("F1", "D", "I", "C")], rows)]
+        spread = report["stage_two"][data]
+        rows = {name: [f"{spread[name][m]:.4f}" for m in ("median", "p95")] for name in config["methods"]}
+        lines += ["", *block(["stage II: s an event, median", "95th percentile"], rows)]
+    by = config["reranker"] or "its cosine"
+    told = f"encoder {config['encoder']}; greedyplus by {by}; enough {config['enough']}; seed {config['seed']}"
+    return "\n".join([*lines, "", f"{report['seconds']['total']:.1f} s; {told}"]) + "\n"
+
+
+def _cell(report: Record, data: str, name: str, m: str) -> str:
+    paired = report["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
+    return percent(report["metrics"][data][name][m], report["intervals"][data][name][m], sure(paired))
+
+
+def _ratio(report: Record, data: str, name: str, m: str) -> str:
+    ratio = report["ratios"][data].get(name, {}).get(m)
+    return f"{number(ratio['here'], digits=2)} ({number(ratio['paper'], digits=2)})" if ratio else "1"

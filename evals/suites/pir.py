@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
-from evals.metrics.bootstrap import ROUNDS
+from evals.metrics.measure import ROUNDS
 from evals.metrics.p_recall import AVERAGE, Ints, figures, first_gold, p_recall
 from evals.reports.records import Record
+from evals.reports.table import block, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, Form, leaning_scores
 from evals.suite import common_options, cutoffs, digest, names, open_encoder, progress, retrieval_cache, show, shuffled
@@ -33,7 +34,6 @@ from tools.inference.encoders.encoder import Encoder
 
 _AT_ONCE = 256  # texts
 _WITH_STRENGTH = ("pap", "pap+")
-_WIDE = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
     add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="which tasks (default: all)")
     add("--forms", type=names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
-    add(
-        "--strength",
-        type=_strengths,
-        default=[1.0],
-        metavar="S[,S…]",
-        help="of pap and pap+; --strength=-1 adds (default: 1)",
-    )
+    strengths = "of pap and pap+; --strength=-1 adds (default: 1)"
+    add("--strength", type=_strengths, default=[1.0], metavar="S[,S…]", help=strengths)
     add("--k", type=cutoffs(), default=[5], metavar="K[,K…]", help="passages that count (default: 5)")
-    add(
-        "--published",
-        action="store_true",
-        help="as published: every line a perspective, every copy a passage, 0 for roots with one perspective",
-    )
+    published = "as published: every line a perspective, every copy a passage, 0 for roots with one perspective"
+    add("--published", action="store_true", help=published)
     common_options(
         parser,
         limit="only the first N root queries of a seeded shuffle, of each task",
@@ -86,10 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ranks and scores. Raises InputError, SettingsError, ModelError, ProviderError; vectors are kept as they come."""
     began = time.perf_counter()
-    if args.seed < 0:
-        raise InputError(f"--seed has to be 0 or more, not {args.seed}.")
     columns = columns_of(args.forms, args.strength)
-    tasks = [sampled(task, args.limit, args.seed) for task in load_tasks(args.data, args.task, args.published)]
+    tasks = [
+        replace(task, roots=tuple(shuffled(task.roots, args.limit, args.seed)))
+        for task in load_tasks(args.data, args.task, args.published)
+    ]
     encoder, cache = open_encoder(), retrieval_cache()
     ranks = rank_tasks(tasks, columns, encoder, cache)
     result = report(tasks, columns, ranks, _config(args, tasks, columns, encoder.name))
@@ -106,13 +99,6 @@ def columns_of(forms: Sequence[str], strengths: Sequence[float]) -> list[Column]
     for form in cast(Sequence[Form], forms):
         wanted += [Column(form, s) for s in strengths] if form in _WITH_STRENGTH else [Column(form)]
     return list(dict.fromkeys(wanted))
-
-
-def sampled(task: PirTask, limit: int | None, seed: int) -> PirTask:
-    """The task with the first `limit` roots of a seeded shuffle and its whole corpus; as it is without a limit."""
-    if limit is None:
-        return task
-    return replace(task, roots=tuple(shuffled(task.roots, limit, seed)))
 
 
 def rank_tasks(
@@ -165,30 +151,20 @@ def _direction(root: Root, one: RootPerspective, vectors: dict[str, NDArray[np.f
 
 def report(tasks: Sequence[PirTask], columns: Sequence[Column], ranks: dict[str, Ranks], config: Record) -> Record:
     """Metrics and intervals by task, average, column and measure; items by root; configuration; seconds."""
-    columns_named = [column.name for column in columns]
+    names_ = [column.name for column in columns]
     roots = {task: found.roots for task, found in ranks.items()}
-    metrics, intervals = figures(roots, columns_named, config["k"], config["seed"])
-    items = {task.name: _items(task, roots[task.name], columns_named, config["k"]) for task in tasks}
-    return {
-        "suite": "pir",
-        "metrics": metrics,
-        "intervals": intervals,
-        "items": items | {AVERAGE: {name: {} for name in columns_named}},
-        "config": config,
-        "seconds": {"search": {task: found.seconds for task, found in ranks.items()}},
-    }
-
-
-def _items(task: PirTask, ranks: Sequence[Ints], columns: Sequence[str], ks: Sequence[int]) -> Record:
-    """Column to measure to rows of (root, value, 1), for comparing two results root by root."""
-    values = {k: p_recall(ranks, k) for k in ks}
-    return {
-        name: {
-            f"p_recall@{k}": [(root.key, float(v), 1.0) for root, v in zip(task.roots, values[k][:, i], strict=True)]
-            for k in ks
+    metrics, intervals = figures(roots, names_, config["k"], config["seed"])
+    items: Record = {AVERAGE: {name: {} for name in names_}}
+    for task in tasks:
+        values = {f"p_recall@{k}": p_recall(roots[task.name], k) for k in config["k"]}
+        keys = [root.key for root in task.roots]
+        items[task.name] = {
+            name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
+            for i, name in enumerate(names_)
         }
-        for i, name in enumerate(columns)
-    }
+    seconds = {"search": {task: found.seconds for task, found in ranks.items()}}
+    told = {"metrics": metrics, "intervals": intervals, "items": items}
+    return {"suite": "pir", **told, "config": config, "seconds": seconds}
 
 
 def _config(args: argparse.Namespace, tasks: Sequence[PirTask], columns: Sequence[Column], encoder: str) -> Record:
@@ -220,66 +196,31 @@ def _sizes(task: PirTask) -> Record:
 
 def table(result: Record) -> str:
     """What was measured, then a block for each k: columns down, tasks across, in per cent."""
-    config = result["config"]
-    lines = [_summary(name, size, config["reading"]) for name, size in config["sizes"].items()]
+    config, lines = result["config"], list[str]()
+    for task, size in config["sizes"].items():
+        facts = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in size.items() if n and what != "questions")
+        lines.append(f"{task}: {facts}, {size['questions']} perspectives")
     for k in config["k"]:
-        lines += ["", *_block(result, k)]
-    lines += [
+        titles = [*config["sizes"], AVERAGE, "less none"]
+        rows = {column: _cells(result, column, k) for column in config["columns"]}
+        lines += ["", *block(titles, rows, f"p-Recall@{k}")]
+    return "\n".join([
+        *lines,
         "",
         "* the paired interval of the difference from 'none' leaves zero out",
         f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
         f"{result['seconds']['total']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
-    ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    ]) + "\n"  # fmt: skip
 
 
-def _summary(name: str, size: Record, reading: str) -> str:
-    alone, copies, less = (
-        size[n] for n in ("roots_with_one_perspective", "copies_left_out", "perspective_is_query_less_root")
-    )
-    scored = "scored 0" if reading == "published" else "left out"
-    facts = [
-        f"{name}: {size['roots']} root queries, {size['questions']} perspectives, {size['passages']} passages",
-        *([f"{copies} copies left out"] if copies else []),
-        *([f"roots with one perspective {scored}: {alone}"] if alone else []),
-        *([f"p = q − r for {less}"] if less else []),
-    ]
-    return "; ".join(facts)
+def _cells(result: Record, column: str, k: int) -> list[str]:
+    def told(task: str, measure: str, bounds: bool) -> str:
+        value, ends = (result[part][task][column].get(f"{measure}@{k}") for part in ("metrics", "intervals"))
+        gain = result["intervals"][task][column].get(f"gain@{k}", (0.0, 0.0))
+        return percent(value, ends if bounds and ends else (), sure(gain))
 
-
-def _block(result: Record, k: int) -> list[str]:
-    tasks, columns = list(result["config"]["sizes"]), result["config"]["columns"]
-    wide = [max(8, len(task) + 3) for task in tasks]
-    first = max(16, *(len(column) + 2 for column in columns))
-    heads = "".join(f"{task:>{w}}" for task, w in zip(tasks, wide, strict=True))
-    lines = [f"{f'p-Recall@{k}':<{first}}{heads}{AVERAGE:>{_WIDE}}{'less none':>{_WIDE}}"]
-    for column in columns:
-        cells = "".join(f"{_short(result, t, column, k):>{w}}" for t, w in zip(tasks, wide, strict=True))
-        lines.append(f"{column:<{first}}{cells}{_mean(result, column, k):>{_WIDE}}{_gain(result, column, k):>{_WIDE}}")
-    return lines
-
-
-def _short(result: Record, task: str, column: str, k: int) -> str:
-    return f"{100 * result['metrics'][task][column][f'p_recall@{k}']:.1f}{_star(result, task, column, k)}"
-
-
-def _mean(result: Record, column: str, k: int) -> str:
-    value, (low, high) = (result[part][AVERAGE][column][f"p_recall@{k}"] for part in ("metrics", "intervals"))
-    return f"{100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-
-
-def _gain(result: Record, column: str, k: int) -> str:
-    measure = f"gain@{k}"
-    if measure not in result["metrics"][AVERAGE][column]:
-        return "–"
-    value, (low, high) = (result[part][AVERAGE][column][measure] for part in ("metrics", "intervals"))
-    return f"{100 * value:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]{_star(result, AVERAGE, column, k)}"
-
-
-def _star(result: Record, task: str, column: str, k: int) -> str:
-    """A star or a space, so that figures stand under each other."""
-    low, high = result["intervals"][task][column].get(f"gain@{k}", (0.0, 0.0))
-    return "*" if low > 0 or high < 0 else " "
+    tasks = (told(task, "p_recall", False) for task in result["config"]["sizes"])
+    return [*tasks, told(AVERAGE, "p_recall", True), told(AVERAGE, "gain", True)]
 
 
 def _strengths(text: str) -> list[float]:

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evals.reports.compare import compared
-from evals.reports.lines import Line, lines_of
-from evals.reports.table import markdown, text_table
+from evals.reports.lines import Line, compared, lines_of
+from evals.reports.table import block, markdown, number, sure, text_table
+from evals.suite import refuse_existing, show, show_docstring
 from tools.errors import InputError
 
 SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
@@ -25,6 +25,7 @@ SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
+    show_docstring(parser, __doc__)
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULT", help="what a suite printed with --json")
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write report.md and its figures there")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")
@@ -38,33 +39,43 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("name the results to report, or --compare OLD NEW.")
     if args.compare:
         old, new = (_read(path) for path in args.compare)
-        comparison = compared(lines_of(old), lines_of(new), args.seed)
-        print(json.dumps(comparison.rows, indent=2) if args.json else comparison.text())
+        rows = compared(lines_of(old), lines_of(new), args.seed)
+        show(args.json, rows, lambda: _comparison(rows))
         return 0
-    results = [_read(path) for path in args.results]
-    lines = [line for result in results for line in lines_of(result)]
-    if args.json:
-        print(json.dumps([line.summary() for line in lines], indent=2))
-    else:
-        print(text_table(lines))
+    lines = [line for path in args.results for line in lines_of(_read(path))]
+    show(args.json, [line.summary() for line in lines], lambda: text_table(lines) + "\n")
     if args.out:
         _write(args.out, lines)
     return 0
 
 
-def _made(path: Path) -> str:
-    return f"Make it with `python -m evals SUITE … --json > {shlex.quote(str(path))}`."
+def _comparison(rows: Sequence[dict[str, Any]]) -> str:
+    """A line a measure; a star where the interval leaves zero out."""
+    lines: list[str] = []
+    for heading in dict.fromkeys(f"{row['data']}: {row['name']}" for row in rows):
+        cells = {
+            r["measure"]: [
+                number(r["old"]), number(r["new"]),
+                f"{r['difference']:+.3f} [{r['interval'][0]:+.3f}, {r['interval'][1]:+.3f}]{sure(r['interval'])}",
+                str(r["questions"]),
+            ]
+            for r in rows
+            if heading == f"{r['data']}: {r['name']}"
+        }  # fmt: skip
+        lines += [heading, *block(["old", "new", "change, 95 %", "over"], cells), ""]
+    return "\n".join([*lines, "* the paired interval leaves zero out. Over: questions that both have."]) + "\n"
 
 
 def _read(path: Path) -> dict[str, Any]:
+    made = f"Make it with `python -m evals SUITE … --json > {shlex.quote(str(path))}`."
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
     except OSError as exc:
         raise InputError(f"{path} cannot be opened ({exc.strerror or exc}).") from exc
     except ValueError as exc:
-        raise InputError(f"{path} is no JSON ({exc}). {_made(path)}") from exc
+        raise InputError(f"{path} is no JSON ({exc}). {made}") from exc
     if not isinstance(result, dict) or result.get("suite") not in SUITES:
-        raise InputError(f"{path} holds no result of a suite. {_made(path)}")
+        raise InputError(f"{path} holds no result of a suite. {made}")
     for field in ("metrics", "intervals", "config", "items"):
         if not isinstance(result.get(field), dict):
             raise InputError(f"{path}: '{field}' is missing. It was made by another version; make it again.")
@@ -76,8 +87,7 @@ def _write(folder: Path, lines: Sequence[Line]) -> None:
     from evals.reports.figures import draw
 
     page = folder / "report.md"
-    if page.exists():
-        raise InputError(f"{page} is there already. Name another folder for --out.")
+    refuse_existing(page, "--out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         pictures = draw(lines, folder)

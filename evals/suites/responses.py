@@ -23,11 +23,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.datasets.rows import Row, json_rows
+from evals.datasets.responses import READERS, Item, read_items
 from evals.judges import PairJudge, open_judge
-from evals.metrics.ratio import Ratio
+from evals.metrics.measure import Measure, figures
 from evals.metrics.thesis_stance_evidence import (
-    MacroF1,
     Side,
     evidence_measures,
     rouge2,
@@ -35,14 +34,13 @@ from evals.metrics.thesis_stance_evidence import (
     thesis_overlap,
 )
 from evals.reports.records import Record, Records
+from evals.reports.table import block, percent
 from evals.suite import common_options, digest, open_encoder, progress, sample, show
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
-from tools.language.question import ANSWERS, read_question
 from tools.language.quotable import stands_alone
-from tools.language.sentences import split_sentences
 from tools.responses import Stance, Weights, choose_thesis, likelihood, stances
 
 JUDGES = ("settings", "embedded", "chat", "score", "random", "no")  # those that give probabilities
@@ -54,10 +52,6 @@ SOURCE = (
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
 _NO_VERDICT = "the judge did not answer with a verdict"
 _SAID: dict[Stance, Side | None] = {"for": "support", "against": "oppose", "mixed": None}
-_LABELS: dict[str, Side] = {
-    **dict.fromkeys(("support", "supports", "for", "pro", "1"), "support"),
-    **dict.fromkeys(("oppose", "opposes", "undermine", "undermines", "against", "con", "0", "-1"), "oppose"),
-}
 _TITLES = {
     "theses_rouge2": "ROUGE-2 F1 of the thesis",
     "theses_rouge2_lead": "  of the first sentence",
@@ -71,21 +65,6 @@ _TITLES = {
     "evidence_mse": "squared error of the evidence",
     "evidence_mse_mean": "  of always the mean score",
 }
-Measure = Ratio | MacroF1
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A row of a file. `group`: its question or claim, by which intervals are drawn. `sides`: the claim and its
-    contrary, or nothing for an open question. `texts`: the document's sentences, or the one text. What people said is
-    `gold`, or `score` for evidence."""
-
-    key: str
-    group: str
-    sides: tuple[str, ...]
-    texts: tuple[str, ...]
-    gold: str = ""
-    score: float = math.nan
 
 
 @dataclass
@@ -143,54 +122,6 @@ def named_files(args: argparse.Namespace) -> dict[str, Path]:
         missing = f"{args.data} holds no {', '.join(f'{part}.jsonl' for part in READERS)}. " if args.data else ""
         raise InputError(f"{missing}Name at least one file with --{', --'.join(READERS)}.")
     return files
-
-
-def read_items(part: str, path: Path) -> list[Item]:
-    """The items of a part's file in order. Raises InputError with file, line and field, and for a file without rows."""
-    found = [READERS[part](row) for row in json_rows(path)]
-    if not found:
-        raise InputError(f"{path} holds no rows. Name another file for --{part}.")
-    return found
-
-
-def _thesis_item(row: Row) -> Item:
-    question, sentences = row.text("question"), tuple(split_sentences(row.text("document")))
-    if not sentences:
-        raise row.wrong("'document' holds no sentence.")
-    return Item(f"theses {row.number}", question, _sides(question), sentences, gold=row.text("thesis"))
-
-
-def _sides(text: str, kind: str = "") -> tuple[str, ...]:
-    """The two words that answer a text of that kind, each with it; nothing where it asks for anything else."""
-    words = ANSWERS.get(kind or read_question(text).kind, ())
-    return tuple(f"{word}: {text}" for word in words)
-
-
-def _stance_item(row: Row) -> Item:
-    claim, label = row.text("claim"), row.text("label").strip().casefold()
-    if label not in _LABELS:
-        raise row.wrong(f"'label' is {label!r}; support or oppose is needed. Leave texts without a stance out.")
-    return Item(f"stances {row.number}", claim, _sides(claim, "claim"), (row.text("text"),), gold=_LABELS[label])
-
-
-def _evidence_item(row: Row) -> Item:
-    claim, question = row.text("claim", default=""), row.text("question", default="")
-    if not claim and not question:
-        raise row.wrong("'claim' is missing, and so is 'question'. One of them is needed.")
-    sides = _sides(claim, "claim") if claim else _sides(question)
-    if not sides:
-        raise row.wrong("'question' asks for nothing that a sentence is for or against. Give a 'claim' instead.")
-    score = row.values.get("score")
-    if not isinstance(score, int | float) or isinstance(score, bool) or not 0 <= score <= 1:
-        raise row.wrong("'score' has to be a number from 0 to 1.")
-    return Item(f"evidence {row.number}", claim or question, sides, (row.text("sentence"),), score=float(score))
-
-
-READERS: dict[str, Callable[[Row], Item]] = {
-    "theses": _thesis_item,
-    "stances": _stance_item,
-    "evidence": _evidence_item,
-}
 
 
 def ask(items: dict[str, list[Item]], models: Models, records: Records) -> dict[str, Record]:
@@ -258,24 +189,24 @@ def _verdict(support: NDArray[np.float64]) -> Record:
 
 def reported(items: dict[str, list[Item]], records: dict[str, Record], config: Record, seed: int) -> Record:
     """The report: metrics, intervals, published figures, items, what failed, configuration."""
-    measures: dict[str, Measure] = {}
+    found: dict[str, Measure] = {}
     counts: dict[str, int] = {}
     failed: list[Record] = []
     for part, rows in items.items():
         mine = [records[item.key] for item in rows]
-        measures |= MEASURES[part](rows, mine)
+        found |= MEASURES[part](rows, mine)
         counts |= {part: len(rows), f"{part}_failed": sum("failed" in record for record in mine)}
         failed += [{"part": part, "line": int(r["key"].split()[1]), "why": r["failed"]} for r in mine if "failed" in r]
     if "theses" in items:
         counts["theses_without_bigrams"] = sum(math.isnan(rouge2(item.gold, "")) for item in items["theses"])
+    told = figures(found, seed)
     sizes = {part: len({item.group for item in rows}) for part, rows in items.items()}
     names = ", ".join(file["name"] for file in config["files"].values())
     return {
         "suite": "responses",
-        "metrics": counts | {name: m.value for name, m in measures.items()},
-        "intervals": {name: list(m.interval(seed)) for name, m in measures.items()},
-        "items": {name: m.rows for name, m in measures.items() if isinstance(m, Ratio)},
-        "published": {name: value for name, value in PUBLISHED.items() if name in measures},
+        **told,
+        "metrics": counts | told["metrics"],
+        "published": {name: value for name, value in PUBLISHED.items() if name in found},
         "published_source": SOURCE,
         "notes": [NOTE] if config["judge"].startswith("embedded-judge") else [],
         "failed": failed,
@@ -297,7 +228,7 @@ def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[s
 def _stances_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
     """There are two stances, so that the likelier one is said, however close they are."""
     said = [_SAID[stance] for stance in stances(_supports(records), margin=0.0)]
-    golds = [_LABELS[item.gold] for item in items]
+    golds = [item.stance for item in items]
     return dict(stance_measures([(i.group, gold, one) for i, gold, one in zip(items, golds, said, strict=True)]))
 
 
@@ -320,27 +251,22 @@ def _supports(records: Sequence[Record]) -> NDArray[np.float64]:
 
 def table(report: Record) -> str:
     """The report for people to read: a block a part, in percent, with 95 % intervals by question or claim."""
-    metrics, config = report["metrics"], report["config"]
+    metrics, config, published = report["metrics"], report["config"], report["published"]
     lines: list[str] = []
     for part, file in config["files"].items():
         failed = f", {metrics[f'{part}_failed']} failed" if metrics[f"{part}_failed"] else ""
         lines.append(f"{file['name']}: {metrics[part]} rows of {config['groups'][part]} questions or claims{failed}")
-        lines.append(f"{'%':<34}{'ours':>7}{'95 %':>17}{'published':>11}")
         prefix = {"theses": "theses_", "stances": "stance_", "evidence": "evidence_"}[part]
-        lines += [_line(report, name) for name in _TITLES if name.startswith(prefix)]
-        lines.append("")
+        rows = {
+            title: [
+                percent(metrics[name], report["intervals"][name], digits=2),
+                percent(published[name], digits=2) if name in published else "",
+            ]
+            for name, title in _TITLES.items()
+            if name.startswith(prefix)
+        }
+        lines += [*block(["%, 95 %", "published"], rows), ""]
     lines += [f"failed: {f['part']} line {f['line']}: {f['why']}" for f in report["failed"]]
     asked = f"judge {config['judge']}" + (f"; encoder {config['encoder']}" if config["encoder"] else "")
     lines += [f"Published: {report['published_source']}.", *report["notes"], f"{asked}; seed {config['seed']}"]
     return "\n".join(lines) + "\n"
-
-
-def _line(report: Record, name: str) -> str:
-    low, high = (_percent(end) for end in report["intervals"][name])
-    known = report["published"].get(name)
-    published = f"{_percent(known):>11}" if known is not None else ""
-    return f"{_TITLES[name]:<34}{_percent(report['metrics'][name]):>7}{f'[{low}, {high}]':>17}{published}"
-
-
-def _percent(share: float) -> str:
-    return "–" if math.isnan(share) else f"{100 * share:.2f}"

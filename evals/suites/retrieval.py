@@ -21,10 +21,11 @@ from agent.settings import load_settings
 from evals.benchmarks.timing import peak_memory
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
 from evals.judges import PairJudge, open_judge
-from evals.metrics.coverage import DEEPEST, require_ir_measures
-from evals.metrics.ranking import Scores, score, union_scores
-from evals.reports.records import Record, Records, Shape
-from evals.reports.retrieval import table
+from evals.metrics.coverage import DEEPEST, LEANINGS, require_ir_measures
+from evals.metrics.measure import Figure, figures, figures_by
+from evals.metrics.ranking import TOP_FIVE, measures, union_measures
+from evals.reports.records import Record, Records
+from evals.reports.table import block, number, percent
 from evals.retrievers.corpus_index import CorpusIndex, Ranking
 from evals.retrievers.methods import STANDARD, Method, named
 from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
@@ -37,7 +38,13 @@ if TYPE_CHECKING:
     from tools.inference.encoders.reranker import Reranker
 
 _AT_ONCE = 64  # questions
-_SHAPE = Shape(always=dict.fromkeys(("set", "method", "qid"), (str,)), whole={"ids": (list,)})
+_NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
+_NEEDED = {
+    "precision@1": "precision@1",
+    "documents_needed": "documents needed",
+    "documents_needed_share": "MRecall@100",
+}
+_PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # no shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,7 @@ def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None, sp
     """
     total = sum(len(s.questions) for s in plan.sets) * len(plan.methods)
     bar = progress(total=total, unit="search")
-    with Records(path, "retrieval", _identity(plan, encoder.name), _SHAPE) as records, bar:
+    with Records(path, "retrieval", _identity(plan, encoder.name)) as records, bar:
         for part in by_corpus(plan.sets):
             with CorpusIndex(part[0].corpus, encoder, cache, plan.judge, plan.reranker) as index:
                 for one, name in itertools.product(part, plan.methods):
@@ -174,27 +181,25 @@ def _found(method: Method, index: CorpusIndex, batch: Sequence[GoldQuestion]) ->
 def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -> Record:
     """The report: metrics, intervals, union, what failed, configuration, seconds, machine."""
     began = time.perf_counter()
-    metrics: Record = {}
-    intervals: Record = {}
-    items: Record = {}
+    found: dict[str, dict[str, dict[str, Figure]]] = {}
     union: Record = {}
     failed: list[Record] = []
     for one in plan.sets:
         kept = {name: [records[plan.key(one, name, q)] for q in one.questions] for name in plan.methods}
-        scores = {n: _scores(plan, one, rows) for n, rows in kept.items()}
-        metrics[one.name] = {n: s.values for n, s in scores.items()}
-        intervals[one.name] = {n: s.intervals for n, s in scores.items()}
-        items[one.name] = {n: s.items for n, s in scores.items()}
-        pools = [set[str]().union(*(r.get("ids", ()) for r in rows)) for rows in zip(*kept.values(), strict=True)]
-        ceiling = union_scores(one.questions, pools, plan.seed)
-        union[one.name] = {**ceiling.values, "intervals": ceiling.intervals}
-        failed += [_named_failure(r) for rows in kept.values() for r in rows if "failed" in r]
+        ids = {name: [list(map(str, r.get("ids", ()))) for r in rows] for name, rows in kept.items()}
+        found[one.name] = {n: measures(one.questions, r, plan.cutoffs, plan.published) for n, r in ids.items()}
+        pools = [set[str]().union(*rankings) for rankings in zip(*ids.values(), strict=True)]
+        ceiling = figures(union_measures(one.questions, pools), plan.seed)
+        union[one.name] = {**ceiling["metrics"], "intervals": ceiling["intervals"]}
+        failed += [
+            {part: r[part] for part in ("set", "method", "qid", "failed")}
+            for rows in kept.values() for r in rows if "failed" in r
+        ]  # fmt: skip
+    told = figures_by(found, plan.seed)
     spent.score = time.perf_counter() - began
     return {
         "suite": "retrieval",
-        "metrics": metrics,
-        "intervals": intervals,
-        "items": items,
+        **told,
         "union": union,
         "failed": failed,
         "config": _config(plan, encoder),
@@ -204,11 +209,6 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -
     }
 
 
-def _scores(plan: Plan, one: RetrievalSet, rows: Sequence[Record]) -> Scores:
-    rankings = [[str(i) for i in row.get("ids", ())] for row in rows]
-    return score(one.questions, rankings, plan.cutoffs, plan.seed, plan.published)
-
-
 def _record(
     one: RetrievalSet, name: str, question: GoldQuestion, found: Ranking | ProviderError, index: CorpusIndex
 ) -> Record:
@@ -216,10 +216,6 @@ def _record(
     if isinstance(found, ProviderError):
         return where | {"failed": str(found)}
     return where | {"ids": [index.corpus[i].external_id for i in found]}
-
-
-def _named_failure(record: Record) -> Record:
-    return {part: record[part] for part in ("set", "method", "qid", "failed")}
 
 
 def _identity(plan: Plan, encoder: str) -> Record:
@@ -246,3 +242,34 @@ def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
         "two_sided": sum(q.sides is not None for q in one.questions),
         "more_perspectives_than_k": {str(k): sum(m > k for m in counts) / len(counts) for k in cutoffs},
     }
+
+
+def table(report: Record) -> str:
+    """A block a set; percentages with 95 % intervals over questions in brackets."""
+    config, lines = report["config"], list[str]()
+    columns = [{f"{m}@{k}": f"{title}@{k}" for m, title in _NAMES.items()} for k in config["k"]]
+    columns.append(_NEEDED | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
+    columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
+    for name, size in config["sizes"].items():
+        more = ", ".join(f"{100 * s:.0f} % at {k}" for k, s in size["more_perspectives_than_k"].items() if s)
+        lines += [
+            f"{name}: {size['questions']} questions ({size['two_sided']} with two sides), "
+            f"{size['perspectives']:.1f} perspectives each, {size['passages']} passages",
+            *([f"  more perspectives than k, so that MRecall asks for k of them: {more}"] if more else []),
+        ]
+        for titles in columns:
+            rows = {
+                method: [_cell(m, found.get(m), report["intervals"][name][method].get(m, ())) for m in titles]
+                for method, found in report["metrics"][name].items()
+            }
+            lines += ["", *block(list(titles.values()), rows)]
+        union = report["union"][name]
+        cells = (f"{m} {_cell(m, union[m], union['intervals'][m])}" for m in ("covered", "coverage", "passages"))
+        lines += ["", f"union of all top 100: {', '.join(cells)}", ""]
+    lines += [f"failed: {f['set']} {f['method']} {f['qid']}: {f['failed']}" for f in report["failed"]]
+    seconds, memory = report["seconds"]["total"], report["machine"]["peak_memory_mb"]
+    return "\n".join([*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {config['encoder']}"]) + "\n"
+
+
+def _cell(measure: str, value: float | None, bounds: Sequence[float]) -> str:
+    return number(value, bounds, digits=2) if measure in _PLAIN else percent(value, bounds)

@@ -9,10 +9,8 @@ inputs as coarse as int8, and what is kept is the mean of the weights over the s
 
 import json
 import random
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics.classification import best_f1, roc_auc, stance_accuracy
+from evals.suite import progress
 from evals.training.data import Corpus, Example, hard
-from evals.training.model import MAX_LENGTH, build_model, go_on_from, outputs, predict
+from evals.training.model import MAX_LENGTH, build_model, outputs, predict
 from evals.training.plan import Plan, linear
 from evals.training.sampler import Sampler
+from evals.training.trained import CONFIG, TOKENIZER, WEIGHTS
 from tools.inference.encoders.encoder import load_encoder
 from tools.inference.judges.embedded import ANSWERS
 
@@ -36,6 +36,7 @@ _CHUNK = 3072
 _AVERAGED = 20  # steps between two weights of which the mean is taken
 _SMOOTH = 0.03  # of the targets: labels err
 _COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
+_MEASURED = ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,13 @@ class Nearness:
 
 @dataclass
 class Run:
-    """The moving parts of a training run."""
+    """The moving parts of a training run. mean: of the weights along the way (torch's AveragedModel). read: tokens so
+    far."""
 
     plan: Plan
     model: Any
     optimizer: Any
     mean: Any
-    """Of the weights along the way (torch's AveragedModel)."""
     tokenizer: Any
     nearness: Nearness
     sampler: Sampler
@@ -78,14 +79,11 @@ class Run:
     step: int = 0
     seconds: float = 0.0
     read: int = 0
-    """Tokens so far."""
     queue: list[Batch] = field(default_factory=list)
 
     @property
     def progress(self) -> float:
         """The share of the plan that is over, 0 to 1."""
-        if self.plan.minutes:
-            return min(self.seconds / 60 / self.plan.minutes, 1.0)
         return min(self.read / (self.plan.millions * 1e6), 1.0)
 
     @property
@@ -122,31 +120,6 @@ def _bucketed(run: Run, drawn: list[Example]) -> list[Batch]:
     return batches
 
 
-@dataclass
-class Pace:
-    """Chooses the number of threads again and again: where others use the processor, fewer threads are often faster."""
-
-    most: int
-    threads: int = 1
-    spent: dict[int, list[float]] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, step: int) -> Iterator[None]:
-        """Sets the threads for a step and takes its time; the first of every 96 try each number."""
-        import torch
-
-        turn = step % 96
-        if turn >= 2 * self.most:
-            self.threads = min(self.spent or {self.most: [0.0]}, key=lambda n: min(self.spent.get(n, [0.0])[-2:]))
-        else:
-            self.threads = 1 + turn // 2
-        torch.set_num_threads(self.threads)
-        started = time.monotonic()
-        yield
-        if turn < 2 * self.most:
-            self.spent.setdefault(self.threads, []).append(time.monotonic() - started)
-
-
 def train_step(run: Run, batch: Batch) -> float:
     """One step of AdamW on the answers' cross-entropy to the soft targets, which it returns, and on the cosine."""
     import torch
@@ -172,22 +145,15 @@ def train_step(run: Run, batch: Batch) -> float:
 
 def measure(run: Run, corpus: Corpus, limit: int = 120) -> dict[str, float]:
     """The development pairs' AUC and F1, and support against oppose on held-out questions by data set."""
-    found = {}
-    pairs = [(s, t) for s, t, _ in corpus.development]
     truth = np.array([y for _, _, y in corpus.development], bool)
-    score = predict(run.best, run.tokenizer, pairs)[:, 0]
-    found["dev_auc"], (found["dev_f1"], _, found["dev_accuracy"]) = roc_auc(truth, score), best_f1(truth, score)
-    for name in ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels"):
-        held = hard(corpus.held_out.get(name, ()))
-        if not held:
-            continue
-        chosen = random.Random(name).sample(held, min(limit, len(held)))
-        labels = np.array([e.label for e in chosen])
-        p = predict(run.best, run.tokenizer, [(e.statement, e.text) for e in chosen])
-        found[name] = stance_accuracy(labels, p)
-        found[f"{name}_50"] = stance_accuracy(labels, p, 0.5)
-        if name == "read_labels":
-            found["read_auc"] = roc_auc(labels == 0, p[:, 0])
+    score = predict(run.best, run.tokenizer, [(s, t) for s, t, _ in corpus.development])[:, 0]
+    f1, _, accuracy = best_f1(truth, score)
+    found = {"dev_auc": roc_auc(truth, score), "dev_f1": f1, "dev_accuracy": accuracy}
+    for name in _MEASURED:
+        if held := hard(corpus.held_out.get(name, ())):
+            chosen = random.Random(name).sample(held, min(limit, len(held)))
+            p = predict(run.best, run.tokenizer, [(e.statement, e.text) for e in chosen])
+            found[name] = stance_accuracy(np.array([e.label for e in chosen]), p)
     return {k: round(v, 3) for k, v in found.items()}
 
 
@@ -204,21 +170,19 @@ def save(run: Run) -> None:
     (run.out / "checkpoint.tmp").replace(run.out / "checkpoint.pt")
 
 
-def resume(run: Run) -> bool:
+def resume(run: Run) -> None:
     """Goes on from the checkpoint where there is one. The rest of the chunk that was being read is not read again."""
     import torch
 
     path = run.out / "checkpoint.pt"
-    if not path.exists():
-        return False
-    state = torch.load(path, weights_only=True, map_location=run.model["classifier"].weight.device)
-    run.model.load_state_dict(state["model"])
-    run.mean.load_state_dict(state["mean"])
-    run.optimizer.load_state_dict(state["optimizer"])
-    run.step, run.seconds, run.read = state["step"], state["seconds"], state["read"]
-    run.sampler.state = state["sampler"]
-    torch.set_rng_state(state["torch_rng"].cpu())
-    return True
+    if path.exists():
+        state = torch.load(path, weights_only=True, map_location=run.model["classifier"].weight.device)
+        run.model.load_state_dict(state["model"])
+        run.mean.load_state_dict(state["mean"])
+        run.optimizer.load_state_dict(state["optimizer"])
+        run.step, run.seconds, run.read = state["step"], state["seconds"], state["read"]
+        run.sampler.state = state["sampler"]
+        torch.set_rng_state(state["torch_rng"].cpu())
 
 
 def export(run: Run, folder: Path) -> None:
@@ -232,8 +196,8 @@ def export(run: Run, folder: Path) -> None:
         for n, v in run.best.state_dict().items()
         if not n.startswith("nearness")
     }
-    save_file(names, folder / "model.safetensors")
-    run.tokenizer.save(str(folder / "tokenizer.json"))
+    save_file(names, folder / WEIGHTS)
+    run.tokenizer.save(str(folder / TOKENIZER))
     settings = run.model["bert"].config
     config = {
         "labels": list(ANSWERS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers,
@@ -242,19 +206,16 @@ def export(run: Run, folder: Path) -> None:
         "base": Path(run.plan.base).name or BASE,
         "steps": run.step, "seconds": round(run.seconds), "plan": vars(run.plan),
     }  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    (folder / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 
 def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     """A run with a fresh model, or with the checkpoint in `out`."""
     import torch
 
-    torch.set_num_threads(plan.threads)
     torch.manual_seed(plan.seed)
     out.mkdir(parents=True, exist_ok=True)
     model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.layers, plan.frozen)
-    if plan.start:
-        go_on_from(model, Path(plan.start))
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
     parts = [model[name] for name in ("bert", "relative") if name in model]
@@ -274,10 +235,7 @@ def train(run: Run, corpus: Corpus) -> None:
 
     An interruption leaves a checkpoint behind, from which the next call goes on.
     """
-    from tqdm import tqdm
-
-    tokens = None if run.plan.minutes else round(run.plan.millions * 1e6)
-    with tqdm(total=tokens, initial=run.read, unit="token", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
+    with progress(total=round(run.plan.millions * 1e6), initial=run.read, unit="token", unit_scale=True) as bar:
         try:
             _train(run, corpus, bar)
         except KeyboardInterrupt:
@@ -288,39 +246,29 @@ def train(run: Run, corpus: Corpus) -> None:
 
 def _train(run: Run, corpus: Corpus, bar: Any) -> None:
     losses: list[float] = []
-    pace = Pace(run.plan.threads)
     next_stop, clock = run.seconds / 60 + run.plan.measure_every, time.monotonic()
     for batch in _batches(run):
         if run.progress >= 1:
             return
-        with pace.timed(run.step):
-            losses.append(train_step(run, batch))
+        losses.append(train_step(run, batch))
         run.seconds, clock = run.seconds + time.monotonic() - clock, time.monotonic()
         bar.update(batch.tokens)
         if run.step % 50 == 0:
-            _log(run, {"loss": round(float(np.mean(losses[-50:])), 4), "threads": pace.threads})
+            _log(run, {"loss": round(float(np.mean(losses[-50:])), 4)})
         if run.seconds / 60 >= next_stop and run.progress < 1:
             next_stop = run.seconds / 60 + run.plan.measure_every
-            found = _take_stock(run, corpus)
-            bar.set_postfix({name: found[name] for name in ("dev_auc", "read_auc") if name in found})
+            _take_stock(run, corpus)
+            clock = time.monotonic()
 
 
-def _take_stock(run: Run, corpus: Corpus) -> dict[str, float]:
+def _take_stock(run: Run, corpus: Corpus) -> None:
     """Checkpoint, weights and measurement."""
     save(run)
     export(run, run.out / "weights")
-    found = measure(run, corpus)
-    _log(run, found)
-    return found
+    _log(run, measure(run, corpus))
 
 
 def _log(run: Run, values: dict[str, float]) -> None:
-    line = {
-        "step": run.step,
-        "minutes": round(run.seconds / 60, 2),
-        "done": round(run.progress, 4),
-        "rate": round(run.rate, 7),
-        **values,
-    }
+    told = {"step": run.step, "minutes": round(run.seconds / 60, 2), "done": round(run.progress, 4)}
     with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
-        log.write(json.dumps(line) + "\n")
+        log.write(json.dumps({**told, "rate": round(run.rate, 7), **values}) + "\n")

@@ -1,8 +1,7 @@
 """`python -m evals judge-label --data DIR --out LABELS`: pairs that are worth labelling, labelled by a larger model.
 
 The teacher is the chat judge that the settings name (STEELMAN_JUDGE_URL, STEELMAN_JUDGE_MODEL), asked about both
-statements of a question, or with `--teacher close` the embedded judge's closer reading, which can teach the small model
-(distillation, Hinton et al. 2015). Labels are written as they come, so that a stopped run goes on, and
+statements of a question. Labels are written as they come, so that a stopped run goes on, and
 `python -m evals judge-train --labels LABELS` learns from them.
 
 People may read instead: `--to-read FOLDER` writes the same candidates on sheets, to be labelled after the data's
@@ -16,14 +15,14 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.providers.judging import build_judge
+from agent.settings import load_settings
 from evals.reports.records import Records, read_records
 from evals.suite import progress
 from evals.training.candidates import CUT, Asked, Candidate, choose, digest, nearest, quotable_sentences, segments
@@ -31,6 +30,7 @@ from evals.training.data import READINGS, Corpus, Example, load_corpus, read_que
 from evals.training.text import key
 from tools.errors import InputError, SettingsError
 from tools.inference.batching import parts
+from tools.inference.encoders.encoder import load_encoder
 from tools.inference.judges.judge import Judge, Pair
 
 SUITE = "judge-label"
@@ -48,9 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--to-read", type=Path, metavar="FOLDER", help="write sheets for readers, and ask nobody")
     where.add_argument("--read", type=Path, metavar="FILE", help="keep what readers decided")
     parser.add_argument(
-        "--teacher", choices=("chat", "close"), default="chat", help="who labels (default: %(default)s)"
-    )
-    parser.add_argument(
         "--cut", choices=sorted(CUTS), default="segments", help="what the passages are cut into (default: %(default)s)"
     )
     parser.add_argument("--each", type=int, default=12, metavar="N", help="segments a question (default: %(default)s)")
@@ -66,8 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Chooses the candidates, then labels or writes those that are not done yet."""
-    from tools.inference.encoders.encoder import load_encoder
-
     if args.each < 1 or (args.limit is not None and args.limit < 1):
         raise InputError("--each and --limit are numbers from 1 on.")
     if args.read:
@@ -75,52 +70,26 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.data is None or not (args.data / "judge" / "train").is_dir():
         raise InputError("--data has to name the folder that holds judge/ and berds/.")
-    teacher = None if args.to_read else open_teacher(args.teacher, args.prompt)
+    judge = None if args.to_read else build_judge(load_settings(judge="chat", judge_prompt=Path(args.prompt)))
+    if not args.to_read and judge is None:
+        raise SettingsError("there is no chat model to ask: set STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL.")
     corpus = load_corpus(args.data, args.seed)
     encoder = load_encoder()
     found = find(corpus, args.data, encoder, args.each, args.seed, CUTS[args.cut])[: args.limit]
-    if teacher is None:
+    if judge is None:
         print(f"{write_sheets(found, args.to_read)} sheets in {args.to_read}", file=sys.stderr)
         return 0
-    config = {"judge": teacher.name, "each": args.each, "seed": args.seed, "candidates": len(found)}
+    config = {"judge": judge.name, "each": args.each, "seed": args.seed, "candidates": len(found)}
     with Records(args.out, SUITE, config) as records:
-        ask(found, teacher, records)
+        ask(found, judge, records)
         yes = sum(max(r["support"]) >= 0.5 for r in records.done.values())
-        print(
-            f"{len(records.done)} candidates labelled, {yes} of them support a statement: {args.out}", file=sys.stderr
-        )
+    print(f"{len(records.done)} candidates labelled, {yes} of them support a statement: {args.out}", file=sys.stderr)
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Teacher:
-    """Who labels. support: probabilities of shape (n, 2) that each text supports the first statement of a question, and
-    the other one; NaN where there is no answer."""
-
-    name: str
-    support: Callable[[Sequence[Candidate]], NDArray[np.float64]]
-
-
-def open_teacher(kind: str, prompt: str) -> Teacher:
-    """The chat judge of the settings, or the closer reading. Raises SettingsError where there is none."""
-    from agent.providers.judging import build_judge
-    from agent.settings import load_settings
-    from tools.inference.judges.embedded import load_judge
-
-    if kind == "close":
-        closer = load_judge()
-
-        def closely(found: Sequence[Candidate]) -> NDArray[np.float64]:
-            return closer.closely([Pair(c.asked.one, c.segment, c.asked.other) for c in found]).astype(float)
-
-        return Teacher(f"{closer.name}, closer", closely)
-    judge = build_judge(load_settings(judge="chat", judge_prompt=Path(prompt)))
-    if judge is None:
-        raise SettingsError("there is no chat model to ask: set STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL.")
-    return Teacher(judge.name, partial(_asked_twice, judge))
-
-
 def _asked_twice(judge: Judge, found: Sequence[Candidate]) -> NDArray[np.float64]:
+    """How surely each text supports the first statement of a question, and the other one, (n, 2); NaN without an
+    answer."""
     pairs = [Pair(statement, c.segment) for c in found for statement in (c.asked.one, c.asked.other)]
     return np.asarray(judge.score(pairs), float).reshape(-1, 2)
 
@@ -151,12 +120,12 @@ def find(
     return choose(asked, pool, fresh, each, seed)
 
 
-def ask(found: Sequence[Candidate], teacher: Teacher, records: Records) -> None:
+def ask(found: Sequence[Candidate], judge: Judge, records: Records) -> None:
     """A record for each candidate that has none: its texts, and how surely each statement is supported."""
     missing = [c for c in {identity(c): c for c in found}.values() if identity(c) not in records.done]
     with progress(total=len(found), initial=len(found) - len(missing)) as bar:
         for part in parts(missing, _TOGETHER):
-            for candidate, support in zip(part, teacher.support(part), strict=True):
+            for candidate, support in zip(part, _asked_twice(judge, part), strict=True):
                 if not np.isnan(support).any():  # one without an answer is asked again by the next run
                     records.add(identity(candidate), _record(candidate, [round(float(p), 4) for p in support]))
             bar.update(len(part))

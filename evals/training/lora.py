@@ -5,7 +5,6 @@ What is written is a whole model, adapter merged, that vLLM serves like any othe
 """
 
 import random
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from evals.training.data import Corpus, Example
-from evals.training.plan import linear
 from prompts import Prompt
 from tools.errors import InputError, SettingsError
-from tools.inference.batching import parts
 from tools.inference.judges.chat import messages, read_judge_prompt
 from tools.inference.judges.judge import Pair
 from tools.serving.models import mark_judge
 
 _SETS = ("read_labels", "readings", "labels")
 """Whole passages with statements in the manner of the questions that are asked."""
-_CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +40,23 @@ class Plan:
     seed: int = 7
 
 
-@dataclass
-class Tuning:
-    """The moving parts: a model with its adapter, and how far it is."""
-
-    plan: Plan
-    model: Any
-    tokenizer: Any
-    optimizer: Any
-    examples: Sequence[Example]
-    step: int = 0
-
-    @property
-    def steps(self) -> int:
-        return -(-len(self.examples) // self.plan.batch)
-
-    @property
-    def rate(self) -> float:
-        """Linear warm-up, then linear decay to 0."""
-        return self.plan.rate * linear(self.step / self.steps, self.plan.warm_up)
-
-
 def tune(plan: Plan, corpus: Corpus, out: Path, download: bool) -> None:
-    """Trains to the end of the plan and writes `out`/model; an interruption leaves a checkpoint, from which it goes on.
+    """Trains to the end of the plan and writes `out`/model; from the last checkpoint in `out`, where there is one.
 
     Raises SettingsError for a model that cannot be had or asked.
     """
-    from tqdm import tqdm
+    from peft import LoraConfig, get_peft_model
+    from transformers.trainer_utils import get_last_checkpoint
 
-    prompt_of(plan)
-    tuning = _start(plan, choose(corpus, plan), out, download)
-    bar = tqdm(total=tuning.steps, initial=tuning.step, unit="step", disable=not sys.stderr.isatty())
-    try:
-        while tuning.step < tuning.steps:
-            bar.set_postfix(loss=round(_step(tuning), 3))
-            bar.update()
-            if tuning.step % plan.save_every == 0:
-                _save(tuning, out)
-    except KeyboardInterrupt:
-        _save(tuning, out)
-        raise
-    finally:
-        bar.close()
-    _save(tuning, out)
-    merged = tuning.model.merge_and_unload()
+    examples = choose(corpus, plan)
+    model, tokenizer = _load(plan.base, download)
+    shape = LoraConfig(r=plan.rank, lora_alpha=2 * plan.rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    trainer = _trainer(plan, get_peft_model(model, shape), tokenizer, examples, out)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(out)))
+    merged = trainer.model.merge_and_unload()
     mark_judge(merged.config)
     merged.save_pretrained(out / "model")
-    tuning.tokenizer.save_pretrained(out / "model")
+    tokenizer.save_pretrained(out / "model")
     print(f"Written: {out / 'model'}\nServe it: make local-models MODEL={out / 'model'}", file=sys.stderr)
 
 
@@ -102,85 +68,54 @@ def choose(corpus: Corpus, plan: Plan) -> list[Example]:
     return random.Random(plan.seed).sample(known, min(plan.pairs, len(known)))
 
 
-def _start(plan: Plan, examples: Sequence[Example], out: Path, download: bool) -> Tuning:
-    import torch
-    from peft import LoraConfig, PeftModel, get_peft_model
-
-    torch.manual_seed(plan.seed)
-    model, tokenizer = _load(plan.base, download)
-    kept = out / _CHECKPOINT
-    if kept.exists():
-        adapted = PeftModel.from_pretrained(model, kept, is_trainable=True)
-    else:
-        shape = LoraConfig(r=plan.rank, lora_alpha=2 * plan.rank, target_modules="all-linear", task_type="CAUSAL_LM")
-        adapted = get_peft_model(model, shape)
-    trained = [p for p in adapted.parameters() if p.requires_grad]
-    tuning = Tuning(plan, adapted, tokenizer, torch.optim.AdamW(trained, lr=plan.rate), examples)
-    if kept.exists():
-        state = torch.load(kept / "state.pt", weights_only=True, map_location="cpu")
-        tuning.optimizer.load_state_dict(state["optimizer"])
-        tuning.step = state["step"]
-    adapted.train()
-    if adapted.device.type == "cuda":
-        adapted.gradient_checkpointing_enable()
-        adapted.enable_input_require_grads()
-    return tuning
-
-
 def _load(base: str, download: bool) -> tuple[Any, Any]:
-    """The model and its tokenizer, on the GPU in bfloat16 where there is one."""
+    """The model and its tokenizer, in bfloat16 where there is a GPU."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     there = {"local_files_only": not download}
     try:
         tokenizer = AutoTokenizer.from_pretrained(base, **there)
-        cuda = torch.cuda.is_available()
-        model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16 if cuda else torch.float32, **there)
+        kind = torch.bfloat16 if torch.cuda.is_available() else torch.float32
+        model = AutoModelForCausalLM.from_pretrained(base, dtype=kind, **there)
     except (OSError, ValueError, ImportError, RuntimeError) as exc:
         why = (str(exc).splitlines() or [type(exc).__name__])[0]
         raise SettingsError(f"the model {base} cannot be loaded ({why}). Check the name, or add --download.") from exc
     if tokenizer.chat_template is None:
         raise SettingsError(f"{base} is no instruct model: its tokenizer has no chat template.")
-    return model.to("cuda" if cuda else "cpu"), tokenizer
+    return model, tokenizer
 
 
-def _step(tuning: Tuning) -> float:
-    """One step of AdamW on the cross-entropy of the answer's first token; returns the loss."""
+def _trainer(plan: Plan, model: Any, tokenizer: Any, examples: Sequence[Example], out: Path) -> Any:
+    """Mean cross-entropy of Yes and No at the place of the answer, by transformers' Trainer. Prompts are padded at
+    their beginning, so that all end in the same column, the only one whose logits are computed."""
     import torch
+    from transformers import Trainer, TrainingArguments
 
-    plan = tuning.plan
-    for group in tuning.optimizer.param_groups:
-        group["lr"] = tuning.rate
-    chosen = tuning.examples[tuning.step * plan.batch : (tuning.step + 1) * plan.batch]
-    total = 0.0
-    for part in parts(chosen, plan.together):
-        loss = _loss(tuning, part) * (len(part) / len(chosen))
-        loss.backward()
-        total += float(loss.detach())
-    torch.nn.utils.clip_grad_norm_(tuning.model.parameters(), 1.0)
-    tuning.optimizer.step()
-    tuning.optimizer.zero_grad()
-    tuning.step += 1
-    return total
+    yes_no, prompt = list(answers(tokenizer)), prompt_of(plan)
 
+    class AnswerTrainer(Trainer):  # type: ignore[misc]  # transformers has no types here
+        def compute_loss(self, model: Any, inputs: Any, **_: Any) -> Any:
+            output = model(input_ids=inputs["ids"], attention_mask=inputs["mask"], logits_to_keep=1)
+            logs = torch.log_softmax(output.logits[:, -1].float(), dim=1)[:, yes_no]
+            return -(inputs["sure"] * logs[:, 0] + (1 - inputs["sure"]) * logs[:, 1]).mean()
 
-def _loss(tuning: Tuning, part: Sequence[Example]) -> Any:
-    """Mean cross-entropy of Yes and No at the place of the answer. Prompts are padded at their beginning, so that all
-    end in the same column, the only one whose logits are computed."""
-    import torch
+    def collated(part: list[Example]) -> dict[str, Any]:
+        encoded = [encode(tokenizer, prompt, e, plan.longest) for e in part]
+        ids = torch.zeros(len(part), max(map(len, encoded)), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, tokens in enumerate(encoded):
+            ids[row, -len(tokens) :] = torch.tensor(tokens)
+            mask[row, -len(tokens) :] = 1
+        return {"ids": ids, "mask": mask, "sure": torch.tensor([e.target[0] for e in part])}
 
-    encoded = [_encode(tuning, e) for e in part]
-    ids = torch.zeros(len(part), max(map(len, encoded)), dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for row, tokens in enumerate(encoded):
-        ids[row, -len(tokens) :] = torch.tensor(tokens)
-        mask[row, -len(tokens) :] = 1
-    device = tuning.model.device
-    output = tuning.model(input_ids=ids.to(device), attention_mask=mask.to(device), logits_to_keep=1)
-    logs = torch.log_softmax(output.logits[:, -1].float(), dim=1)[:, list(answers(tuning.tokenizer))]
-    sure = torch.tensor([e.target[0] for e in part], device=device)
-    return -(sure * logs[:, 0] + (1 - sure) * logs[:, 1]).mean()
+    settings = TrainingArguments(
+        output_dir=str(out), num_train_epochs=1, learning_rate=plan.rate, warmup_steps=plan.warm_up, seed=plan.seed,
+        per_device_train_batch_size=plan.together, gradient_accumulation_steps=plan.batch // plan.together,
+        save_steps=plan.save_every, save_total_limit=1, report_to=[], remove_unused_columns=False,
+        gradient_checkpointing=torch.cuda.is_available(), disable_tqdm=not sys.stderr.isatty(),
+    )  # fmt: skip
+    return AnswerTrainer(model=model, args=settings, train_dataset=list(examples), data_collator=collated)
 
 
 def prompt_of(plan: Plan) -> Prompt:
@@ -188,18 +123,19 @@ def prompt_of(plan: Plan) -> Prompt:
     return read_judge_prompt(Path(plan.prompt))
 
 
-def _encode(tuning: Tuning, example: Example) -> list[int]:
-    """The prompt's tokens up to where the answer begins; of one that is too long the passage loses its end."""
-    text, prompt = example.text, prompt_of(tuning.plan)
+def encode(tokenizer: Any, prompt: Prompt, example: Example, longest: int) -> list[int]:
+    """The prompt's tokens up to where the answer begins; of one that is too long the passage loses its end. Raises
+    SettingsError where the model's template refuses the prompt."""
+    text = example.text
     while True:
         asked = messages(prompt, Pair(example.statement, text))
         try:
-            tokens = tuning.tokenizer.apply_chat_template(asked, add_generation_prompt=True, return_dict=False)
+            tokens = tokenizer.apply_chat_template(asked, add_generation_prompt=True, return_dict=False)
         except Exception as exc:  # a template raises whatever its author thought of
             raise SettingsError(
                 f"the model's chat template refuses the prompt ({exc}). Name one without a [system] part: --prompt FILE"
             ) from exc
-        if len(tokens) <= tuning.plan.longest or not text:
+        if len(tokens) <= longest or not text:
             return list(tokens)
         text = text[: len(text) * 3 // 4]
 
@@ -210,18 +146,3 @@ def answers(tokenizer: Any) -> tuple[int, int]:
     if yes == no:
         raise SettingsError("the model's tokenizer writes Yes and No with the same first token.")
     return yes, no
-
-
-def _save(tuning: Tuning, out: Path) -> None:
-    """Adapter and optimizer together, in the place of the former ones only when both are whole."""
-    import torch
-
-    fresh, kept, former = (out / name for name in (f"{_CHECKPOINT}.new", _CHECKPOINT, f"{_CHECKPOINT}.old"))
-    for folder in (fresh, former):
-        shutil.rmtree(folder, ignore_errors=True)
-    tuning.model.save_pretrained(fresh, save_embedding_layers=False)
-    torch.save({"optimizer": tuning.optimizer.state_dict(), "step": tuning.step}, fresh / "state.pt")
-    if kept.exists():
-        kept.rename(former)
-    fresh.rename(kept)
-    shutil.rmtree(former, ignore_errors=True)

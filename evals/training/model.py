@@ -7,19 +7,14 @@ is a model of its own: one score, which any server of cross-encoders gives.
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from evals.training.graph import REACH, buckets
-from evals.training.trained import WEIGHTS, weights_of
-from evals.training.weights import load_weights
 from tools.errors import InputError
 from tools.inference.judges.embedded import ANSWERS, sigmoid
 
@@ -28,7 +23,6 @@ MAX_LENGTH = 160
 Product = Callable[[Any, Any], Any]
 """How a dense layer and its input are multiplied in training."""
 _OFFSET = 2  # MPNet counts positions from here
-_PROBED, _PROBES = 384, 3  # rows and columns of the product that is timed, and how often
 _BUCKET = 8  # lengths are padded to multiples of this
 
 
@@ -117,29 +111,6 @@ def _as_bert(name: str) -> str:
     return name
 
 
-def go_on_from(model: Any, folder: Path) -> None:
-    """Sets the weights to those of a trained judge, as it ships or as `judge-train` wrote them (a run's folder, or that
-    of its weights); the head that only training asks stays new. Raises InputError where they are not of this model's
-    shape."""
-    import torch
-
-    try:
-        shipped, where = folder / "model.onnx", weights_of(folder) / WEIGHTS
-        stored = load_weights(shipped if shipped.exists() else where)
-        own = tuple(name for name in model if name != "bert")
-        weights = {n if n.startswith(own) else f"bert.{n}": torch.tensor(v) for n, v in stored.items()}
-        found = model.load_state_dict({n: v for n, v in weights.items() if not n.endswith(".reach")}, strict=False)
-    except (OSError, RuntimeError, SafetensorError) as exc:
-        raise InputError(f"{folder} holds no judge of this kind ({str(exc).splitlines()[-1].strip()}).") from exc
-    if lacking := [n for n in (*found.missing_keys, *found.unexpected_keys) if not n.startswith("nearness")]:
-        raise InputError(f"{folder} holds a judge of another kind: {lacking[0]} does not fit.")
-
-
-def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
-    """Logits of shape (n, 2) for pairs of statement and text."""
-    return outputs(model, tokenizer, pairs)[0]
-
-
 def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse: bool = False) -> tuple[Any, Any]:
     """Logits of shape (n, 2), and the guess of how near statement and text lie, (n,), which only training asks for.
 
@@ -156,30 +127,10 @@ def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse
         mask[row, : len(e.ids)] = 1
     device = model["classifier"].weight.device
     ids, types, mask = (part.to(device) for part in (ids, types, mask))
-    with torch.autocast(device.type, torch.bfloat16, enabled=_bfloat16_is_faster(device.type)):
+    with torch.autocast(device.type, torch.bfloat16, enabled=device.type != "cpu"):
         product = _with_int8 if coarse else _exact
         first = _first_token(model, ids, types, mask, product)
         return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
-
-
-@cache
-def _bfloat16_is_faster(device: str) -> bool:
-    """Whether the device computes products faster in bfloat16 than in float32; a processor without instructions for it
-    takes a hundred times as long."""
-    import torch
-
-    if device != "cpu":
-        return True
-    took = []
-    for kind in (torch.bfloat16, torch.float32):
-        x = torch.ones(_PROBED, _PROBED, dtype=kind)
-        times = []
-        for _ in range(_PROBES):
-            began = time.perf_counter()
-            x @ x
-            times.append(time.perf_counter() - began)
-        took.append(min(times))
-    return took[0] < took[1]
 
 
 def _first_token(model: Any, ids: Any, types: Any, mask: Any, product: Product) -> Any:
@@ -245,6 +196,6 @@ def predict(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], batch:
     with torch.inference_mode():
         for start in range(0, len(order), batch):
             rows = order[start : start + batch]
-            result[rows] = logits(model, tokenizer, [pairs[i] for i in rows]).cpu().numpy()
+            result[rows] = outputs(model, tokenizer, [pairs[i] for i in rows])[0].cpu().numpy()
     model.train()
     return sigmoid(result)

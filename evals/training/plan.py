@@ -18,19 +18,14 @@ _NEAR = {
 }  # fmt: skip
 _SENTENCES = {False: {"contrasts": 25.0}, True: {"contrasts": 80.0}}
 """What a judge of sentences draws beside these, in the broad and in the near part."""
-_DISTILLED = {"labels": 200.0, "contrasts": 30.0}
-"""What a judge that goes on from another draws beside these: a teacher's labels are about half of what it reads."""
 _WHOLE = (0.15, 0.7)  # how often a passage stays whole, in the broad and in the near part
 
 
 @dataclass
 class Plan:
-    """Settings of a run. Its length is told in tokens read, padding included, so that a slow machine trains no less; or
-    else by the clock."""
+    """Settings of a run. Its length is told in tokens read, padding included, so that a slow machine trains no less."""
 
     millions: float = 14.0
-    minutes: float | None = None
-    """Of training, measurements not counted; they take the place of the tokens."""
     rate: float = 1.5e-4
     tokens: int = 3072
     warm_up: float = 0.03
@@ -49,13 +44,9 @@ class Plan:
     """How many of its layers are kept, from the first one on; 0 keeps all."""
     frozen: int = 0
     """How many of them stay as they are, and the embeddings with them."""
-    start: str = ""
-    """The folder of a trained judge to go on from. A judge of passages then reads what `judge-label` labelled most of
-    the time; a judge of sentences reads what it would have read without."""
     sentences: bool = False
     """Whether passages are read in sentences only, as a judge of sentences will read them."""
     seed: int = 7
-    threads: int = 2
     measure_every: float = 10.0
     """Minutes of training between checkpoints, each with a measurement."""
 
@@ -66,7 +57,7 @@ class Plan:
         sets = _NEAR if near else _BROAD
         if self.sentences:
             return sets | _SENTENCES[near], 0.0
-        return sets | (_DISTILLED if self.start else {}), _WHOLE[near]
+        return sets, _WHOLE[near]
 
 
 def linear(done: float, warm_up: float) -> float:
@@ -80,9 +71,3 @@ def close_plan(base: str, **given: Any) -> Plan:
     both statements. given: what is to differ."""
     usual = {"millions": 3.0, "rate": 6e-5, "tokens": 1536, "layers": 8, "frozen": 3, "told": 0.7, "nearness": 0.0}
     return Plan(base=base, sentences=True, near_from=0.25, mean_from=0.6, **{**usual, **given})
-
-
-def distilling_plan(start: str, **given: Any) -> Plan:
-    """The plan of a judge that goes on learning, from a teacher's labels. given: what is to differ."""
-    usual = {"millions": 3.0, "rate": 6e-5, "nearness": 0.0}
-    return Plan(start=start, near_from=0.0, mean_from=0.4, **{**usual, **given})

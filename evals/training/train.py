@@ -3,15 +3,9 @@
 The embedded judge (`evals/training/cross_encoder.py`):
     python -m evals judge-train --data DIR --out DIR
     python -m evals judge-pack --weights DIR --data DIR
-The same, going on from a trained one with what a larger model labelled (distillation):
-    python -m evals judge-label --data DIR --out LABELS --teacher close --cut sentences
-    python -m evals judge-train --data DIR --out DIR --labels LABELS --start tools/weights/judge
 Its closer reading, the first layers of a larger encoder, on sentences beside both statements:
     python -m evals judge-train --data DIR --out DIR --encoder FOLDER
     python -m evals judge-pack --weights DIR --data DIR
-That once more, from where a run of it stands, and the mean of both runs' weights:
-    python -m evals judge-train --data DIR --out SECOND --encoder FOLDER --start DIR --seed 23
-    python -m evals judge-mean --out MEAN DIR SECOND
 A large one, LoRA on an instruct model (`evals/training/lora.py`):
     python -m evals judge-train --data DIR --out DIR --base Qwen/Qwen3-4B-Instruct-2507 --download
     make local-models MODEL=DIR/model
@@ -26,16 +20,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evals.training.data import Corpus, load_corpus
-from evals.training.plan import Plan, close_plan, distilling_plan
+from evals.suite import show_docstring
+from evals.training.data import load_corpus
+from evals.training.plan import Plan, close_plan
 from tools.errors import InputError, SettingsError
 
 _PLAN = "plan.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = __doc__
+    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/")
     add("--out", type=Path, required=True, metavar="DIR", help="checkpoints, log and weights; a stopped run goes on")
@@ -45,13 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--base", metavar="MODEL", help="tune this instruct model (a folder or a hub's name) instead")
     small = parser.add_argument_group("the embedded judge")
     small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14 or 3)")
-    small.add_argument("--minutes", type=float, metavar="N", help="train by the clock instead")
-    small.add_argument("--start", type=Path, metavar="DIR", help="go on from this judge, with --labels or --encoder")
     small.add_argument("--encoder", type=Path, metavar="DIR", help="this MPNet encoder, for the closer reading")
     small.add_argument("--layers", type=int, metavar="N", help="how many of its layers are kept (default: 8)")
     small.add_argument("--frozen", type=int, metavar="N", help="how many of them stay as they are (default: 3)")
-    small.add_argument("--told", type=float, metavar="P", help="how often the contrary stands beside (default: 0.7)")
-    small.add_argument("--threads", type=int, metavar="N", help="at most (default: 2)")
     large = parser.add_argument_group("with --base")
     large.add_argument("--download", action="store_true", help="fetch the model if it is not on this machine")
     large.add_argument(
@@ -65,8 +55,10 @@ def run(args: argparse.Namespace) -> int:
     needed = ("torch", "transformers", *(("peft",) if args.base else ()))
     if missing := [name for name in needed if find_spec(name) is None]:
         raise SettingsError(f"{missing[0]} is not installed. Install the extra 'models': pip install -e '.[models]'")
+    from evals.training.label import read_labels
+
     _check(args)
-    corpus = _corpus(args)
+    corpus = load_corpus(args.data, args.seed, read_labels(args.labels) if args.labels else ())
     try:
         args.out.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
@@ -74,62 +66,38 @@ def run(args: argparse.Namespace) -> int:
     if args.base:
         from evals.training import lora
 
-        given = {"rate": args.rate, "pairs": args.pairs, "prompt": args.prompt, "seed": args.seed}
-        tuning = lora.Plan(base=args.base, **_set(given))
+        tuning = lora.Plan(base=args.base, prompt=args.prompt, **_given(args, "rate", "pairs", "seed"))
         _check_plan(args.out, {**asdict(tuning), "data": corpus.digest(), "prompt": lora.prompt_of(tuning).digest})
         lora.tune(tuning, corpus, args.out, args.download)
         return 0
     from evals.training import cross_encoder
 
-    plan = _plan(args)
-    _check_plan(args.out, {**asdict(plan), "threads": None, "data": corpus.digest()})
+    plan = Plan(**_given(args, "millions", "rate", "seed"))
+    if args.encoder:
+        plan = close_plan(str(args.encoder.resolve()), **_given(args, "millions", "rate", "seed", "layers", "frozen"))
+    _check_plan(args.out, {**asdict(plan), "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
     """Raises InputError for options that do not go together, or cannot be."""
-    if args.told is not None and not 0 <= args.told <= 1:
-        raise InputError(f"--told has to lie between 0 and 1, not {args.told}.")
-    closer = [name for name in ("told", "layers", "frozen") if getattr(args, name) is not None]
-    if args.base and (args.encoder or closer):
-        raise InputError("--encoder and what goes with it are for the embedded judge. Leave out --base, or these.")
-    if args.start and (args.base or not (args.encoder or args.labels)):
-        raise InputError(
-            "--start goes on from an embedded judge: name the --labels of a teacher too, or for a run of the closer "
-            "reading the --encoder that it began with."
-        )
-    if closer and not args.encoder:
+    if args.base and args.encoder:
+        raise InputError("--encoder is for the embedded judge. Leave out --base, or it.")
+    if closer := [name for name in ("layers", "frozen") if getattr(args, name) is not None and not args.encoder]:
         raise InputError(f"--{closer[0]} is for the closer reading. Name its encoder: --encoder FOLDER.")
     if args.encoder and not all((args.encoder / name).is_file() for name in ("config.json", "tokenizer.json")):
         raise InputError(f"{args.encoder} holds no encoder (config.json, model.safetensors, tokenizer.json).")
-    if args.minutes is not None and (args.base or args.millions is not None):
-        raise InputError("--minutes takes the place of --millions, for the embedded judge. Leave one out.")
-    for name in ("rate", "millions", "minutes", "threads", "pairs"):
+    for name in ("rate", "millions", "pairs"):
         if (value := getattr(args, name)) is not None and value <= 0:
             raise InputError(f"--{name} has to be more than 0, not {value}.")
-
-
-def _plan(args: argparse.Namespace) -> Plan:
-    """Of the embedded judge."""
-    asked = _set({name: getattr(args, name) for name in ("millions", "minutes", "rate", "threads", "seed")})
-    start = str(args.start.resolve()) if args.start else ""
-    if args.encoder:
-        told = _set({name: getattr(args, name) for name in ("told", "layers", "frozen")})
-        return close_plan(str(args.encoder.resolve()), start=start, **asked, **told)
-    return distilling_plan(start, **asked) if start else Plan(**asked)
-
-
-def _corpus(args: argparse.Namespace) -> Corpus:
-    from evals.training.label import read_labels
-
     if not (args.data / "judge" / "train").is_dir():
         raise InputError(f"{args.data} has no folder judge/train. Name the folder that holds judge/ and berds/.")
-    return load_corpus(args.data, args.seed, read_labels(args.labels) if args.labels else ())
 
 
-def _set(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The options of these names that were given."""
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
 
 
 def _check_plan(out: Path, plan: dict[str, Any]) -> None:

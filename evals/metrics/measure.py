@@ -1,0 +1,146 @@
+"""Figures over items, and their intervals by a seeded bootstrap that draws whole questions, since the items of one
+question are alike."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Chosen = NDArray[np.int64]
+Interval = tuple[float, float]
+Statistic = Callable[[Chosen], float]
+"""From the indices of the items drawn, shape (m,), to a number; NaN where it is not defined for a draw."""
+Values = Sequence[float] | NDArray[np.float64]
+Row = tuple[str, float, float]
+"""Question, numerator, denominator."""
+
+ROUNDS = 1000
+LEVEL = 0.95
+
+
+class Measure(Protocol):
+    """A figure; `total` says over how many items, `rows` are those whose sums make it, where it is such a figure."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]: ...
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def total(self) -> float: ...
+
+    def interval(self, seed: int = 1) -> Interval: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A statistic of items; groups: the question of each. NaN over nothing."""
+
+    statistic: Statistic
+    groups: Sequence[Hashable]
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def value(self) -> float:
+        return self.statistic(np.arange(len(self.groups))) if len(self.groups) else float("nan")
+
+    @property
+    def total(self) -> float:
+        return len(self.groups)
+
+    def interval(self, seed: int = 1) -> Interval:
+        return interval(self.statistic, self.groups, seed)
+
+    def less(self, other: "Figure") -> "Figure":
+        """The difference to another one of the same items, which are drawn together."""
+        return Figure(lambda chosen: self.statistic(chosen) - other.statistic(chosen), self.groups)
+
+
+def mean(values: Values, groups: Sequence[str]) -> Figure:
+    """The mean of those of the values that are defined, NaN where none is; values: shape (n,), with NaN."""
+    array = np.asarray(values, float)
+
+    def of(chosen: Chosen) -> float:
+        drawn = array[chosen]
+        known = drawn[~np.isnan(drawn)]
+        return float(known.mean()) if known.size else float("nan")
+
+    rows = ((g, float(v), 1.0) for g, v in zip(groups, array, strict=True) if not np.isnan(v))
+    return Figure(of, groups, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Σ numerators / Σ denominators over rows of (question, numerator, denominator); NaN over nothing.
+
+    A mean over questions has a denominator of 1 in each row, a pooled share the number of items.
+    """
+
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Ratio":
+        return cls(tuple(rows))
+
+    @property
+    def total(self) -> float:
+        """The sum of the denominators: over how many items or questions."""
+        return sum(d for _, _, d in self.rows)
+
+    @property
+    def value(self) -> float:
+        return sum(n for _, n, _ in self.rows) / self.total if self.total else float("nan")
+
+    def interval(self, seed: int = 1) -> Interval:
+        """The 95 % interval, bootstrapped by question."""
+        parts = np.array([(n, d) for _, n, d in self.rows], float).reshape(-1, 2)
+
+        def ratio(chosen: Chosen) -> float:
+            above, below = parts[chosen].sum(axis=0)
+            return float(above / below) if below else float("nan")
+
+        return interval(ratio, [question for question, _, _ in self.rows], seed)
+
+
+def figures(measures: Mapping[str, Measure], seed: int) -> dict[str, dict[str, Any]]:
+    """What a result says of measures: `metrics`, their 95 % `intervals`, and the `items` of those that have rows."""
+    return {
+        "metrics": {name: m.value for name, m in measures.items()},
+        "intervals": {name: m.interval(seed) for name, m in measures.items()},
+        "items": {name: m.rows for name, m in measures.items() if m.rows},
+    }
+
+
+def figures_by(found: Mapping[str, Mapping[str, Mapping[str, Measure]]], seed: int) -> dict[str, dict[str, Any]]:
+    """The same of measures by data and method."""
+    each = {data: {name: figures(m, seed) for name, m in methods.items()} for data, methods in found.items()}
+    return {
+        part: {data: {name: f[part] for name, f in methods.items()} for data, methods in each.items()}
+        for part in ("metrics", "intervals", "items")
+    }
+
+
+def interval(statistic: Statistic, groups: Sequence[Hashable], seed: int = 1, rounds: int = ROUNDS) -> Interval:
+    """The 95 % percentile interval of a statistic.
+
+    groups: the question of each item; as many questions as there are, drawn with replacement, make a round. A round
+    without a number is left out; (NaN, NaN) where none has one.
+    """
+    found: dict[Hashable, list[int]] = {}
+    for index, group in enumerate(groups):
+        found.setdefault(group, []).append(index)
+    if not found:
+        return float("nan"), float("nan")
+    members = [np.array(indices) for indices in found.values()]
+    drawn = np.random.default_rng(seed).integers(0, len(members), (rounds, len(members)))
+    if len(members) == len(groups):  # much quicker than joining arrays of one
+        values = np.array([statistic(row) for row in drawn])
+    else:
+        values = np.array([statistic(np.concatenate([members[i] for i in row])) for row in drawn])
+    if np.isnan(values).all():
+        return float("nan"), float("nan")
+    low, high = np.nanpercentile(values, [100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2])
+    return float(low), float(high)
