@@ -30,7 +30,7 @@ GROUPS = {
         "judge-label": "label pairs with a chat model, or write them out for people to read",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "judge-export": "the embedded judge as a folder that vLLM serves on /score",
-        "quotes": "how surely a quotation has to argue for a side before it is shown: curves, and their fit",
+        "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
         "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
         "walls-fit": "fit what tells walls from articles among short pages of the web",
     },

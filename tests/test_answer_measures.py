@@ -195,7 +195,7 @@ def test_a_quotation_stands_word_for_word(text: str, holds: bool) -> None:
 def test_alignment_with_the_stance_and_with_words_that_carry_no_polarity() -> None:
     good, bad = claim("Bridges are good.", 1), claim("Bridges are bad.", 3)
     found = stance_alignment([reply("a", side("supports", good), side("opposes", bad))])
-    assert (polarity(good.text), polarity(bad.text)) == (0.7, pytest.approx(-0.7))
+    assert [polarity(c.text) for c in (good, bad)] == pytest.approx([0.7, -0.7])
     assert found["alignment_sign"].value == pytest.approx(1)
     assert polarity("bridges, Support") == polarity("bridges, Oppose") == 0
     assert math.isnan(found["alignment_textblob"].value)  # constant: the words carry no polarity

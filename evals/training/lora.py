@@ -51,7 +51,11 @@ def tune(plan: Plan, corpus: Corpus, out: Path, download: bool) -> None:
     examples = choose(corpus, plan)
     model, tokenizer = _load(plan.base, download)
     shape = LoraConfig(r=plan.rank, lora_alpha=2 * plan.rank, target_modules="all-linear", task_type="CAUSAL_LM")
-    trainer = _trainer(plan, get_peft_model(model, shape), tokenizer, examples, out)
+    adapted = get_peft_model(model, shape)
+    if adapted.device.type == "cuda":
+        adapted.gradient_checkpointing_enable()
+        adapted.enable_input_require_grads()
+    trainer = _trainer(plan, adapted, tokenizer, examples, out)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(out)))
     merged = trainer.model.merge_and_unload()
     mark_judge(merged.config)
@@ -78,6 +82,7 @@ def _load(base: str, download: bool) -> tuple[Any, Any]:
         tokenizer = AutoTokenizer.from_pretrained(base, **there)
         kind = torch.bfloat16 if torch.cuda.is_available() else torch.float32
         model = AutoModelForCausalLM.from_pretrained(base, dtype=kind, **there)
+        model.to("cuda" if torch.cuda.is_available() else "cpu")
     except (OSError, ValueError, ImportError, RuntimeError) as exc:
         why = (str(exc).splitlines() or [type(exc).__name__])[0]
         raise SettingsError(f"the model {base} cannot be loaded ({why}). Check the name, or add --download.") from exc
@@ -113,7 +118,7 @@ def _trainer(plan: Plan, model: Any, tokenizer: Any, examples: Sequence[Example]
         output_dir=str(out), num_train_epochs=1, learning_rate=plan.rate, warmup_steps=plan.warm_up, seed=plan.seed,
         per_device_train_batch_size=plan.together, gradient_accumulation_steps=plan.batch // plan.together,
         save_steps=plan.save_every, save_total_limit=1, report_to=[], remove_unused_columns=False,
-        gradient_checkpointing=torch.cuda.is_available(), disable_tqdm=not sys.stderr.isatty(),
+        dataloader_pin_memory=torch.cuda.is_available(), disable_tqdm=not sys.stderr.isatty(),
     )  # fmt: skip
     return AnswerTrainer(model=model, args=settings, train_dataset=list(examples), data_collator=collated)
 
