@@ -80,12 +80,6 @@ def test_the_ledger_has_a_line_for_every_side_also_for_the_hole() -> None:
     ]
 
 
-def test_the_answer_survives_json() -> None:
-    answer = made(state([claim("p1", "One.", 1), claim("p2", "Two.", 2)]))
-    assert Answer.model_validate_json(answer.model_dump_json()) == answer
-    assert Answer.model_validate(json.loads(answer.model_dump_json())) == answer
-
-
 def test_a_claim_whose_source_is_gone_is_left_out() -> None:
     answer = made(state([claim("p1", "One.", 1), claim("p2", "Three.", 3)]), {1: PASSAGES[1]})
     assert [c.text for p in answer.perspectives for c in p.claims] == ["One."]
@@ -113,23 +107,6 @@ def test_a_side_without_a_sentence_to_quote_says_where_to_read() -> None:
     ]
 
 
-def test_where_passages_only_lean_the_sides_are_shown_as_weak() -> None:
-    found = {"p1": coverage(0, 0), "p2": LEANING, "p3": coverage(0, 0)}
-    answer = made(state([], coverage=found, drafts=[]))
-    assert (answer.outcome, [s.id for s in answer.perspectives]) == ("nothing_found", ["p1", "p2", "p3"])
-    assert answer.summary == "No sentence was found that makes a case by itself, for any side of this question."
-    assert answer.nearest_questions == ["Q1?"]
-    assert [n.kind for n in answer.notes] == ["thin"]
-
-
-def test_of_many_texts_that_lean_three_are_named_and_a_long_title_is_cut() -> None:
-    many = {i: Passage(i, f"d{i}", "mine", "Text.", title="long " * 40) for i in range(1, 9)}
-    found = {"p1": {**LEANING, "ids": list(many)}, "p2": coverage(0, 0), "p3": coverage(0, 0)}
-    [note] = made(state([], coverage=found, drafts=[]), many).notes
-    assert [f"(d{i})" in note.text for i in range(1, 9)] == [True] * 3 + [False] * 5
-    assert len(note.text) < 400
-
-
 def test_a_question_of_fact_shows_plain_sentences_only() -> None:
     run = state([claim("", "Four.", 4, role="plain")], framing={**FRAMING, "form": "plain"}, perspectives=[])
     answer = made(run)
@@ -139,13 +116,6 @@ def test_a_question_of_fact_shows_plain_sentences_only() -> None:
         None,
     )
     assert answer.nearest_questions == []
-
-
-def test_times_are_those_that_a_stage_was_busy() -> None:
-    run = state([claim("p1", "One.", 1)], intervals={"search": [(0.0, 1.0), (0.5, 1.25)]}, counts={"pairs": 12.0})
-    answer = made(run)
-    assert answer.timings == {"search": 1.25, "total": 1.5}
-    assert answer.usage.pairs_judged == 12
 
 
 def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
@@ -240,25 +210,6 @@ def test_the_summary_in_every_case() -> None:
     assert "Nothing was found" in summary(outcome="nothing_found")
 
 
-def test_the_summary_of_what_merely_leans() -> None:
-    yes, no, other = "supports", "opposes", "other"
-    some, leans = coverage(3, 2), coverage(0, 0, "leaning")
-    assert summary((yes, leans), (no, some), beside=(0,)) == (
-        "A case against it was found (3 passages from 2 sources). What may speak for the other side is shown apart."
-    )
-    assert summary((yes, some), (no, leans), beside=(1,)).startswith("A case for it was found (3 passages")
-    unsure = (
-        "It could not be told surely which side a source is on. What may speak {} is shown; read it before you use it."
-    )
-    assert summary((yes, leans), (no, leans), beside=(0, 1)) == unsure.format("for each")
-    assert summary((yes, leans), (no, coverage(0, 0)), beside=(0,)) == unsure.format("for it")
-    assert summary((yes, coverage(0, 0)), (no, leans), beside=(1,)) == unsure.format("against it")
-    # A claim of a third way is no case for yes or no.
-    assert summary((yes, leans), (no, leans), (other, some), beside=(0, 1)) == (
-        f"{unsure.format('for each')} Some propose something else beside yes and no."
-    )
-
-
 def test_the_ledger_tells_the_leaning_passages_apart_and_counts_none_of_them() -> None:
     leans = Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[2, 3])
     found = {"p1": coverage(7, 3), "p2": leans, "p3": coverage(0, 0)}
@@ -301,11 +252,3 @@ def test_a_source_says_where_its_words_stand() -> None:
     assert source_line(answer.citations[0]) == "A book. book.pdf, p. 14, “Costs”; pp. 200–201"
     assert [source_line(c).strip() for c in answer.citations[1:]] == ["rents.csv, 1", "zoos.csv, 1"]
     assert "/x/" not in answer.model_dump_json()  # where a file lies on this machine is nobody's business
-
-
-def test_what_was_left_out_for_its_language_is_told() -> None:
-    answer = made(state([claim("p1", "One.", 1)], foreign={"Das Tempolimit": "de", "Les impôts": "fr"}))
-    said = (
-        "Left out of this English answer, being in another language: “Das Tempolimit” (German), “Les impôts” (French)."
-    )
-    assert ("scope", said) in [(n.kind, n.text) for n in answer.notes]

@@ -7,7 +7,6 @@ import logging
 import os
 import pty
 import re
-import shlex
 import signal
 import sqlite3
 import subprocess
@@ -25,7 +24,6 @@ from providers import build
 
 from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
 from agent.answer.model import Answer
-from agent.options import RunOptions
 from agent.runs import open as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
@@ -73,11 +71,6 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-def usual_options_of() -> dict[str, Any]:
-    """The options of a question that is asked without any."""
-    return RunOptions.of("normal", collections=("samples",)).to_dict()
-
-
 def one_line(error: str) -> bool:
     return error.startswith("steelman: ") and error.count("\n") == 1 and "Traceback" not in error
 
@@ -106,15 +99,6 @@ def test_ask_explains_why_each_passage_was_chosen(cli: Cli) -> None:
     reasons = explained.partition("WHY THESE PASSAGES\n")[2]
     assert re.search(r"^   1\. .*\(Press \d+\): ", reasons, re.MULTILINE)
     assert "a new source; relevance 1.00" in " ".join(reasons.split())
-
-
-@pytest.mark.parametrize("selection", ["found", "mmr:0.5", "dkmips", "scs", "scs-released", "greedyplus", "coverage"])
-def test_ask_by_any_selection(cli: Cli, selection: str) -> None:
-    status, out, err = cli("ask", QUESTION, "--selection", selection, "--json")
-    assert (status, err) == (OK, "")
-    answer = Answer.model_validate_json(out)
-    assert len({c.passage_id for c in answer.chosen}) == len(answer.chosen) > 1
-    assert {c.gain > 0 for c in answer.chosen} == {selection == "coverage"}  # the others give no reasons
 
 
 @pytest.mark.parametrize("ending", [".md", ".html", ".docx", ".json"])
@@ -155,15 +139,6 @@ def test_a_run_is_deleted_with_all_it_has(cli: Cli, settings: Settings) -> None:
     with contextlib.closing(sqlite3.connect(settings.checkpoint_path)) as checkpoints:
         kept = checkpoints.execute("SELECT COUNT(*) FROM checkpoints WHERE thread_id = ?", (run_id,)).fetchone()
     assert kept == (0,)
-
-
-def test_a_question_that_was_read_otherwise_says_how(cli: Cli) -> None:
-    asked = "Should towns build bridges, or does it make traffic worse?"
-    _, out, _ = cli("ask", asked)
-    read = json.loads(cli("ask", asked, "--json")[1])["neutral_question"]
-    assert read != asked
-    assert f"Read as: {read}" in out
-    assert "Read as" not in cli("ask", QUESTION)[1]
 
 
 BAD = {
@@ -207,25 +182,6 @@ def test_bad_input_is_one_line_and_status_two(
     assert "\x1b" not in err
 
 
-@pytest.mark.parametrize("word", ["Kernkraft", "Schifffahrt"])
-def test_a_single_word_is_not_called_another_language(cli: Cli, word: str) -> None:
-    status, _, err = cli("ask", word)
-    assert status == BAD_INPUT
-    assert f"'{word}' is neither a question nor a claim" in err
-
-
-@pytest.mark.parametrize("command", ["ask", "collections", "runs", "chat"])
-def test_a_data_folder_that_cannot_be_used(
-    cli: Cli, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "file" / "data"))
-    status, out, err = cli(command, *([QUESTION] if command == "ask" else []))
-    assert (status, out) == (FAILED, "")
-    assert one_line(err)
-    assert "STEELMAN_DATA_DIR" in err
-
-
 def test_a_damaged_database(cli: Cli, settings: Settings) -> None:
     for ending in ("", "-wal", "-shm"):
         (settings.data_dir / f"steelman.db{ending}").unlink(missing_ok=True)
@@ -234,20 +190,6 @@ def test_a_damaged_database(cli: Cli, settings: Settings) -> None:
     assert (status, out) == (FAILED, "")
     assert one_line(err)
     assert "steelman.db" in err
-
-
-@pytest.mark.parametrize("index", ["dense", "lexical"])
-def test_a_stamp_that_is_no_text_is_another_stamp(cli: Cli, settings: Settings, index: str) -> None:
-    (settings.data_dir / "index" / index / "STAMP").write_bytes(b"\xff\xfe\x00")
-    assert cli("ask", QUESTION)[0] == OK
-
-
-def test_a_bad_setting_names_its_variable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELMAN_PROVIDER", "oracle")
-    status, _, err = cli("ask", QUESTION)
-    assert status == BAD_INPUT
-    assert one_line(err)
-    assert "STEELMAN_PROVIDER" in err
 
 
 # Batch
@@ -315,22 +257,6 @@ def test_batch_never_overwrites_what_it_did_not_write(cli: Cli, tmp_path: Path) 
         assert one_line(err)
     assert cli("batch", questions, "--out", str(tmp_path / "a.jsonl"), "--parallel", "0")[0] == BAD_INPUT
     assert Path(questions).read_bytes() == before
-
-
-def test_batch_goes_on_after_a_kill(cli: Cli, spawn: Spawn, tmp_path: Path) -> None:
-    questions = write_questions(tmp_path / "q.jsonl", QUESTION, "Are slow ferries good?")
-    out = tmp_path / "a.jsonl"
-    process = spawn(LAUNCHER, "ferries", "batch", questions, "--out", out, "--parallel", 1)
-    while not out.exists() or not out.read_text():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
-    assert len(lines(out)) == 1
-    status, _, err = cli("batch", questions, "--out", str(out))
-    assert status == OK
-    assert "1 answered, 0 failed, 1 were there already" in err
-    assert len(lines(out)) == 2
 
 
 def killed(spawn: Spawn) -> str:
@@ -495,19 +421,6 @@ def test_ctrl_c_says_how_to_go_on_and_that_works(cli: Cli, spawn: Spawn, setting
     assert shown.startswith(QUESTION)
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_a_batch_without_beginning_another_question(
-    spawn: Spawn, settings: Settings, tmp_path: Path
-) -> None:
-    questions = write_questions(tmp_path / "q.jsonl", *(f"Are {n} ferries good?" for n in ("two", "six", "ten")))
-    process = spawn(LAUNCHER, "ferries", "batch", questions, "--out", tmp_path / "a.jsonl", "--parallel", 1)
-    started(settings)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
-    assert (process.returncode, "Traceback" in err) == (INTERRUPTED, False), err
-    assert [r.status for r in RunStore(Database(settings.database_path)).latest(9)] == ["cancelled"]
-
-
 def started(settings: Settings) -> None:
     store = RunStore(Database(settings.database_path))
     for _ in range(200):
@@ -541,33 +454,6 @@ def test_whoever_reads_the_output_may_go(spawn: Spawn, settings: Settings) -> No
     assert process.stderr.read() == ""
     assert process.returncode == 128 + signal.SIGPIPE
     process.stdout = None
-
-
-ENDS = {
-    "ascii": "PYTHONIOENCODING=ascii exec {python} -c {code} nowhere ask {question} --json",
-    "closed": "exec {python} -c {code} nowhere ask {question} >&-",
-    "full": "exec {python} -c {code} nowhere ask {question} >/dev/full",
-    "help": "{python} -c {code} nowhere --help | true; exit ${{PIPESTATUS[0]}}",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("output", "status", "says"),
-    [("ascii", OK, ""), ("closed", OK, ""), ("full", FAILED, "No space left"), ("help", None, "")],
-)
-def test_whatever_the_output_is_there_is_no_traceback(
-    settings: Settings, output: str, status: int | None, says: str
-) -> None:
-    words = {"python": sys.executable, "code": LAUNCHER, "question": "Are bridges “good”?"}
-    command = ENDS[output].format(**{name: shlex.quote(word) for name, word in words.items()})
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == status if status is not None else done.returncode in (0, 128 + signal.SIGPIPE)
-    assert done.stderr.count("\n") == (1 if says else 0), done.stderr
-    assert says in done.stderr
-    if output == "ascii":
-        assert Answer.model_validate_json(done.stdout).question == "Are bridges “good”?"
 
 
 def test_what_an_encoding_cannot_say_is_replaced(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

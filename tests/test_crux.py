@@ -1,7 +1,6 @@
 """What a dispute turns on, named from the points that both cases speak to."""
 
-from agent.evidence.aspects import opposed, shared_points, with_crux
-from agent.providers.chat.writing import _by_source
+from agent.evidence.aspects import shared_points, with_crux
 from agent.state import Claim, Perspective, RunState, Stance
 
 QUESTION = "Should ferries be free?"
@@ -48,18 +47,6 @@ def test_what_merely_leans_is_no_case() -> None:
     assert shared_points(SIDES, [DEAR, leaning], QUESTION) is None
 
 
-def test_words_of_a_written_claims_source_stand_behind_it() -> None:
-    written = Claim(**{**DEAR, "text": "Crossings cost much.", "written": True, "evidence": [DEAR["text"]]})
-    crux = shared_points(SIDES, [written, TAXED], QUESTION)
-    assert crux
-    assert crux.get("evidence") == [DEAR["text"], TAXED["text"]]
-
-
-def test_without_contrary_sides_nothing_is_opposed() -> None:
-    assert opposed([side("for", "Ferries should be free.", "")]) is None
-    assert opposed(SIDES) == (SIDES[0], SIDES[1])
-
-
 def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() -> None:
     written = Claim(perspective="", text="It turns on who pays.", passages=[1, 3], support=0, role="crux", written=True)
     framing = {"question": QUESTION, "form": "polar"}
@@ -67,10 +54,3 @@ def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() ->
     assert [c["text"] for c in with_crux(state, [DEAR, TAXED, written])][-1] == written["text"]
     assert with_crux(state, [DEAR, written]) == [DEAR]
     assert with_crux(state, [DEAR, TAXED])[-1]["text"] == "Both sides speak to the cost."
-
-
-def test_claims_of_new_sources_come_first() -> None:
-    again = claim("for", "The same paper says it again.", 1)
-    uncited = Claim(**{**DEAR, "text": "Nobody says so.", "passages": []})
-    order = _by_source([DEAR, again, uncited, CLEAN], {1: "A", 2: "B"})
-    assert order == [DEAR, uncited, CLEAN, again]

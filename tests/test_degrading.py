@@ -1,7 +1,6 @@
 """Whole runs on a model server's bad days: under `auto` they end in an answer that says so, else in one clear line."""
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -141,22 +140,11 @@ async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_s
 BAD: dict[str, tuple[Reply, str, int | None]] = {
     "wrong key": (Reply(f"no such key: {KEY}", status=401), "refused the key", 1),
     "no such model": (Reply("The model does not exist", status=404), "does not know the address or the model", 1),
-    "too many requests": (Reply("later", status=429), "allows no more requests", 3),
-    "later than the deadline": (Reply("later", status=429, headers={"Retry-After": "20"}), "no more requests", 1),
     "always failing": (Reply("oh dear", status=500), "failed (status 500", 3),
-    "closing at once": (Reply(raw=b"", cut=True), "cannot be reached", 3),
     "hang": (Reply(hang=True), "did not answer in time", 1),
-    "drip": (Reply("x" * 5000, drip=0.05), "did not answer in time", 1),
-    "silence in the middle": (Reply(SIDES, cut=True, hang=True), "did not answer in time", 1),
-    "refused": (Reply("I do not talk about politics", status=400), "refused the request", None),
-    "too long": (Reply("maximum context length is 512 tokens", status=400), "refused the request", None),
     "web page": (Reply(raw=b"<html><body>Log in</body></html>"), "answered with a web page ('<html><body>Log in", 1),
-    "no chat reply": (Reply(raw=b"{}"), "did not give what it was asked for", None),
-    "empty": (Reply(""), "did not give what it was asked for", None),
     "chatter": (Reply("As a language model, I"), "did not give what it was asked for", None),
-    "another shape": (Reply({"answer": 42}), "did not give what it was asked for", None),
     "cut": (Reply(SIDES, cut=True), "did not give what it was asked for", None),
-    "enormous": (Reply("x" * 12_000), "did not give what it was asked for", None),
 }
 
 
@@ -186,37 +174,7 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
         assert len(told) == 1
 
 
-@pytest.mark.usefixtures("library")
-async def test_the_time_of_what_stands_in_is_not_spent_on_waiting(server: ModelServer) -> None:
-    # Of 20 seconds planning has 9, and a model of these 6.3.
-    server.on("", Reply("later", status=429, headers={"Retry-After": "7.5"}))
-    began = time.monotonic()
-    answer = await run(settings(server), seconds=20)
-    assert time.monotonic() - began < 2
-    assert "allows no more requests" in notes(answer, "degraded")[0]
-
-
-@pytest.mark.usefixtures("library")
-async def test_what_was_not_judged_does_not_count_as_nothing(server: ModelServer) -> None:
-    answering(server)
-    answer = await run(settings(server), seconds=20, max_pairs=6, max_rounds=0)
-    assert answer.citations
-    assert 0.0 not in {c.support for c in answer.citations}
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_server_that_is_off_is_tried_by_one_stage_whatever_its_models_are_called() -> None:
-    with ModelServer() as server:
-        given = settings(server, model_write="another", model_expand="a third")
-    answer = await run(given)
-    assert answer.outcome == "answered"
-    assert {s: answer.providers[s] for s in EMBEDDED} == EMBEDDED
-    assert answer.usage.calls == 1
-    assert (answer.usage.input_tokens, answer.usage.cost_usd) == (0, 0)
-    assert any("a third" in t and "cannot be reached" in t for t in notes(answer, "degraded"))
-
-
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", ["again", "write"])
 @pytest.mark.usefixtures("library")
 async def test_a_hang_at_any_stage_ends_in_an_answer(server: ModelServer, stage: str) -> None:
     server.on(STAGES[stage], Reply(hang=True))
@@ -262,9 +220,7 @@ async def test_a_question_that_only_the_model_could_read_says_so_when_it_cannot(
 # --- a provider that was named ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "day", ["wrong key", "always failing", "hang", "drip", "too long", "web page", "chatter", "cut"]
-)
+@pytest.mark.parametrize("day", ["wrong key", "hang", "chatter"])
 @pytest.mark.usefixtures("library")
 async def test_a_named_provider_that_fails_is_one_clear_line(server: ModelServer, day: str) -> None:
     reply, said, _ = BAD[day]
@@ -281,7 +237,7 @@ async def test_a_named_provider_that_fails_is_one_clear_line(server: ModelServer
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("stage", ["frame", "again", "write"])
+@pytest.mark.parametrize("stage", ["frame", "write"])
 @pytest.mark.usefixtures("library")
 async def test_a_run_that_failed_goes_on_when_the_server_is_well_again(server: ModelServer, stage: str) -> None:
     server.on(STAGES[stage], Reply("no such thing", status=404), times=3 if stage == "write" else 1)
@@ -296,28 +252,6 @@ async def test_a_run_that_failed_goes_on_when_the_server_is_well_again(server: M
     assert answer.outcome == "answered"
     assert {answer.providers[s] for s in STAGES} == {"test-model"}
     assert sum(STAGES["frame"] in r.text for r in chats(server)) == (2 if stage == "frame" else 1)
-
-
-@pytest.mark.parametrize("stage", ["expand", "write"])
-@pytest.mark.usefixtures("library")
-async def test_a_hang_of_a_named_provider_is_an_error_in_time(server: ModelServer, stage: str) -> None:
-    server.on(STAGES[stage], Reply(hang=True))
-    answering(server, again=True)
-    began = time.monotonic()
-    async with Runs(settings(server, provider="chat")) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=SECONDS))
-        with pytest.raises(RunError, match="test-model did not answer in time"):
-            await asyncio.wait_for(runs.answer(run_id), SECONDS + 5)
-    assert time.monotonic() - began < SECONDS + 1
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_failed_model_is_named_where_its_fallback_finds_no_question(server: ModelServer) -> None:
-    server.on("", Reply("no such thing", status=404))
-    async with Runs(settings(server)) as runs:
-        run_id = await runs.start("Write me a poem about the sea", RunOptions.of(deadline_seconds=20))
-        with pytest.raises(RunError, match=r"status 404.*could not read the question"):
-            await runs.answer(run_id)
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -347,15 +281,6 @@ def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServ
     assert (status, err) == (DEGRADED, "")
     assert "The model test-model failed, and embedded providers stood in." in " ".join(out.split())
     assert KEY not in out
-
-
-def test_batch_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServer, tmp_path: Path) -> None:
-    server.on("", Reply("oh dear", status=500))
-    (tmp_path / "q.jsonl").write_text(json.dumps({"question": QUESTION}) + "\n")
-    arguments = (str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "a.jsonl"), "--deadline", "3")
-    status, _, err = cli("batch", *arguments)
-    assert status == DEGRADED
-    assert "1 answered (1 though a provider failed), 0 failed" in err
 
 
 def test_ask_exits_with_one_line_and_one_when_the_named_provider_fails_and_can_be_resumed(
@@ -396,13 +321,6 @@ async def test_without_the_web_a_distant_model_is_never_asked() -> None:
 
 
 @pytest.mark.usefixtures("library")
-async def test_without_the_web_a_model_on_this_machine_is_asked(server: ModelServer) -> None:
-    answering(server)
-    answer = await run(settings(server), seconds=20, web=False, max_rounds=0)
-    assert {s: answer.providers[s] for s in EMBEDDED} == {**dict.fromkeys(EMBEDDED, "test-model"), "frame": "rules"}
-
-
-@pytest.mark.usefixtures("library")
 async def test_without_the_web_a_distant_model_that_was_named_is_refused() -> None:
     async with Runs(settings(None, openai_base_url=FAR, model="far-model", provider="chat")) as runs:
         with pytest.raises(SettingsError, match="nothing is to leave this machine"):
@@ -419,13 +337,6 @@ def test_ask_no_web_exits_with_two_for_a_distant_model_that_was_named(
     assert (status, out, err.count("\n")) == (BAD_INPUT, "", 1)
     assert "STEELMAN_PROVIDER=chat" in err
     assert "hunter2" not in err
-
-
-@pytest.mark.parametrize("address", ["http://127.0.0.1:99999/v1", "http://", "http://[x/v1", "http://h h/v1"])
-@pytest.mark.usefixtures("library")
-async def test_an_address_that_is_none_is_said_to_be_none(address: str) -> None:
-    with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):
-        settings(None, openai_base_url=address, model="test-model")
 
 
 # --- cancelling -------------------------------------------------------------------------------------------------------
@@ -474,7 +385,6 @@ JUDGES: dict[str, Callable[[int, str], bool]] = {
 }
 DOWN = {
     "500": Reply("oh dear", status=500),
-    "closing": Reply(raw=b"", cut=True),
     "nonsense": Reply(raw=b"<html>"),
 }
 
@@ -482,9 +392,9 @@ DOWN = {
 @pytest.mark.parametrize(
     ("when", "how", "chat"),
     [
-        *((when, "500", chat) for when in JUDGES for chat in (True, False)),
-        ("after twenty pairs", "closing", True),
-        ("with a sentence", "nonsense", False),
+        ("at once", "500", True),
+        ("after twenty pairs", "500", False),
+        ("with a sentence", "nonsense", True),
     ],
 )
 @pytest.mark.usefixtures("library")
@@ -531,18 +441,7 @@ async def test_no_score_of_the_first_judge_remains(server: ModelServer) -> None:
     assert sum(len(side) for side in state["support"].values()) <= 14
 
 
-@pytest.mark.parametrize("status", [400, 402])
-@pytest.mark.usefixtures("library")
-async def test_a_judges_key_that_its_server_says_back_is_not_shown(server: ModelServer, status: int) -> None:
-    server.on("", Reply(f"your header was Bearer {KEY}", status=status))
-    given = settings(None, judge_url=server.url, judge_model="judge-model", judge_api_key=KEY)
-    answer = await run(given, seconds=20, max_rounds=0)
-    assert answer.outcome == "answered"
-    assert len(notes(answer, "degraded")) == 1
-    assert KEY not in notes(answer, "degraded")[0]
-
-
-@pytest.mark.parametrize("kind", ["chat", "score"])
+@pytest.mark.parametrize("kind", ["chat"])
 @pytest.mark.usefixtures("library")
 async def test_a_named_judge_that_fails_is_an_error(server: ModelServer, kind: str) -> None:
     server.on(lambda body: body.get("logprobs"), Reply("oh dear", status=500))
@@ -564,17 +463,6 @@ async def test_a_chat_model_that_cannot_judge_leaves_it_to_the_embedded_judge(se
     (told,) = notes(answer, "degraded")
     assert "The embedded judge scored everything again." in told
     assert all(side.claims for side in answer.perspectives if side.stance != "other")
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_judge_that_hangs_ends_in_an_answer_by_the_embedded_one(server: ModelServer) -> None:
-    server.on(lambda body: body.get("logprobs"), Reply(hang=True))
-    began = time.monotonic()
-    answer = await run(settings(None, judge_url=server.url, judge_model="judge-model"), max_rounds=0)
-    assert time.monotonic() - began < SECONDS + 1
-    assert answer.outcome == "answered"
-    assert answer.providers["judge"] == "quick"
-    assert notes(answer, "degraded")
 
 
 @pytest.mark.usefixtures("library")

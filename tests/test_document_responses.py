@@ -13,15 +13,14 @@ from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.answer.words import claim_text
-from agent.evidence.cases import apart, respond
-from agent.providers.embedded.stages import MOST_LEANING, EmbeddedWriter
+from agent.evidence.cases import respond
+from agent.providers.embedded.stages import EmbeddedWriter
 from agent.seams import Brief, Reading
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
 from evals.benchmarks.instant import InstantWriter
 from tools.language.quotable import Unit
 from tools.passages import Passage
-from tools.responses import MOST
 
 YES = "Towns should build bridges over their rivers."
 FERRY = "A town without bridges is cut off whenever the night ferry over its river stops."
@@ -105,26 +104,6 @@ def test_a_document_that_merely_leans_answers_nothing() -> None:
     assert respond(brief(), reading_of(leaning)) == []
 
 
-def test_words_that_are_quoted_already_are_no_evidence_for_themselves() -> None:
-    both = f"{TEXTS[0]} {TEXTS[3]}"
-    found = respond(
-        brief(),
-        reading_of(
-            Row(1, TEXTS[0], 0.9, 10.0, positions=(0,)),
-            Row(1, both, 0.8, 12.0, positions=(0, 1)),  # the thesis with the sentence after it
-            Row(1, TEXTS[1], 0.7, 20.0, positions=(3, 4)),
-            Row(1, TEXTS[2], 0.7, 25.0, positions=(4,)),
-        ),
-    )
-    assert [q["text"] for q in found[0]["evidence"]] == [TEXTS[1]]
-
-
-def test_of_a_long_document_only_the_nearest_evidence_is_told() -> None:
-    rows = [Row(1, f"{n} bridges.", 0.6, 10.0 + n) for n in range(1, MOST + 4)]
-    found = respond(brief(), reading_of(Row(1, TEXTS[0], 0.99, 10.0), *rows))
-    assert [q["text"] for q in found[0]["evidence"]] == [f"{n} bridges." for n in range(1, MOST + 1)]
-
-
 def test_groups_with_more_sources_come_first_then_the_surer() -> None:
     rows = [
         Row(1, TEXTS[0], 0.6, 30.0),
@@ -151,19 +130,6 @@ def response(perspective: str, thesis: Quote, *evidence: Quote, group: int = 0) 
 
 def claim(perspective: str, text: str, passage: int = 1, shown: str = "") -> Claim:
     return Claim(perspective=perspective, text=text, passages=[passage], support=0.8, role="case", shown=shown)
-
-
-def test_a_sentence_stands_under_one_side_only() -> None:
-    found = [
-        response("p1", quote("A.", 0.7), quote("B.", 0.8), quote("C.", 0.8)),
-        response("p2", quote("B.", 0.9), quote("C.", 0.9)),
-        response("p2", quote("A.", 0.9)),
-    ]
-    drafts = [claim("p1", "A."), claim("p1", "C.")]  # a claim's side is its side, however sure the other is
-    assert apart(found, drafts) == [
-        response("p1", quote("A.", 0.7), quote("C.", 0.8)),
-        response("p2", quote("B.", 0.9)),
-    ]
 
 
 # What the writer makes of them
@@ -200,22 +166,6 @@ async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> N
     assert spares == []
 
 
-async def test_beside_one_claim_what_may_speak_for_the_side_is_quoted_too() -> None:
-    leaning = [Row(n, TEXTS[n], 0.9 - n / 10, 60.0 * n, case=False) for n in range(1, 6)]
-    claims, spares = await written(brief(reading=reading_of(Row(9, TEXTS[0], 0.8, 0.0), *leaning)))
-    assert MOST_LEANING == 3  # of which the case has one
-    assert told(claims) == [(TEXTS[0], "case"), (TEXTS[1], "leaning"), (TEXTS[2], "leaning")]
-    claims, spares = await written(brief(reading=reading_of(*leaning), limit=1))
-    assert told(claims) == [(TEXTS[n], "leaning") for n in (1, 2, 3)]  # the limit is of the case
-    assert spares == []
-
-
-async def test_what_leans_repeats_nothing_of_the_case() -> None:
-    # 40° from the case is too near: cos 40° = 0.77; 50° is not: cos 50° = 0.64
-    rows = Row(1, TEXTS[0], 0.8, 0.0), Row(2, TEXTS[1], 0.7, 40.0, case=False), Row(3, TEXTS[2], 0.6, -50.0, case=False)
-    assert told((await written(brief(reading=reading_of(*rows))))[0]) == [(TEXTS[0], "case"), (TEXTS[2], "leaning")]
-
-
 async def test_of_one_passage_no_words_are_quoted_twice_and_none_more_than_twice() -> None:
     rows = [
         Row(1, TEXTS[0], 0.9, 0.0, positions=(0,)),
@@ -225,22 +175,6 @@ async def test_of_one_passage_no_words_are_quoted_twice_and_none_more_than_twice
     ]
     claims, spares = await written(brief(reading=reading_of(*rows)))
     assert [c["text"] for c in (*claims, *spares)] == [TEXTS[0], TEXTS[2]]
-
-
-async def test_a_case_of_more_than_its_room_leaves_spares() -> None:
-    rows = [Row(n, TEXTS[n], 0.9 - n / 10, 60.0 * n) for n in range(6)]
-    claims, spares = await written(brief(reading=reading_of(*rows), limit=2))
-    assert [c["text"] for c in claims] == TEXTS[:2]
-    assert [c["text"] for c in spares] == TEXTS[2:5]  # three of them
-    assert {c["tier"] for c in (*claims, *spares)} == {"case"}
-
-
-async def test_of_one_publisher_another_group_comes_before_the_same_document_again() -> None:
-    reading = reading_of(Row(3, FERRY, 0.9, 0.0), Row(3, "Again.", 0.8, 60.0), Row(4, PAYS, 0.7, 120.0))
-    assert [c["text"] for c in (await written(brief(reading=reading, limit=2)))[0]] == [FERRY, "Again."]
-    answered = [response("p1", quote(FERRY, 0.9, passage=3)), response("p1", quote(PAYS, 0.8, passage=4), group=1)]
-    apart_ = brief(reading=reading, limit=2, responses=answered)
-    assert [c["text"] for c in (await written(apart_))[0]] == [FERRY, PAYS]
 
 
 @pytest.mark.parametrize("quotes", [True, False])

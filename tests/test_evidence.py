@@ -43,31 +43,6 @@ def test_each_judged_pair_is_a_line_in_the_order_of_the_sides_with_the_best_firs
     assert judged_passages(state) == {1, 2, 3}
 
 
-def test_a_line_says_where_its_passage_is_from() -> None:
-    state = RunState(perspectives=[side(1)], support={"p1": {7: 0.5, -3: 0.4}})
-    known = passage(7, title="Tolls", publisher="The Bridge", kind="news")
-    page = Passage(-3, "https://a.example", "web", "Some text.", original="first press")
-    line, copy = evidence_of(state, {7: known, -3: page})
-    assert (line.document_id, line.title, line.publisher, line.kind) == ("d7", "Tolls", "The Bridge", "news")
-    assert (line.source, copy.source) == ("the bridge", "first press")
-
-
-def test_what_was_deleted_and_sides_that_are_gone_are_left_out() -> None:
-    state = RunState(perspectives=[side(1)], support={"p1": {1: 0.9, 2: 0.8}, "p9": {1: 0.7}})
-    assert [(e.side, e.passage_id) for e in evidence_of(state, {1: passage(1)})] == [("p1", 1)]
-
-
-@pytest.mark.parametrize("state", [RunState(), RunState(question="?", perspectives=[side(1)])])
-def test_a_run_in_which_nothing_was_judged_yet_has_none(state: RunState) -> None:
-    assert judged_passages(state) == set()
-    assert evidence_of(state, {1: passage(1)}) == []
-
-
-def test_a_run_of_before_thresholds_were_recorded_has_its_evidence_all_the_same() -> None:
-    [line] = evidence_of(RunState(perspectives=[side(1)], support={"p1": {1: 0.9}}), {1: passage(1)})
-    assert (line.threshold, line.counts) == (None, False)
-
-
 # Whole runs
 
 
@@ -92,19 +67,6 @@ async def test_a_finished_run_has_a_line_for_each_pair_that_was_judged(settings:
     assert any(e.counts for e in lines)
     assert not all(e.counts for e in lines)
     assert all(e.publisher.startswith("Press ") and e.source == e.publisher.casefold() for e in lines)
-
-
-async def test_it_is_there_after_the_door_was_closed_and_without_what_was_deleted(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        await runs.answer(run_id)
-    async with door(settings) as runs:
-        before = await runs.evidence(run_id)
-        gone = before[0].document_id
-        assert runs.store.delete_document("samples", gone)
-        after = await runs.evidence(run_id)
-        assert after == [e for e in before if e.document_id != gone]
-        assert len(after) < len(before)
 
 
 async def test_a_run_without_checkpoints_has_none_and_one_that_is_not_there_is_an_error(

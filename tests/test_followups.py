@@ -1,7 +1,6 @@
 """Follow-ups that argue with an answer: which wordings ask for it, what they stand for, what the run makes of it."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,29 +14,25 @@ from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
 from providers import side as planned
 
-from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import (
     Answer,
     AnswerClaim,
     AnswerPerspective,
     Citation,
-    Countered,
     CoverageLine,
     Quotation,
     Usage,
 )
-from agent.answer.outline import to_terminal
 from agent.evidence.aspects import aspects_of, speaking_of
-from agent.evidence.coverage import coverage_on_focus
 from agent.evidence.followups import argued_with, counter_rank, refers, resolve, suggestions
 from agent.inference import Models
 from agent.options import RunOptions
 from agent.providers.embedded.expanding import denied
-from agent.providers.embedded.stages import EmbeddedRequerier, EmbeddedWriter
+from agent.providers.embedded.stages import EmbeddedWriter
 from agent.runs.service import Runs
 from agent.seams import Brief
 from agent.settings import Settings, load_settings
-from agent.state import Coverage, Form, FramingState, RunState, Target, contrary_statements
+from agent.state import Form, FramingState, Target
 from tools.errors import QuestionError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM
@@ -273,20 +268,6 @@ def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_non
     assert contrary["statement"] == "Ships are best."
 
 
-def test_what_was_argued_against_is_the_contrary_of_what_argued_against_it() -> None:
-    replied = Countered(
-        number=2, text="Piers.", publisher="P", side="Share", statement="Towns should share one.", stance="other"
-    )
-    reply = answer(stands("p1", "opposes", "No.", claim("One.", 1)), citations=CITATIONS, against=replied)
-    contrary = against("rebut 1", reply)["contrary"]
-    assert contrary is not None
-    assert (contrary["name"], contrary["statement"], contrary["stance"]) == (
-        "Share",
-        "Towns should share one.",
-        "other",
-    )
-
-
 def test_a_number_that_the_latest_answer_lacks_is_an_earlier_ones() -> None:
     later = answer(CON.model_copy(update={"claims": [claim("Tolls annoy.", 1)]}), citations=(cited(1, "Tolls annoy."),))
     nothing = answer(outcome="nothing_found")
@@ -318,24 +299,6 @@ def test_a_counter_argument_is_for_the_contrary_and_near_to_the_point() -> None:
     assert counter_rank(0.9, 0.5) == pytest.approx(0.45)
     assert counter_rank(0.5, 0.8) < counter_rank(0.9, 0.5)  # 0.40: nearer, and hardly against it
     assert counter_rank(0.9, -0.2) == 0.0
-
-
-def test_a_side_by_itself_is_opposed_to_what_the_run_argues_against() -> None:
-    sides = [planned(1, contrary="p2"), planned(2, contrary="p1"), planned(3)]
-    statements = {s["id"]: s["statement"] for s in sides}
-    assert contrary_statements(RunState(perspectives=sides)) == {
-        "p1": statements["p2"],
-        "p2": statements["p1"],
-        "p3": "",
-    }
-    alone = RunState(perspectives=sides[2:], against=against("rebut 1"))
-    assert contrary_statements(alone) == {"p3": "Towns should build bridges."}
-
-
-async def test_the_next_queries_are_about_the_claim() -> None:
-    framing = counter_framing("Ferries stop when the river freezes.")
-    made = await EmbeddedRequerier().queries(planned(1, "Towns should not build bridges."), framing, [])
-    assert sum("Ferries stop when river freezes" in q for q in made) >= 2
 
 
 def counter_framing(point: str, form: Form = "counter") -> FramingState:
@@ -371,21 +334,6 @@ async def test_what_answers_the_point_is_quoted_first_and_never_its_echo(encoder
     texts = await written(encoder, tmp_path, counter_framing("Ferries stop on the day that the river freezes over."))
     assert texts[0] == SAID[2]
     assert SAID[3] not in texts
-
-
-async def test_of_what_a_follow_up_asks_about_only_sentences_on_it_are_quoted(encoder: MiniLM, tmp_path: Path) -> None:
-    assert await written(encoder, tmp_path, counter_framing("the lorries", "polar")) == [SAID[0]]
-    assert len(await written(encoder, tmp_path, counter_framing("the opera", "polar"))) == 2
-
-
-def test_a_ledger_on_a_focus_counts_what_speaks_of_it() -> None:
-    passages = {n: Passage(n, f"d{n}", "mine", "…", publisher=f"P{n % 2}") for n in range(1, 6)}
-    coverage = Coverage(status="supported", passages=4, sources=2, strongest=0.9, ids=[1, 2, 3, 4], copies=1)
-    kept = coverage_on_focus(coverage, {2, 4, 5}, {1: 0.9, 2: 0.8, 4: 0.7}, passages)
-    assert kept == Coverage(
-        status="thin", passages=2, sources=1, strongest=0.8, ids=[2, 4], copies=0, reworded=0, leaning=[]
-    )
-    assert coverage_on_focus(coverage, {5}, {}, passages)["status"] == "not_found"
 
 
 # --- through the door -------------------------------------------------------------------------------------------------
@@ -452,17 +400,6 @@ async def test_a_follow_up_that_nothing_speaks_of_says_so(settings: Settings) ->
     assert any("No passage found speaks of the opera in so many words" in n.text for n in reply.notes)
 
 
-async def test_a_reference_to_nothing_begins_no_run(settings: Settings) -> None:
-    async with door(settings) as runs:
-        with pytest.raises(QuestionError, match="no earlier answer"):
-            await runs.start("strongest counter-argument to 2?")
-        first = await runs.start(QUESTION)
-        await runs.answer(first)
-        with pytest.raises(QuestionError, match="no '170'"):
-            await runs.start("counter-argument to 170?", thread=first)
-        assert len(runs.run_store.latest(9)) == 1
-
-
 async def test_a_run_that_is_resumed_keeps_what_it_argues_against(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,25 +417,6 @@ async def test_a_run_that_is_resumed_keeps_what_it_argues_against(
     assert reply.against is not None
     assert reply.against.text == before.perspectives[0].claims[0].text
     assert [s.name for s in reply.perspectives] == ["Against"]
-
-
-async def test_a_run_whose_process_ended_midway_keeps_what_it_argues_against(settings: Settings) -> None:
-    async with door(settings) as runs:
-        first = await runs.start(QUESTION)
-        before = await runs.answer(first)
-    gate = threading.Event()
-    async with door(settings, build(before_search=lambda _: gate.wait(10))) as runs:
-        stopped = await runs.start("strongest counter-argument to 1?", thread=first)
-        async for event in runs.events(stopped):
-            if event.kind == "stage" and event.data["stage"] != "frame":
-                break  # only now is the first stage's checkpoint written: cut off before, it would be done again
-        asyncio.get_running_loop().call_later(0.1, gate.set)
-    async with door(settings) as runs:
-        reply = await runs.answer(await runs.resume(stopped))
-        events = [e async for e in runs.events(stopped)]
-    assert reply.against is not None
-    assert reply.against.text == before.perspectives[0].claims[0].text
-    assert [e.data.get("stage") for e in events if e.kind == "stage"].count("frame") == 1
 
 
 # --- with a chat model ------------------------------------------------------------------------------------------------
@@ -542,19 +460,6 @@ async def test_the_model_writes_against_the_claim_and_is_not_asked_to_frame_or_p
 
 
 @pytest.mark.usefixtures("library")
-async def test_the_model_words_the_side_that_contradicts_one_without_a_contrary(server: ModelServer) -> None:
-    server.on(COUNTER, {"name": "Make it hard", "statement": "No: voting should not be eased. "})
-    _, reply, prompts = await two_turns(server, "what speaks against 'Make it easy'?")
-    assert "<statement>Voting should be made easier, not compulsory.</statement>" in prompts[0]
-    assert f"<question>{VOTING}</question>" in prompts[0]
-    assert [(s.name, s.statement, s.stance) for s in reply.perspectives] == [
-        ("Make it hard", "Voting should not be eased.", "opposes")
-    ]
-    assert reply.against is not None
-    assert reply.against.side == "Make it easy"
-
-
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     "said",
     [
@@ -575,18 +480,6 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
     assert any(n.kind == "degraded" for n in reply.notes)
 
 
-# --- shown ------------------------------------------------------------------------------------------------------------
-
-
-def test_every_rendering_says_what_the_answer_goes_on_from() -> None:
-    replied = Countered(number=2, text="P.", publisher="", side="For", statement="Yes.", stance="supports")
-    reply = answer(CON, citations=CITATIONS, question="rebut 2", against=replied)
-    for page in (to_terminal(reply, 80, bold=False), to_markdown(reply), to_html(reply)):
-        assert f"Goes on from: {BRIDGES}" in page
-        assert "Read as" not in page
-    assert to_docx(reply)[:2] == b"PK"
-
-
 # --- what to offer ----------------------------------------------------------------------------------------------------
 
 COSTLY = [f"The toll house on pier {n} costs more money than the town has ever had." for n in range(5)]
@@ -602,15 +495,6 @@ def test_the_best_claim_of_each_facing_side_is_offered_and_what_the_passages_spe
     ]
     assert all(resolve(q, [ANSWER]) for q in suggestions(ANSWER, [])[:2])
     assert suggestions(ANSWER, []) == ["Strongest counter-argument to 1?", "Strongest counter-argument to 2?"]
-
-
-def test_nothing_is_offered_twice_or_that_the_question_is_about() -> None:
-    asked = ["Strongest counter-argument to 1?", "what about the price?"]
-    offered = suggestions(ANSWER, [*GREEN, *COSTLY], asked)
-    assert [q for q in offered if q.startswith("What")] == ["What about the environment?"]
-    assert len(offered) == len(set(offered)) == 3
-    dear = ANSWER.model_copy(update={"question": "Do towns spend too much on bridges?"})
-    assert "What about the cost?" not in suggestions(dear, COSTLY)
 
 
 def test_no_counter_argument_is_offered_where_there_is_none() -> None:

@@ -23,7 +23,7 @@ from agent.settings import Settings
 from agent.state import Claim, RunState
 from api.mcp.texts import answer_text
 from evals.benchmarks.instant import InstantWriter
-from tools.errors import InputError, ProviderError, RunError, StoreBusyError, StoreError
+from tools.errors import InputError, RunError, StoreBusyError, StoreError
 from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store
@@ -52,15 +52,6 @@ def of_kind(events: list[Event], kind: str) -> list[dict[str, Any]]:
     return [e.data for e in events if e.kind == kind]
 
 
-async def test_one_branch_a_perspective(settings: Settings) -> None:
-    sides = [side(1), side(2), side(3)]
-    async with door(settings, build(expander=ScriptedExpander(*sides))) as runs:
-        answer, events = await run(runs)
-    searching = of_kind(events, "searching")
-    assert sorted(s["side"] for s in searching) == ["p1", "p2", "p3"]
-    assert [c.perspective for c in answer.coverage] == ["p1", "p2", "p3"]
-
-
 @pytest.mark.parametrize("rounds", [0, 1, 2])
 async def test_only_uncovered_sides_are_searched_again_and_only_so_often(settings: Settings, rounds: int) -> None:
     async with door(settings, build(judge=ScriptedJudge(against))) as runs:
@@ -83,32 +74,6 @@ async def test_the_pair_budget_is_kept_and_what_stayed_unjudged_is_counted(setti
     assert len(judged_passages) == answer.usage.pairs_judged == 10
     assert {p.statement for p in judged_passages} == {p.statement for p in answer.perspectives}
     assert any(n.kind == "unjudged" and n.text.startswith("38 pairs") for n in answer.notes)  # 2 × 24 - 10
-
-
-async def test_what_only_leans_to_a_side_is_named(settings: Settings) -> None:
-    expander = ScriptedExpander(side(1), side(2))  # without contraries: a sentence has to be as sure as the judge says
-    judge = ScriptedJudge(lambda pair: 0.5)
-    judge.sentence_threshold = 0.9
-    async with door(settings, build(judge=judge, expander=expander, quote_fallback=InstantWriter())) as runs:
-        answer, _ = await run(runs, max_rounds=0)
-    assert answer.outcome == "nothing_found"
-    assert [(c.status, c.passages > 2) for c in answer.coverage] == [("thin", True)] * 2
-    notes = [n.text for n in answer.notes if n.kind == "thin"]
-    assert [t.partition(",")[0] for t in notes] == [f"To read on ‘{s.name}’" for s in answer.perspectives]
-    assert all(t.count("(") == 3 for t in notes)
-
-
-async def test_what_the_second_search_finds_is_judged(settings: Settings) -> None:
-    judge = ScriptedJudge(against)
-    async with door(settings, build(judge=judge)) as runs:
-        answer, events = await run(runs, max_pairs=16, pool=24, max_rounds=1)
-    kinds = [e.kind for e in events]
-    assert "again" in kinds
-    assert answer.usage.pairs_judged == 16
-    # 12 of 16 in the first round, 4 are kept for what the second search finds.
-    async with door(settings, build(judge=ScriptedJudge(against))) as runs:
-        first, _ = await run(runs, max_pairs=16, pool=24, max_rounds=0)
-    assert first.usage.pairs_judged == 16
 
 
 async def test_a_failing_branch_gives_a_note_and_the_rest_goes_on(settings: Settings) -> None:
@@ -144,28 +109,6 @@ async def test_a_lock_that_is_held_is_no_search_that_found_nothing(settings: Set
             await run(runs, max_rounds=0)
 
 
-async def test_a_lock_that_is_held_later_is_told(settings: Settings) -> None:
-    def locked(query: str) -> None:
-        if " not " in query:
-            raise StoreBusyError("the index was locked by process 7 (python -m agent ingest) for 61 s.")
-
-    async with door(settings, build(before_search=locked)) as runs:
-        answer, _ = await run(runs, max_rounds=0)
-    assert any(n.kind == "degraded" and "locked by process 7" in n.text for n in answer.notes)
-    assert exit_status(answer) == DEGRADED
-
-
-async def test_of_a_branch_the_queries_that_were_answered_count(settings: Settings) -> None:
-    def fails(query: str) -> None:
-        if query.startswith("reasons why"):
-            raise ProviderError("no answer.")
-
-    async with door(settings, build(judge=ScriptedJudge(against), before_search=fails)) as runs:
-        answer, events = await run(runs, max_rounds=1)
-    assert [f["passages"] > 0 for f in of_kind(events, "found")] == [True, True, True]
-    assert any(n.kind == "failed" and "no answer." in n.text for n in answer.notes)
-
-
 async def test_no_perspectives_is_an_honest_nothing(settings: Settings) -> None:
     async with door(settings, build(expander=ScriptedExpander())) as runs:
         answer, events = await run(runs)
@@ -193,16 +136,6 @@ async def timed_out(runs: Runs, seconds: float = 1.5) -> tuple[Answer, float]:
     began = time.monotonic()
     answer, _ = await run(runs, deadline_seconds=seconds, max_rounds=1)
     return answer, time.monotonic() - began
-
-
-async def test_a_judge_that_hangs_still_ends_in_an_answer(settings: Settings, release: threading.Event) -> None:
-    judge = ScriptedJudge(lambda pair: 0.9 * release.wait(20))
-    async with door(settings, build(judge=judge)) as runs:
-        answer, seconds = await timed_out(runs)
-        release.set()
-    assert seconds < 6  # the providers would take 20
-    assert answer.outcome == "nothing_found"
-    assert answer.usage.pairs_judged == 0
 
 
 async def test_what_a_slow_judge_managed_is_what_the_answer_is_made_of(settings: Settings) -> None:
@@ -254,17 +187,6 @@ async def test_a_stage_that_hangs_still_ends_in_an_answer(settings: Settings, st
         answer, seconds = await timed_out(runs)
     assert seconds < 6  # the providers would take 20
     assert answer.outcome == ("answered" if stage == "requerier" else "nothing_found")
-
-
-async def test_a_provider_that_fails_fails_the_run_and_is_not_taken_for_a_late_one(settings: Settings) -> None:
-    def fails(pair: Pair) -> float:
-        raise ProviderError("the judge is ill. Ask again tomorrow.")
-
-    async with door(settings, build(judge=ScriptedJudge(fails))) as runs:
-        run_id = await runs.start(QUESTION)
-        with pytest.raises(RunError, match="ill"):
-            await runs.answer(run_id)
-        assert runs.run_store.get(run_id).status == "failed"
 
 
 # Verification
@@ -355,15 +277,6 @@ async def test_review_waits_and_goes_on_with_the_sides_as_edited(settings: Setti
     assert later[0].kind == "resumed"
     assert [s["queries"] for s in of_kind(later, "searching")] != []
     assert not [e for e in later if e.kind == "stage" and e.data["stage"] in ("frame", "expand")]
-
-
-async def test_a_run_cancelled_while_it_waits_can_still_be_answered(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(review=True))
-        _ = [e async for e in runs.events(run_id)]
-        assert await runs.cancel(run_id)
-        await runs.resume(run_id, [{"statement": "Towns should run ferries."}])
-        assert [p.id for p in (await runs.answer(run_id)).perspectives] == ["u1"]
 
 
 # The bare graph, as LangGraph's server runs it

@@ -4,18 +4,15 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from conftest import ROOT
 
-from evals.answering.grounding import GROUNDING, Item, measure_grounding, rates, read_items, table
-from tools.errors import InputError
+from evals.answering.grounding import GROUNDING, Item, measure_grounding, read_items, table
 from tools.inference.encoders.encoder import MiniLM
 from tools.language import grounding
 from tools.language.facts import intrusions
 from tools.language.grounding import (
     added_clauses,
-    content_overlap,
     evidence_sentences,
     is_grounded,
     missing_facts,
@@ -107,18 +104,6 @@ def test_every_sentence_of_the_samples_has_the_facts_of_its_own_text() -> None:
             assert missing_facts(sentence, [text]) == [], sentence
 
 
-@pytest.mark.parametrize("text", ["", " ", "'", '"', "…", "[]", "1/0", "A", "$", "½", "0 0 0", "a hundred a", "\ud800"])
-def test_odd_texts(text: str) -> None:
-    assert missing_facts(text, [text]) == []
-    assert objections(text, text, evidence_sentences(text, text)) == []
-    assert 0 <= content_overlap(text, text) <= 1
-
-
-def test_long_texts_take_no_time() -> None:
-    text = "In 2019, 1 500 people 'said' that 40 % of John's \"things [are] ... Smith's. " * 60
-    assert missing_facts(text, [text]) == []
-
-
 PASSAGE = (
     "Critics call the toll a tax on the poor, yet poor families seldom drive. "
     "The toll pays for buses, because every car that enters buys a seat. "
@@ -153,12 +138,6 @@ def test_wording_that_goes_beyond_the_passage(claim: str, objection: str) -> Non
 )
 def test_wording_that_the_passage_bears_out(claim: str) -> None:
     assert objections(claim, PASSAGE, evidence_sentences(claim, PASSAGE)) == []
-
-
-def test_overlap_is_the_share_of_stems() -> None:
-    # Stems of the claim: toll, pay, ferri; the passage has toll and pay.
-    assert content_overlap("The tolls were paying for ferries", "A toll pays for buses.") == pytest.approx(2 / 3)
-    assert content_overlap("It was the", "A toll pays.") == 0
 
 
 def test_evidence_is_verbatim_and_ranked() -> None:
@@ -232,21 +211,6 @@ def test_a_clause_of_which_the_passage_knows_nothing_is_told() -> None:
     assert added_clauses("The toll pays for buses, and so on.", PASSAGE) == []  # too little to look for
 
 
-def test_times_and_ranks_in_other_words_are_the_same_facts() -> None:
-    assert missing_facts("It took half an hour in the sixth year.", ["It took thirty minutes in year six."]) == []
-    assert missing_facts("It lasts half a century.", ["It lasts about fifty years."]) == []
-    assert missing_facts("It took a quarter of an hour.", ["It took twenty minutes."]) == ["a quarter of an hour"]
-    assert missing_facts("Saxony's Lusatia office said so.", ["The Lusatia office in Saxony said so."]) == []
-
-
-def test_paraphrases_are_nearer_than_other_claims(encoder: MiniLM) -> None:
-    sentences = split_sentences(PASSAGE)
-    vectors = encoder.encode(["Buses are paid for by the toll.", "Homework tires children.", *sentences])
-    near = vectors[2:] @ vectors[:2].T
-    assert is_grounded("Buses are paid for by the toll.", PASSAGE, [float(x) for x in near[:, 0]])
-    assert not is_grounded("Homework tires children.", PASSAGE, [float(x) for x in near[:, 1]])
-
-
 def test_the_gold_is_sound() -> None:
     lines = [json.loads(line) for line in GROUNDING.read_text(encoding="utf-8").splitlines()]
     assert len({line["id"] for line in lines}) == len(lines) >= 240
@@ -263,35 +227,9 @@ def test_the_gold_is_sound() -> None:
     assert min(halves.values()) > 100
 
 
-def test_a_line_that_is_no_item_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "gold.jsonl"
-    path.write_text('{"id": "a"}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="line 1"):
-        list(read_items(path))
-    with pytest.raises(InputError, match="cannot be opened"):
-        read_items(tmp_path / "none.jsonl")
-
-
-def test_rates_by_hand() -> None:
-    # Accepted: two grounded of three, one wrong of two. Precision 2/3, recall 2/3, false accepts 1/2, balanced 7/12.
-    truth = np.array([True, True, True, False, False])
-    accepted = np.array([True, True, False, True, False])
-    found = rates(truth, accepted, ["a"] * 5)
-    assert {name: round(f.value, 3) for name, f in found.items()} == {
-        "precision": 0.667, "recall": 0.667, "false accept": 0.5, "balanced": 0.583,
-    }  # fmt: skip
-    assert found["precision"].interval() == pytest.approx((2 / 3, 2 / 3))  # one topic: every resample is the same
-
-
 def item(topic: str) -> Item:
     told = {"passage": "It is so.", "claim": "It is so.", "grounded": True, "kind": "close"}
     return Item.model_validate({"id": topic, "topic": topic, "title": "x", **told})
-
-
-def test_a_half_of_one_kind_tells_nothing(encoder: MiniLM) -> None:
-    given = [item(t) for t in ("cash", "zoos", "space", "phones")]
-    with pytest.raises(InputError, match="claims that are not"):
-        measure_grounding(given, encoder, seed=1)
 
 
 @pytest.mark.slow

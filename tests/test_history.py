@@ -88,18 +88,6 @@ def test_a_threads_runs_are_oldest_first_and_without_their_answers(store: RunSto
     assert store.thread("nothing") == []
 
 
-def test_the_thread_of_a_deleted_first_question_begins_with_what_is_left(store: RunStore) -> None:
-    add(store, "a", "a", "The first?")
-    add(store, "b", "a", "The second?")
-    store.delete("a")
-    [thread] = store.threads(9)
-    assert (thread.id, thread.question, thread.runs, thread.latest) == ("a", "The second?", 1, "b")
-
-
-def test_there_are_no_threads_before_the_first_question(store: RunStore) -> None:
-    assert store.threads(9) == []
-
-
 # Deletion at the door
 
 
@@ -149,18 +137,6 @@ async def test_a_run_whose_process_is_gone_may_be_deleted(settings: Settings, mo
         assert runs.run_store.latest(9) == []
 
 
-async def test_a_waiting_run_may_be_deleted(settings: Settings) -> None:
-    from agent.options import RunOptions
-
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(review=True))
-        async for _ in runs.events(run_id):
-            pass
-        assert runs.run_store.get(run_id).status == "waiting"
-        await runs.delete(run_id)
-    assert set(kept(settings, run_id).values()) == {0}
-
-
 async def test_a_thread_goes_with_all_its_runs(settings: Settings) -> None:
     async with door(settings) as runs:
         first, other = await asked(runs), await asked(runs)
@@ -170,26 +146,6 @@ async def test_a_thread_goes_with_all_its_runs(settings: Settings) -> None:
         with pytest.raises(UnknownRunError, match="no thread"):
             await runs.delete_thread(first)
     assert set(kept(settings, first).values()) == set(kept(settings, second).values()) == {0}
-
-
-async def test_a_thread_with_a_run_at_work_stays_whole(settings: Settings) -> None:
-    gate = threading.Event()
-    gate.set()
-    async with door(settings, build(before_search=lambda _: gate.wait(20))) as runs:
-        first = await asked(runs)
-        before = kept(settings, first)
-        gate.clear()
-        second = await runs.start("What about the cost?", thread=first)
-        try:
-            with pytest.raises(RunBusyError, match=second):
-                await runs.delete_thread(first)
-        finally:
-            gate.set()
-        assert kept(settings, first) == before
-        await runs.answer(second)  # and what was at work ends as if nothing had happened
-        assert runs.run_store.get(first).owner is None
-        await runs.delete_thread(first)
-        assert runs.run_store.latest(9) == []
 
 
 async def test_a_deletion_that_fails_on_the_way_can_be_made_again(

@@ -72,18 +72,6 @@ def test_the_stages_are_streamed_as_they_go(steelman: Any) -> None:
     assert next(name for depth, name in done if depth == 1) == "frame"
 
 
-def test_studio_can_draw_the_stages_and_knows_the_options(server: DevServer) -> None:
-    drawn = httpx.get(f"{server.url}/assistants/steelman/graph", params={"xray": "true"}, timeout=60).json()
-    names = {str(node["id"]) for node in drawn["nodes"]}
-    assert {"check", "answer", "stages:frame", "stages:judge", "stages:verify"} <= names
-    [assistant] = httpx.post(f"{server.url}/assistants/search", json={}, timeout=60).json()
-    schemas = httpx.get(f"{server.url}/assistants/{assistant['assistant_id']}/schemas", timeout=60).json()
-    assert set(schemas["input_schema"]["properties"]) == {"question", "earlier"}
-    assert set(schemas["output_schema"]["properties"]) == {"answer", "markdown"}
-    assert schemas["context_schema"]["properties"]["depth"]["enum"] == ["quick", "normal", "deep"]
-    assert "deadline_at" not in schemas["context_schema"]["properties"]
-
-
 @pytest.mark.parametrize(
     ("given", "context", "message"),
     [
@@ -118,16 +106,6 @@ def test_the_sides_can_be_reviewed_before_the_search(server: DevServer, steelman
     assert "side 1 has no statement" in interrupt["value"]["error"]
     told = steelman.invoke(Command(resume=sides[:1]), config)
     assert [s["statement"] for s in told["answer"]["perspectives"]] == [sides[0]["statement"]]
-
-
-def test_a_further_run_of_a_thread_is_a_follow_up(server: DevServer, steelman: Any) -> None:
-    config = on_thread(server)
-    first = steelman.invoke({"question": QUESTION}, config, context=QUICK)["answer"]
-    second = steelman.invoke({"question": "strongest counter-argument to 1?"}, config, context=QUICK)["answer"]
-    assert second["against"]["number"] == 1
-    assert second["against"]["text"] in [c["text"] for s in first["perspectives"] for c in s["claims"]]
-    asked = {"question": "What about the cost?", "earlier": [QUESTION]}
-    assert steelman.invoke(asked, context=QUICK)["answer"]["focus"] == "the cost"
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # the lines close nothing, as is usual for an agent

@@ -1,7 +1,6 @@
 """Average linkage against SciPy's, and by hand."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,16 +14,6 @@ def test_by_hand() -> None:
     assert average_linkage(similarity, 0.61) == [[0, 1], [2], [3]]
     assert average_linkage(similarity, 0.95) == [[0], [1], [2], [3]]
     assert average_linkage(similarity, -1) == [[0, 1, 2, 3]]
-
-
-@pytest.mark.parametrize("n", [0, 1])
-def test_nothing_to_join(n: int) -> None:
-    assert average_linkage(np.ones((n, n)), 0.5) == [[i] for i in range(n)]
-
-
-def test_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"\(2, 3\)"):
-        average_linkage(np.ones((2, 3)), 0.5)
 
 
 @given(st.integers(2, 25), st.floats(-0.5, 0.95), st.integers(0, 2**31))

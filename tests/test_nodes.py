@@ -1,22 +1,17 @@
 """The pure parts of the stages: budgets, coverage, room, verification, review."""
 
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.runtime import Runtime
 
-from agent.evidence.claims import comparable_room, in_room, once, verbatim
+from agent.evidence.claims import comparable_room, once, verbatim
 from agent.evidence.coverage import coverage_by_judge, not_outweighed, with_cited
-from agent.nodes.planning import frame_node, reviewed
-from agent.nodes.weighing import independent_first, pair_budget, worth_most
-from agent.options import RunOptions
-from agent.state import Claim, Coverage, FramingState, RunState, Tier
-from tools.budget import current_log
-from tools.errors import InputError, QuestionError
+from agent.nodes.planning import reviewed
+from agent.nodes.weighing import independent_first, worth_most
+from agent.state import Claim, Coverage
+from tools.errors import InputError
 from tools.passages import Passage
 
 
@@ -31,27 +26,6 @@ def claim(text: str, perspective: str = "p1", support: float = 0.9) -> Claim:
 # The budget
 
 
-def test_of_sides_of_which_nothing_is_known_none_waits_for_another() -> None:
-    wanted = {"a": [1, 2, 3], "b": [4], "c": [5, 6]}
-    asked = worth_most(wanted, {}, {}, 3)
-    assert sorted(asked) == [("a", 1), ("b", 4), ("c", 5)]
-    assert worth_most(wanted, {}, {}, 0) == []
-    assert sorted(worth_most(wanted, {}, {}, 100)) == [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("c", 5), ("c", 6)]
-    assert worth_most({}, {}, {}, 9) == []
-
-
-def test_the_nearest_passages_are_judged_first() -> None:
-    near = {1: np.array([0.2, 0.9], np.float32), 2: np.array([0.8, 0.1], np.float32)}
-    assert set(worth_most({"a": [1, 2], "b": [1, 2]}, {}, near, 2)) == {("a", 2), ("b", 1)}
-
-
-def test_the_budget_goes_to_the_side_that_is_not_covered_yet() -> None:
-    known = {"a": {1: 0.95, 2: 0.9}, "b": {1: 0.1, 2: 0.05}}
-    near = {i: np.array([0.6, 0.5], np.float32) for i in (3, 4, 5)}
-    # Missed: of a 0.05 * 0.1, of b 0.9 * 0.95; b is worth asking for although a's passages are nearer.
-    assert worth_most({"a": [3, 4, 5], "b": [3, 4, 5]}, known, near, 3) == [("b", 3), ("b", 4), ("b", 5)]
-
-
 @given(
     st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 99), unique=True, max_size=8)), st.integers(0, 40)
 )
@@ -59,16 +33,6 @@ def test_the_budget_is_kept_and_no_pair_is_asked_twice(wanted: dict[str, list[in
     asked = worth_most(wanted, {}, {}, budget)
     assert len(asked) == len(set(asked)) == min(budget, sum(map(len, wanted.values())))
     assert all(i in wanted[side] for side, i in asked)
-
-
-def test_what_a_later_search_finds_can_still_be_judged() -> None:
-    two = RunOptions(max_rounds=2, max_pairs=600)
-    # A quarter of 600 is kept for two searches; each gives its half free when it comes.
-    assert pair_budget(two, 0, 0) == 450
-    assert pair_budget(two, 1, 450) == 75
-    assert pair_budget(two, 2, 525) == 75
-    assert pair_budget(RunOptions(max_rounds=0, max_pairs=60), 0, 0) == 60
-    assert pair_budget(RunOptions(max_rounds=0, max_pairs=60), 0, 99) == 0
 
 
 # Coverage
@@ -87,16 +51,6 @@ def test_one_publisher_is_one_source_however_often_and_however_spelt() -> None:
     passages = {1: passage(1, "Press"), 3: passage(3, "PRESS")}
     found = coverage_by_judge({1: 0.9, 3: 0.8}, 0.5, passages, ALONE)
     assert (found["status"], found["passages"], found["sources"]) == ("thin", 2, 1)
-
-
-def test_nothing_above_the_threshold_is_not_found() -> None:
-    found = coverage_by_judge({1: 0.49}, 0.5, {1: passage(1)}, ALONE)
-    assert (found["status"], found["passages"], found["strongest"], found["ids"]) == ("not_found", 0, 0.0, [])
-    assert coverage_by_judge({1: 0.5}, 0.5, {1: passage(1)}, ALONE)["status"] == "thin"  # the threshold itself counts
-
-
-def test_a_passage_that_was_deleted_counts_no_more() -> None:
-    assert coverage_by_judge({1: 0.9, 2: 0.9}, 0.5, {1: passage(1)}, ALONE)["passages"] == 1
 
 
 def test_copies_count_once_also_when_several_of_them_were_judged() -> None:
@@ -136,14 +90,6 @@ def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims:
     assert not cases or max(cases) - min(cases) <= 2
 
 
-def test_the_room_is_for_the_case_and_what_leans_stands_beside_it() -> None:
-    tiers: tuple[Tier, ...] = ("case", "leaning", "case", "case")
-    claims = [Claim(**{**claim(f"{n}."), "tier": tier}) for n, tier in enumerate(tiers)]
-    assert [c["text"] for c in in_room(claims, 2)] == ["0.", "2.", "1."]
-    assert [c["text"] for c in in_room(claims, 0)] == ["1."]
-    assert [c["text"] for c in in_room([claim("A."), claim("B.")], 1)] == ["A."]  # without a tier it is of the case
-
-
 def test_a_sentence_stands_under_the_side_that_it_supports_most() -> None:
     claims = [claim("A.", "p1", 0.6), claim("B.", "p1"), claim("A.", "p2", 0.8), claim("A.", "p3", 0.8)]
     assert [(c["text"], c["perspective"]) for c in once(claims)] == [("B.", "p1"), ("A.", "p2")]
@@ -158,19 +104,7 @@ def test_verbatim_allows_for_white_space_and_nothing_else() -> None:
     assert not verbatim("a bridge carries a town.", "A bridge carries a town.")
 
 
-@pytest.mark.parametrize("nothing", ["", " ", "\n"])
-def test_no_words_stand_nowhere(nothing: str) -> None:
-    assert not verbatim(nothing, "A bridge carries a town.")
-
-
 # Review
-
-
-def test_a_side_without_an_id_gets_one_that_no_other_has() -> None:
-    sides = reviewed([{"statement": "A.", "id": "u2"}, {"statement": "B."}, {"statement": "C.", "id": "u1"}])
-    assert [s["id"] for s in sides] == ["u2", "u3", "u1"]
-    sides = reviewed([{"statement": "A.", "id": "u2"}, {"statement": "B."}, {"statement": "C."}])
-    assert [s["id"] for s in sides] == ["u2", "u3", "u4"]
 
 
 def test_sides_as_a_person_left_them() -> None:
@@ -234,25 +168,3 @@ def test_what_merely_leans_is_no_part_of_the_counts() -> None:
     # Evidence of which only something beside the case can be shown makes no case.
     enough = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0, leaning=[])
     assert with_cited(enough, [], [3], passages)["status"] == "thin"
-
-
-def test_branches_share_what_is_left_of_the_budget() -> None:
-    from agent.nodes.stage import budget_of
-
-    options = RunOptions(max_calls=10, max_tokens=1000, max_cost=0.6)
-    spent = {"calls": 4.0, "input_tokens": 300.0, "output_tokens": 100.0, "cost": 0.3}
-    branch = budget_of({"counts": spent, "share": 3}, options, "search")
-    assert (branch.max_calls, branch.max_tokens) == (2, 200)
-    assert branch.max_cost == pytest.approx(0.1)
-    assert budget_of({"counts": spent}, options, "write").max_calls == 6
-
-
-async def test_what_another_noted_in_the_log_decides_nothing() -> None:
-    class Noting:
-        async def frame(self, question: str, earlier: Any) -> FramingState:
-            current_log().note("degraded", "Something else was replaced.")
-            return FramingState(form="none", question="", alternatives=[], focus="")
-
-    providers: Any = SimpleNamespace(framer=Noting())
-    with pytest.raises(QuestionError, match="neither a question nor a claim"):
-        await frame_node(providers)(RunState(question="Go on"), Runtime(context=RunOptions()))

@@ -67,19 +67,6 @@ async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: 
     assert row[0] > 5
 
 
-async def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    pytest.importorskip("psycopg")
-    from agent.runs.service import Runs
-    from agent.settings import Settings
-    from evals.benchmarks.instant import instant_providers
-    from tools.errors import StoreError
-
-    settings = Settings(data_dir=tmp_path, checkpoint_url="postgresql://nobody@127.0.0.1:9/none?connect_timeout=2")
-    with pytest.raises(StoreError, match="STEELMAN_CHECKPOINT_URL"):
-        async with Runs(settings, instant_providers):
-            pass
-
-
 async def test_what_is_no_address_is_refused_without_showing_it(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     from agent.runs.service import Runs

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from model_server import ModelServer
 from pydantic import BaseModel
 
-from prompts import FOLDER, PromptError, as_data, load_prompt, read_prompt, seen
+from prompts import FOLDER, PromptError, as_data, load_prompt, read_prompt
 from tools.inference.chat.model import ChatModel
 
 HOSTILE = (
@@ -41,12 +41,6 @@ def test_every_prompt_has_both_parts_and_says_that_data_gives_no_orders(path: Pa
     assert "{{" not in system + user
 
 
-def test_a_file_without_parts_is_all_user(tmp_path: Path) -> None:
-    prompt = read_prompt(written(tmp_path, "Does {{ passage }} say {{statement}}?\n"))
-    assert (prompt.system, prompt.user) == ("", "Does {{ passage }} say {{statement}}?")
-    assert prompt.render(passage="A", statement="B") == ("", "Does A say B?")
-
-
 def test_the_digest_changes_with_the_words_and_with_nothing_else(tmp_path: Path) -> None:
     one = read_prompt(written(tmp_path, "[system]\nBe fair.\n[user]\n{{x}}\n"))
     again = read_prompt(written(tmp_path, "\ufeff[system]\r\nBe fair.\r\n\r\n[user]\r\n{{x}}\r\n"))
@@ -70,13 +64,6 @@ def test_the_digest_changes_with_the_words_and_with_nothing_else(tmp_path: Path)
 def test_a_file_that_asks_nothing_or_says_more_than_is_used_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(PromptError, match=re.escape(str(tmp_path))):
         read_prompt(written(tmp_path, text))
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "bytes.md").write_bytes(b"\xff\xfe\x00")
-    for name in ("missing.md", "bytes.md", ""):
-        with pytest.raises(PromptError, match="cannot be read"):
-            read_prompt(tmp_path / name)
 
 
 def test_a_variable_that_is_missing_or_not_used_is_named() -> None:
@@ -106,29 +93,6 @@ def inside(element: str, tag: str) -> str:
 @settings(max_examples=300, deadline=None)
 def test_no_text_leaves_its_element(text: str, title: str) -> None:
     inside(as_data("passage", text, number=1, title=title), "passage")
-
-
-def test_what_joins_letters_is_kept_and_what_hides_between_words_is_not() -> None:
-    persian, hindi = "\u0645\u06cc\u200c\u0634\u0648\u062f", "\u0915\u094d\u200d\u0937"
-    assert seen(f"{persian} {hindi}") == f"{persian} {hindi}"
-    assert seen("a \u200c\u200db\u200d\u200c\u200dc \u200d") == "a b\u200dc "
-
-
-@given(st.text())
-@settings(max_examples=300, deadline=None)
-def test_what_is_seen_is_kept(text: str) -> None:
-    assert seen(seen(text)) == seen(text)
-    assert all(c in seen(text) for c in text if c.isalnum())
-
-
-def test_unseen_marks_are_taken_out_of_texts_and_titles() -> None:
-    made = as_data("passage", f"a\tb\r\nc\rd{HOSTILE}", title=HOSTILE)
-    assert "a\tb\nc\nd" in made
-    assert not re.search(
-        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]", made
-    )
-    assert made.count("<") == made.count(">") == 2
-    assert made.splitlines()[0].endswith('">a\tb')  # a title is one line
 
 
 async def test_a_hostile_passage_is_delivered_inside_its_element(server: ModelServer) -> None:

@@ -1,10 +1,8 @@
 """What of a text is prose: headings, captions, list marks and references tried line by line, judged by reading."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tools.language.sentences import is_heading, prose, split_sentences, without_mark
+from tools.language.sentences import is_heading, prose, without_mark
 
 HEADINGS = """
 Arguments against the ban
@@ -99,23 +97,3 @@ def test_prose_is_the_sentences_without_the_rest() -> None:
     text = "Why bridges pay\nBridges pay. They last.\n- Towns grow.\nFigure 1: A bridge\n[1] Smith J. (2010)"
     assert prose(text) == "Bridges pay. They last. Towns grow."
     assert prose("Bridges pay.  They\tlast.") == "Bridges pay. They last."
-
-
-@pytest.mark.parametrize("text", ["Why bridges pay", "# Bridges.\n| a | b |", "", "\n"])
-def test_a_text_without_any_prose_stays_as_it_is(text: str) -> None:
-    assert prose(text) == text
-
-
-@given(st.lists(st.sampled_from([*lines(HEADINGS), *lines(SENTENCES)]), max_size=6).map("\n".join))
-def test_every_sentence_is_of_the_text_and_in_its_order(text: str) -> None:
-    kept = [without_mark(s) for s in split_sentences(text) if not is_heading(s)]
-    assert prose(text) == (" ".join(kept) or text)
-    at = 0
-    for sentence in kept:
-        at = text.index(sentence, at) + len(sentence)
-
-
-@given(st.text(max_size=200))
-def test_any_text_has_its_prose(text: str) -> None:
-    assert bool(prose(text)) == bool(text)
-    assert len(prose(text)) <= len(text)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agent.evidence.claims import verbatim
 from tools.language.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, stands_alone, units
-from tools.language.sentences import clean
 from tools.passages import Passage
 
 CLEAR = """
@@ -170,11 +169,6 @@ def test_what_no_reader_is_helped_by_is_not_put_before_a_sentence(before: str) -
     assert (last.text, last.clear) == ("This would hurt the smallest shops in town.", False)
 
 
-def test_half_a_sentence_of_a_list_is_not_quoted() -> None:
-    text = "- Passengers who use a ferry to get to work.\n- The ferry saves an hour of driving each day."
-    assert [u.text for u in of(text)] == ["The ferry saves an hour of driving each day."]
-
-
 def test_the_limits_of_length() -> None:
     def sentence(words: int, first: str = "Rivers") -> str:
         return " ".join([first, *["flow"] * (words - 1)]) + "."
@@ -213,14 +207,3 @@ def test_what_is_quoted_stands_word_for_word_in_the_passage(parts: list[tuple[st
         left = re.sub(r"^(\S+) \[[^\]]+\]", r"\1", unit.shown) if added else unit.shown
         assert re.sub(r"^\[(\w)\]", lambda m: m[1].lower(), left) == unit.text
     assert [u.positions[-1] for u in found] == sorted({u.positions[-1] for u in found})  # a sentence has one reading
-
-
-@given(st.text(max_size=300))
-def test_of_any_text_only_what_stands_there_is_quoted(text: str) -> None:
-    cleaned = clean(text)
-    assert all(verbatim(u.text, cleaned) for u in of(cleaned))
-
-
-def test_odd_texts() -> None:
-    for text in ("", "\n", ".", "((((", "A" * 10_000 + ".", "it " * 10_000 + ".", "[" * 5_000):
-        assert of(text) == []

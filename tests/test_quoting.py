@@ -1,8 +1,5 @@
 """How surely words argue for a side, worked by hand; exchanged sides exchange everything."""
 
-import json
-from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.errors import ModelError
 from tools.inference.judges.quoting import (
-    CENTRAL,
     FILE,
-    GROUNDS,
     Quoting,
     context,
     grounds_of,
@@ -56,34 +50,11 @@ def test_a_leaning_is_the_difference_of_the_log_odds() -> None:
     assert weight == pytest.approx([0.5, 0.8, 0.8, 0.9, 0.9])  # that it argues for both says that it argues
 
 
-def test_no_certainty_counts_beyond_two_in_a_thousand() -> None:
-    lean, weight = leanings(table((1.0, 0.0), (0.998, 0.002), (0.0, 0.0)))
-    assert lean == pytest.approx([12.4252, 12.4252, 0], abs=1e-4)  # 2 ln 499
-    assert weight == pytest.approx([0.998, 0.998, 0.002])
-
-
-def test_what_was_not_judged_leans_nowhere() -> None:
-    lean, weight = leanings(table((NAN, NAN), (0.8, NAN), (0.8, 0.2)))
-    assert np.isnan(lean).tolist() == [True, True, False]
-    assert np.isnan(weight).tolist() == [True, True, False]
-
-
 def test_the_context_is_the_mean_weighted_by_how_much_each_argues() -> None:
     lean, weight = np.array([1.0, 3.0, -2.0, NAN, NAN]), np.array([0.5, 1.0, 0.8, NAN, NAN])
     found = context(lean, weight, ["a", "a", "b", "b", "c"])
     # (0.5 * 1 + 1 * 3) / 1.5; of what is known of b, -2; of c nothing is known
     assert found == pytest.approx([2.3333, 2.3333, -2, -2, 0], abs=1e-4)
-
-
-def test_the_three_leanings_are_added_and_make_a_probability() -> None:
-    # 1 * 1 + 0.5 * 2 - 0.25 * 1 = 1.75; 1 / (1 + e^-1.75) = 0.8520
-    found = taking_side(table((1, 2, -1), (0, 0, 0), (0, 0, 8), (-1e6, 0, 0)), QUOTING)
-    assert found == pytest.approx([0.8520, 0.5, 0.8808, 0], abs=1e-4)
-
-
-def test_whether_words_speak_to_the_dispute_has_an_offset() -> None:
-    # 2 * 0.5 - 0.2 + 0.7 + 0.5 * (0.7 - 0.3) - 1 = 0.7; at the least nearness nothing is added: -1
-    assert speaking(table((0.5, -0.2, 0.7, 0.7), (0, 0, 0, 0.3)), QUOTING) == pytest.approx([0.6682, 0.2689], abs=1e-4)
 
 
 def test_where_nothing_comes_near_the_question_nothing_speaks_to_it() -> None:
@@ -126,23 +97,6 @@ def test_the_grounds_of_two_passages() -> None:
     assert found.ravel() == pytest.approx([0.7071, 0.2, 0.9, 0.5, 0.7071, -0.2, 0, 0.5], abs=1e-4)
 
 
-def test_the_middle_is_that_of_the_nearest_five() -> None:
-    assert CENTRAL == 5
-    vectors = table(*[(0.0, 1.0)] * 2, *[(1.0, 0.0)] * 5)
-    nearness = np.array([0.1, 0.2, 0.6, 0.6, 0.7, 0.8, 0.8])
-    found = grounds_of(vectors, nearness, np.zeros(7), nearness[::-1])
-    assert found[:, 0].tolist() == [0, 0, 1, 1, 1, 1, 1]
-    # (0.6 + 0.6 + 0.7 + 0.8 + 0.8) / 5 = 0.7
-    assert found[:, 1] == pytest.approx([-0.6, -0.5, -0.1, -0.1, 0, 0.1, 0.1])
-    assert found[:, 3] == pytest.approx([0.8] * 7)
-
-
-def test_without_passages_there_are_no_grounds_and_opposite_ones_have_no_middle() -> None:
-    assert grounds_of(np.zeros((0, 4)), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0, GROUNDS)
-    assert sureness(np.zeros((0, 3)), np.zeros((0, GROUNDS)), QUOTING).shape == (0,)
-    assert grounds_of(table((1, 0), (-1, 0)), np.ones(2), np.ones(2), np.ones(2))[:, 0].tolist() == [0, 0]
-
-
 @given(stances, st.data())
 def test_exchanged_sides_exchange_everything(rows: list[tuple[float, float]], data: st.DataObject) -> None:
     groups = data.draw(st.lists(st.sampled_from("ab"), min_size=len(rows), max_size=len(rows)))
@@ -159,14 +113,6 @@ def test_exchanged_sides_exchange_everything(rows: list[tuple[float, float]], da
     assert sure + sure2 == pytest.approx(np.ones(len(rows)))
 
 
-@given(stances)
-def test_a_group_leans_no_farther_than_its_members(rows: list[tuple[float, float]]) -> None:
-    lean, weight = leanings(table(*rows))
-    around = context(lean, weight, ["one"] * len(rows))
-    assert len(set(around.tolist())) == 1
-    assert min(lean) - 1e-9 <= around[0] <= max(lean) + 1e-9
-
-
 # The stored weights
 
 
@@ -177,27 +123,3 @@ def test_the_stored_weights_say_what_they_have_to() -> None:
     assert min(stored.centre, stored.nearness, stored.judged) > 0
     assert 0.5 < stored.case < 1
     assert 0 < stored.least <= stored.leaning < stored.case
-
-
-def test_weights_are_read_from_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "quoting.json"
-    path.write_text(json.dumps({**asdict(QUOTING), "more": "is left unread"}))
-    assert load_quoting(path) == QUOTING
-
-
-@pytest.mark.parametrize("name", [field.name for field in fields(Quoting)])
-def test_a_weight_that_is_missing_is_named(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "quoting.json"
-    path.write_text(json.dumps({k: v for k, v in asdict(QUOTING).items() if k != name}))
-    with pytest.raises(ModelError, match=f"quoting.json.*{name}"):
-        load_quoting(path)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"own": "much"}', '{"own": null}'])
-def test_weights_that_are_none_are_told(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "quoting.json"
-    path.write_text(text)
-    with pytest.raises(ModelError, match="cannot be read"):
-        load_quoting(path)
-    with pytest.raises(ModelError, match="cannot be read"):
-        load_quoting(tmp_path / "missing.json")

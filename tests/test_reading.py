@@ -14,7 +14,6 @@ from providers import ScriptedJudge, side
 from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.sentences import read_perspectives, stances_to
 from agent.inference import Models, RunJudge
-from agent.providers.embedded.expanding import planned
 from agent.seams import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
 from tools.inference.cache import VectorCache
@@ -122,14 +121,6 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert len(judge.asked) == 4  # nothing hangs on which side is read first, and nothing is asked twice
 
 
-async def test_a_judge_of_single_statements_is_asked_about_both(made: Callable[[Any], Models]) -> None:
-    judge = ScriptedJudge(lambda pair: plainly(pair.text)[" not " in pair.statement])
-    models = made(judge)
-    one, other = await read_perspectives(models, briefs(models.judge(), [passage(1, GOOD)], [passage(2, BAD)]))
-    assert judge.pairs == [Pair(YES, GOOD, NO), Pair(YES, BAD, NO), Pair(NO, GOOD, YES), Pair(NO, BAD, YES)]
-    assert (texts(one, one.case), texts(other, other.case)) == ([GOOD], [BAD])
-
-
 async def test_sides_without_a_contrary_are_read_by_themselves(made: Callable[[Any], Models]) -> None:
     judge = ScriptedJudge(lambda pair: 0.9 if pair.text == GOOD else 0.3)
     models = made(judge)
@@ -213,28 +204,6 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
     assert all(math.isfinite(x) for x in one.features[:, 1:].ravel())
 
 
-async def test_without_the_judge_passages_lend_their_parts_what_was_said_of_them(made: Callable[[Any], Models]) -> None:
-    judge = Stances()
-    models = made(judge)
-    given = [passage(1, GOOD), passage(2, BETTER)]
-    pair = briefs(models.judge(), given, given, support={1: 0.9}, opposing={1: 0.1})
-    [one] = await read_perspectives(models, pair[:1], judged=False)
-    assert judge.asked == []
-    assert one.features[0] == pytest.approx([2 * math.log(9)] * 3)
-    assert np.isnan(one.sure).tolist() == [False, True]  # of the second nothing was said
-    assert texts(one, one.case) == [GOOD]
-
-
-async def test_nothing_to_read_is_read_too(made: Callable[[Any], Models]) -> None:
-    judge = Stances()
-    models = made(judge)
-    assert await read_perspectives(models, []) == []
-    one, other = await read_perspectives(models, briefs(models.judge(), [], [passage(1, "Why bridges pay")]))
-    assert (one.units, other.units, judge.asked) == ([], [], [])
-    assert (one.features.shape, one.grounds.shape) == ((0, 3), (0, GROUNDS))
-    assert one.case.shape == other.leaning.shape == (0,)
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -252,15 +221,6 @@ async def test_both_sides_ask_the_same_and_are_told_the_contrary(
     assert first == pytest.approx(np.array([[0.95, 0.02], [0.02, 0.95]]))
     assert second == pytest.approx(first[:, ::-1])
     assert judge.asked == [Pair(one["statement"], text, other["statement"]) for text in (GOOD, BAD)]
-
-
-async def test_both_answers_to_a_question_are_asked_about_at_once(made: Callable[[Any], Models]) -> None:
-    judge = Stances()
-    models = made(judge)
-    yes, no = planned(FRAMING)
-    for mine, contrary in ((yes, no), (no, yes)):
-        await stances_to(models.judge(), mine, contrary["statement"], [GOOD])
-    assert [(p.form, p.asked, p.affirms) for p in judge.asked] == [("answer", QUESTION, True)]
 
 
 async def test_a_quotation_is_shown_as_it_was_judged(made: Callable[[Any], Models]) -> None:
@@ -301,15 +261,6 @@ async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_t
     assert against["passages"] == len(against["ids"])
 
 
-async def test_a_side_of_which_all_merely_leans_has_no_counts(made: Callable[[Any], Models]) -> None:
-    models = made(Stances(lambda _: (0.72, 0.5)))
-    one, _ = await read_perspectives(models, briefs(models.judge(), [passage(1, BOTH), passage(2, GOOD)], []))
-    before = Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=1)
-    found = coverage_by_reading(before, one)
-    assert sorted(found.pop("leaning")) == [1, 2]
-    assert found == Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0, reworded=0)
-
-
 class Closer(Stances):
     """Reads closer too, and then sees what it took for good in another light."""
 
@@ -338,33 +289,3 @@ async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models], m
     judge.close.clear()
     await read_perspectives(made(judge), given)
     assert len(judge.close) <= 1
-
-
-async def test_what_there_is_no_time_to_read_closer_counts_as_it_was_read(made: Callable[[Any], Models]) -> None:
-    judge = Closer(seconds=1.0)
-    models = made(judge)
-    given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, WORSE)])
-    one, other = await read_perspectives(models, given, 0.6)
-    assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
-    assert texts(other, other.case | other.leaning) == [BAD, WORSE]
-
-
-async def test_verification_takes_what_there_was_no_time_to_read_closer(made: Callable[[Any], Models]) -> None:
-    judge = Closer(seconds=1.0)
-    run = made(judge).judge()
-    await stances_to(run, SIDES[0], NO, [GOOD, BAD])
-    found = await stances_to(run, SIDES[0], NO, [GOOD, BAD], 0.5, closely=True)
-    assert found == pytest.approx(np.array([plainly(GOOD), plainly(BAD)]))
-
-
-async def test_what_is_left_out_of_the_closer_reading_is_not_shown(
-    made: Callable[[Any], Models], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agent.evidence.sentences.CLOSELY", 2)
-    judge = Closer()
-    models = made(judge)
-    given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, WORSE)])
-    one, other = await read_perspectives(models, given)
-    assert len(judge.close) == 2  # the likeliest of each side
-    for reading in (one, other):
-        assert {*texts(reading, reading.case | reading.leaning)} <= {p.text for p in judge.close}

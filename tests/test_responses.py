@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from tools.language.quotable import antecedent, antecedent_added
 from tools.responses import (
-    Group,
     Weights,
     by_linkage,
     choose_thesis,
@@ -17,7 +16,6 @@ from tools.responses import (
     likelihood,
     places,
     side_taken,
-    stances,
 )
 
 NAN = math.nan
@@ -45,13 +43,6 @@ def test_relevance_stance_and_place_are_added() -> None:
     plain = choose_thesis(SENTENCES[:3], QUESTION, support, weights=Weights(stance=0.0))
     assert plain is not None
     assert plain.position == 0
-
-
-def test_a_sentence_for_the_other_side_is_not_the_thesis_however_sure() -> None:
-    support = np.array([[0.6, 0.7, 0.6, 0.0], [0.0, 0.0, 0.0, 0.99]])
-    found = choose_thesis(np.tile(QUESTION, (4, 1)), QUESTION, support, weights=Weights(place=0.0))
-    assert found is not None
-    assert (found.position, found.side) == (1, 0)
 
 
 def test_the_side_is_that_of_the_three_surest_sentences() -> None:
@@ -86,18 +77,6 @@ def test_without_sides_relevance_and_place_decide_and_an_unanswered_pair_counts_
     assert choose_thesis(SENTENCES[:0], QUESTION, np.zeros((2, 0))) is None
 
 
-def test_relevance_is_never_below_nothing() -> None:
-    found = choose_thesis(SENTENCES[3:], QUESTION, np.zeros((0, 1)))
-    assert found is not None
-    assert (found.relevance, found.score) == (0.0, 0.25)  # only its place
-
-
-@pytest.mark.parametrize(("support", "allowed"), [((2, 3), None), ((4,), None), ((2, 4), 3)])
-def test_shapes_that_differ_are_refused(support: tuple[int, ...], allowed: int | None) -> None:
-    with pytest.raises(ValueError, match="shape"):
-        choose_thesis(SENTENCES, QUESTION, np.zeros(support), None if allowed is None else np.ones(allowed, bool))
-
-
 # Groups
 
 
@@ -127,21 +106,6 @@ def test_theses_that_share_the_question_only_are_told_apart() -> None:
 )
 def test_linkage_is_by_the_mean(threshold: float, groups: list[set[int]]) -> None:
     assert [set(g.members) for g in by_linkage(at(0, 20, 60, 180), threshold)] == groups
-
-
-def test_theses_that_say_nothing_beside_the_question_are_one_group() -> None:
-    vectors = np.vstack([at(0), np.zeros((2, 2))])
-    assert by_linkage(vectors, 0.1) == [Group((1, 2)), Group((0,))]
-    assert by_linkage(vectors[:1], 0.1) == [Group((0,))]
-    assert by_linkage(vectors[:0], 0.1) == []
-
-
-def test_stances_need_more_than_the_margin() -> None:
-    # differences: 0.6, -0.75, 0.25 (not more than itself), 0.03 (neither), 0.05 (both), no verdict
-    support = np.array([[0.8, 0.05, 0.5, 0.05, 0.95, NAN], [0.2, 0.8, 0.25, 0.02, 0.9, 0.1]])
-    assert stances(support, 0.25) == ["for", "against", "mixed", "mixed", "mixed", "mixed"]
-    assert stances(support, 0.0) == ["for", "against", "for", "for", "for", "mixed"]
-    assert stances(np.array([[0.5], [0.5]]), 0.0) == ["mixed"]
 
 
 # Evidence

@@ -11,7 +11,7 @@ from agent.answer.notes import is_settled
 from agent.evidence.coverage import coverage_by_judge, same_as, with_cited
 from agent.inference import Models
 from tools.inference.encoders.encoder import MiniLM
-from tools.language.copies import NEAR, copy_groups, same_groups
+from tools.language.copies import copy_groups, same_groups
 from tools.language.sentences import split_sentences
 from tools.passages import Passage, Sentence
 
@@ -54,12 +54,6 @@ def test_single_sentences_have_to_be_nearer_than_passages() -> None:
     assert same_groups([]) == []
 
 
-def test_no_chain_makes_one_group_of_what_differs_at_its_ends() -> None:
-    angles = np.radians([0, 25, 50, 75])
-    chain = [np.array([[np.cos(a), np.sin(a)]], np.float32) for a in angles]
-    assert same_groups(chain) == [0, 0, 2, 2]
-
-
 class Encoding:
     """Every sentence alike but for those of one text, which are like nothing else."""
 
@@ -97,11 +91,6 @@ async def test_sentences_that_give_reasons_are_the_same_by_these(encoder: MiniLM
     assert await same_as(cast("Models", Reading(encoder)), found, found) == {1: 1, 2: 1, 3: 3}
 
 
-async def test_thresholds_of_one_encoder_say_nothing_of_another() -> None:
-    found = {i: Passage(i, f"{i}.txt", "c", f"Text {i}.") for i in (1, 2, 3)}
-    assert await same_as(cast("Models", Encoding(None)), found, found) == {1: 1, 2: 2, 3: 3}
-
-
 @pytest.mark.parametrize("reworded", [False, True])
 def test_sources_do_not_agree_by_saying_the_same_in_other_words(reworded: bool) -> None:
     """25 wordings of one text, each under a publisher of its own, against two fair texts."""
@@ -122,12 +111,6 @@ def test_sources_do_not_agree_where_most_of_them_are_near_each_other(distinct: i
     other = coverage_by_judge({}, 0.5, found, {})
     assert is_settled(one, other)
     assert is_settled({**one, "distinct": distinct}, other) is agree
-
-
-def test_passages_may_be_near_and_not_the_same() -> None:
-    close = [np.array([[np.cos(a), np.sin(a)]], np.float32) for a in (0, 0.6, 1.5)]
-    assert same_groups(close) == [0, 1, 2]
-    assert same_groups(close, NEAR) == [0, 0, 2]
 
 
 def test_a_cited_passage_stands_for_what_says_the_same() -> None:

@@ -11,12 +11,10 @@ from providers import side
 
 from agent.graph import (
     after_expand,
-    after_frame,
     after_judge,
-    after_requery,
     to_branches,
 )
-from agent.options import Part, RunOptions, options_of, time_left
+from agent.options import Part, RunOptions, time_left
 from agent.state import Coverage, Form, FramingState, RunState
 from tools.errors import SettingsError
 
@@ -39,13 +37,6 @@ def runtime(**options: Any) -> Runtime[RunOptions]:
     return Runtime(context=RunOptions(**options))
 
 
-@pytest.mark.parametrize(
-    ("form", "goes_to"), [("plain", "lookup"), ("polar", "expand"), ("open", "expand"), ("choice", "expand")]
-)
-def test_only_a_question_of_fact_is_looked_up(form: Form, goes_to: str) -> None:
-    assert after_frame(RunState(framing=framing(form))) == goes_to
-
-
 def test_a_branch_a_perspective_with_its_statement_as_the_first_query() -> None:
     sends = to_branches(RunState(perspectives=[side(1, "One."), side(2, "Two.")]))
     assert [(s.node, s.arg["perspective"]["id"], s.arg["queries"]) for s in sends] == [
@@ -62,18 +53,6 @@ def test_in_its_first_search_a_side_has_what_the_neutral_form_found() -> None:
     assert [s.arg["known"] for s in sends] == [{"Q? cost": [5, 3]}] * 2
     again = to_branches(RunState(**{**asked, "planned": {"p1": ["more"]}}))
     assert [(s.arg["queries"], s.arg["known"]) for s in again] == [(["more"], {})]
-
-
-def test_after_a_requery_only_sides_with_new_queries_get_a_branch() -> None:
-    state = RunState(perspectives=[side(1), side(2), side(3)], planned={"p2": ["more"], "p3": []})
-    sends = after_requery(state)
-    assert isinstance(sends, list)
-    assert [(s.arg["perspective"]["id"], s.arg["queries"]) for s in sends] == [("p2", ["more"])]
-
-
-def test_nothing_new_to_look_for_ends_the_search() -> None:
-    assert after_requery(RunState(perspectives=[side(1)], planned={"p1": []})) == "select"
-    assert after_requery(RunState(perspectives=[side(1)], planned={})) == "select"
 
 
 def test_without_perspectives_there_is_nothing_to_search_for() -> None:
@@ -110,11 +89,6 @@ def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [time_left(later, part) for part in parts] == left
 
 
-def test_a_bare_graph_runs_with_the_usual_options() -> None:
-    nothing: Any = None
-    assert options_of(Runtime(context=nothing)) == RunOptions.of()
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -141,9 +115,3 @@ def test_depths_differ_and_an_unknown_one_is_refused() -> None:
     unknown: Any = "thorough"
     with pytest.raises(SettingsError, match="thorough"):
         RunOptions.of(unknown)
-
-
-def test_options_survive_being_stored() -> None:
-    options = RunOptions.of("deep", collections=("a", "b"), review=True, max_pairs=7)
-    assert RunOptions.from_dict(options.to_dict()) == options
-    assert RunOptions.from_dict({**options.to_dict(), "of another version": 1}) == options

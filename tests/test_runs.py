@@ -16,8 +16,7 @@ from providers import build
 from agent.options import RunOptions
 from agent.runs import store as run_store
 from agent.runs.service import Runs
-from agent.runs.store import Event, RunStore, is_alive, new_owner
-from agent.seams import Providers
+from agent.runs.store import Event, RunStore
 from agent.settings import Settings
 from evals.benchmarks.instant import InstantExpander
 from tools.errors import (
@@ -31,7 +30,6 @@ from tools.errors import (
     UnknownRunError,
 )
 from tools.store.database import Database
-from tools.store.store import Store
 
 
 async def followed(runs: Runs, run_id: str, after: int = 0) -> list[Event]:
@@ -87,17 +85,6 @@ async def test_who_reconnects_misses_nothing_and_sees_nothing_twice(settings: Se
         assert await followed(runs, run_id, rest[-1].number) == []
 
 
-async def test_any_number_may_follow_and_a_beginning_of_the_id_is_enough(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        told = await asyncio.gather(*(followed(runs, run_id[:8]) for _ in range(5)))
-        assert all(t == told[0] for t in told)
-        with pytest.raises(UnknownRunError, match="no run that begins"):
-            await runs.answer("zzz")
-        with pytest.raises(UnknownRunError):
-            await runs.answer("")
-
-
 async def test_eight_runs_at_once(settings: Settings) -> None:
     async with door(settings) as runs:
         ids = await asyncio.gather(
@@ -108,35 +95,6 @@ async def test_eight_runs_at_once(settings: Settings) -> None:
     assert {a.outcome for a in answers} == {"answered"}
     assert [a.run_id for a in answers] == ids
     assert all([e.number for e in log] == list(range(1, len(log) + 1)) for log in logs)
-
-
-async def test_nobody_who_follows_takes_the_news_away_from_another(settings: Settings) -> None:
-    """One follower is busy with the last event while another one hears of the next."""
-    searching, go_on = threading.Event(), threading.Event()
-
-    def wait(_: str) -> None:
-        searching.set()
-        go_on.wait(20)
-
-    async with door(settings, build(before_search=wait)) as runs:
-        run_id = await runs.start(QUESTION)
-        await asyncio.to_thread(searching.wait, 10)
-        await asyncio.sleep(0.2)
-        last = runs.run_store.events(run_id, 0)[-1].number
-        quick, busy = runs.events(run_id, last - 1), runs.events(run_id, last - 1)
-        assert [(await anext(follower)).number for follower in (quick, busy)] == [last, last]
-        coming = asyncio.ensure_future(anext(quick))
-        await asyncio.sleep(0.1)
-        await runs.executor.record(run_id, "reading", {"stage": "write", "characters": 1})
-        assert (await coming).number == last + 1
-        coming = asyncio.ensure_future(anext(quick))
-        await asyncio.sleep(0.1)
-        began = time.monotonic()
-        assert (await anext(busy)).number == last + 1
-        assert time.monotonic() - began < 1  # and not at the next look, which comes with the heartbeat
-        go_on.set()
-        await coming
-        await runs.answer(run_id)
 
 
 # What is refused before anything is begun
@@ -195,15 +153,6 @@ async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Setting
         assert stages.count("frame") == 1
 
 
-async def test_cancelling_at_once_frees_the_run_at_once(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        await runs.cancel(run_id)
-        assert runs.run_store.get(run_id).owner is None
-        await runs.resume(run_id)
-        assert (await runs.answer(run_id)).outcome == "answered"
-
-
 async def test_closing_the_door_leaves_what_runs_resumable(settings: Settings) -> None:
     gate = Gate()
     async with door(settings, build(before_search=gate)) as runs:
@@ -214,20 +163,6 @@ async def test_closing_the_door_leaves_what_runs_resumable(settings: Settings) -
         assert runs.run_store.get(run_id).status == "cancelled"
         await runs.resume(run_id)
         assert (await runs.answer(run_id)).outcome == "answered"
-
-
-async def test_a_start_that_is_cut_short_leaves_a_run_that_can_be_resumed(settings: Settings) -> None:
-    async with door(settings) as runs:
-        starting = asyncio.create_task(runs.start(QUESTION))
-        await eventually(lambda: runs.run_store.latest(1))
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
-    async with door(settings) as runs:
-        run = runs.run_store.latest(1)[0]
-        assert (run.status, run.owner) == ("cancelled", None)
-        await runs.resume(run.id)
-        answer = await runs.answer(run.id)
-        assert answer.outcome == "answered", answer.model_dump_json()
 
 
 # Failing
@@ -284,18 +219,6 @@ async def test_an_answer_survives_the_deletion_of_what_it_would_cite(settings: S
     assert all(set(c.citations) <= numbers for p in answer.perspectives for c in p.claims)
 
 
-async def test_a_service_that_cannot_open_leaves_nothing_open(settings: Settings) -> None:
-    opened: list[Store] = []
-
-    def refuses(_: Settings, store: Store) -> Providers:
-        opened.append(store)
-        raise RunError("no providers today.")
-
-    with pytest.raises(RunError, match="today"):
-        await Runs(settings, refuses).__aenter__()
-    assert not opened[0]._db._all
-
-
 # Ownership
 
 
@@ -319,13 +242,6 @@ async def test_a_run_belongs_to_one_worker_until_it_lets_go_or_falls_silent(
     assert store.finish("r", "second", "done", {}, answer="{}")
     assert not store.claim("r", "third")
     assert [e.kind for e in store.events("r", 0)] == ["done"]
-
-
-def test_an_owner_is_alive_by_its_heartbeat() -> None:
-    assert new_owner() != new_owner()
-    ages = {0.0: True, 9.0: True, -5.0: True, 11.0: False, -3600.0: False}  # clocks differ a little, or were set back
-    assert {age: is_alive(time.time() - age, 10) for age in ages} == ages
-    assert not is_alive(None, 10)
 
 
 @pytest.mark.parametrize("ahead", [-11.0, 3600.0])
@@ -355,18 +271,6 @@ async def test_a_run_whose_checkpoints_are_gone_begins_again(settings: Settings)
         assert (await runs.answer(run_id)).outcome == "answered"
         events = await followed(runs, run_id)
     assert [e.data["stage"] for e in events if e.kind == "stage"].count("frame") == 2
-
-
-async def test_a_cancelled_run_is_free_only_when_its_worker_has_let_go(settings: Settings) -> None:
-    store = RunStore(Database(settings.database_path))
-    store.create("r", "r", QUESTION, {}, "first")
-    assert store.mark_cancelled("r")
-    with pytest.raises(RunBusyError):
-        store.claim("r", "second")
-    assert not store.beat("r", "first")
-    store.finish("r", "first", "cancelled", {})
-    assert store.claim("r", "second")
-    assert [e.kind for e in store.events("r", 0)] == ["cancelled"]
 
 
 async def test_two_resumes_at_once_make_one_run(settings: Settings) -> None:
@@ -479,28 +383,6 @@ async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn
         assert runs.run_store.get(run_id).status == "cancelled"
         await runs.resume(run_id)
         assert (await runs.answer(run_id)).outcome == "answered"
-
-
-@pytest.mark.slow
-async def test_a_follower_in_another_process_sees_every_event(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
-    process, run_id = worker(spawn, tmp_path / "queries", "nowhere")
-    async with door(settings) as runs:
-        events = await asyncio.wait_for(followed(runs, run_id), 20)
-    assert [e.number for e in events] == list(range(1, len(events) + 1))
-    assert events[-1].kind == "done"
-    assert process.stdout.readline().strip() == "answered"
-
-
-async def test_a_focused_follow_up_is_searched_and_written_with_its_focus(settings: Settings) -> None:
-    asked: list[str] = []
-    async with door(settings, build(before_search=asked.append)) as runs:
-        first = await runs.start(QUESTION)
-        plain = await runs.answer(first)
-        asked.clear()
-        focused = await runs.answer(await runs.start("what about the arches?", thread=first))
-    assert "Towns should build bridges. the arches" in asked
-    assert focused.neutral_question == plain.neutral_question
-    assert 0 < len(focused.citations) <= 10
 
 
 async def test_a_stage_cut_off_before_it_said_where_to_go_next_is_done_again(

@@ -5,12 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evals.training.select_fit import Labelled, fit, fitted_report
-from tools.diversity.coverage import Candidates, select
+from evals.training.select_fit import Labelled, fitted_report
 from tools.diversity.names import DIALS, OWN, parse_selection
 from tools.diversity.published import Clustered
 from tools.diversity.selection import (
@@ -56,32 +53,11 @@ def test_the_company_that_a_passage_keeps_tells_it_from_one_as_near() -> None:
     assert neighbours[0] > neighbours[5] + 0.5
 
 
-def test_the_signals_are_standardised_and_what_does_not_differ_tells_nothing() -> None:
-    vectors = unit((1, 0), (1, 1), (0, 1))
-    found = signals(np.array([0.9, 0.5, 0.1]), np.array([3.0, 3.0, 3.0]), vectors)
-    assert found[:, SIGNALS.index("words")].tolist() == [0, 0, 0]
-    assert found[:, SIGNALS.index("centre")].mean() == pytest.approx(0)
-    assert found[:, SIGNALS.index("centre")].std() == pytest.approx(1)
-
-
 def test_relevance_by_hand() -> None:
     # One signal that counts: words 1 and 3 are standardised to -1 and 1; the logistic function of ±2 is 0.119, 0.881.
     weights = RelevanceWeights((2.0, 0.0, 0.0), 0.0)
     found = relevance(np.array([0.5, 0.5]), np.array([1.0, 3.0]), unit((1, 0), (1, 0)), weights)
     assert found == pytest.approx([0.1192, 0.8808], abs=1e-4)
-
-
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_few_passages_have_signals_too(n: int) -> None:
-    vectors = np.ones((n, 2), np.float32) / np.float32(np.sqrt(2))
-    assert signals(np.ones(n), np.ones(n), vectors).tolist() == [[0.0] * len(SIGNALS)] * n
-
-
-def test_lengths_that_differ_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 cosines and 1 word scores for 2 vectors"):
-        signals(np.ones(2), np.ones(1), unit((1, 0), (0, 1)))
-    with pytest.raises(ValueError, match="3 relevances for 2 vectors"):
-        mined_points(unit((1, 0), (0, 1)), np.ones(3))
 
 
 def test_the_kept_weights_are_those_of_the_signals_and_none_speaks_against_relevance() -> None:
@@ -102,21 +78,7 @@ def test_what_is_said_ten_times_weighs_as_one_point() -> None:
     assert made[0, 10] < 1e-6
 
 
-def test_an_irrelevant_passage_makes_no_point_and_is_none() -> None:
-    made, weights = mined_points(unit((1, 0), (1, 0)), np.array([1.0, 0.0]))
-    assert made[:, 1].tolist() == [0, 0]
-    assert weights[1] == 0
-    assert mined_points(unit((1, 0)), np.zeros(1))[1].tolist() == [0]
-
-
 # The own choice
-
-
-def test_the_second_of_two_groups_of_copies_comes_before_the_first_ones_copy() -> None:
-    one, other = (0.8, 0.6, 0.0), (0.8, -0.6, 0.0)
-    made, weights = mined_points(unit(one, one, one, other, other, other), np.full(6, 0.8))
-    order = [c.position for c in select(Candidates(made, np.full(6, 0.8), weights=weights), 6)]
-    assert order[:2] == [0, 3]
 
 
 def test_both_sides_are_covered_before_one_is_covered_twice() -> None:
@@ -143,16 +105,6 @@ def test_a_side_is_taken_by_shares_and_what_was_not_judged_counts_half() -> None
     assert taken[:, 0] == pytest.approx([0.75, 0.25])
     assert taken[:, 1] == pytest.approx([0.1 / 0.3, 0.05 / 0.3])
     assert taken[:, 2] == pytest.approx([0.2, 0.2])
-
-
-@given(st.integers(1, 12), st.integers(0, 3), st.integers(0, 20), st.integers(0, 2**31))
-def test_any_pool_is_chosen_from_without_repetition(n: int, sides: int, k: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    vectors = unit(*map(tuple, rng.normal(size=(n, 4))))
-    support = rng.random((sides, n))
-    support[rng.random((sides, n)) < 0.3] = np.nan
-    found = [c.position for c in chosen(pool(vectors, support, words=rng.random(n)), k)]
-    assert len(found) == len(set(found)) == min(n, k)
 
 
 # Names
@@ -206,17 +158,6 @@ def test_a_pool_of_nothing_and_a_k_beyond_it(name: str) -> None:
     assert sorted(c.position for c in pick(name, pool(unit((1, 0), (0, 1))), 99)) == [0, 1]
 
 
-@pytest.mark.parametrize("name", list(DIALS))
-def test_copies_of_one_text_are_chosen_in_their_order(name: str) -> None:
-    vectors = unit(*[(0.6, 0.8)] * 6)
-    assert [c.position for c in pick(name, pool(vectors, np.full((2, 6), 0.4)), 3)] == [0, 1, 2]
-
-
-def test_no_candidate_that_any_side_finds_support_in() -> None:
-    vectors = unit((0.9, 0.4), (0.5, 0.8), (0.1, 1.0))
-    assert chosen(pool(vectors, np.zeros((2, 3))), 3)[0].position == 0
-
-
 # Fitting
 
 
@@ -226,12 +167,6 @@ def labelled(n: int, seed: int, weight: float = 3.0) -> Labelled:
     values = rng.normal(size=(n, len(SIGNALS)))
     gold = rng.random(n) < 1 / (1 + np.exp(-weight * values[:, 2]))
     return Labelled(values, rng.random(n), gold)
-
-
-def test_the_signal_that_tells_is_the_one_that_counts() -> None:
-    weights = fit([labelled(200, seed) for seed in range(5)])
-    assert weights.signals[2] == pytest.approx(3.0, abs=0.5)
-    assert max(map(abs, weights.signals[:2])) < 0.4
 
 
 def test_each_corpus_is_told_by_the_weights_of_the_others() -> None:
@@ -244,9 +179,3 @@ def test_each_corpus_is_told_by_the_weights_of_the_others() -> None:
         <= fitted_report({"a": [labelled(200, 1)], "b": [labelled(200, 2)]}, "toy")["metrics"]["b"]["signals"]
     )
     assert json.loads(json.dumps(report))["weights"]["names"] == list(SIGNALS)
-
-
-def test_nothing_can_be_fitted_where_nothing_is_gold() -> None:
-    none = labelled(20, 1)
-    with pytest.raises(InputError, match="none or all are gold"):
-        fit([replace(none, gold=np.zeros(20, bool))])

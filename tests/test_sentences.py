@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from tools.language.sentences import PASSAGE_WORDS, clean, cut, split_sentences
 
-SENTENCE = "The river rose again in spring, and the people of the lower town moved their animals up the hill. "
-
 words = st.text(alphabet=st.sampled_from("abzABZ09äß日é'-"), min_size=1, max_size=8)
 ends = st.sampled_from(["", "", "", "", ".", ",", "?", "!", ";", '."', ".)", "...", ":"])
 gaps = st.sampled_from([" ", " ", " ", "  ", "\n", "\n\n", "\r\n", "\t", "\x0c", "\u2028", "\xa0", "\x1f"])
@@ -31,36 +29,6 @@ def test_any_text_at_all(text: str) -> None:
     expected = clean(text).split()
     assert [w for p in cut(text) for w in p.split()] == expected
     assert [w for s in split_sentences(text) for w in s.split()] == expected
-
-
-@given(st.integers(1, 1000), st.integers(20, 300))
-@settings(max_examples=30, deadline=None)
-def test_other_lengths(sentences: int, length: int) -> None:
-    text = SENTENCE * (sentences // 10 + 1)
-    passages = cut(text, length)
-    assert " ".join(passages).split() == text.split()
-    assert max(len(p.split()) for p in passages) <= 1.75 * max(length, 60)
-
-
-def test_lengths_are_about_a_hundred_words() -> None:
-    lengths = [len(p.split()) for p in cut(SENTENCE * 100)]
-    assert all(80 <= n <= 125 for n in lengths)
-    assert sum(lengths) == 1900
-
-
-def test_passages_end_where_a_sentence_ends() -> None:
-    assert all(p.endswith("hill.") and p.startswith("The river") for p in cut(SENTENCE * 40))
-
-
-def test_a_small_rest_joins_the_passage_before() -> None:
-    passages = cut(SENTENCE * 5 + "Then it fell.")
-    assert len(passages) == 1
-    assert passages[0].endswith("Then it fell.")
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u200b", "\ufeff\n"])
-def test_nothing(text: str) -> None:
-    assert cut(text) == split_sentences(text) == []
 
 
 def test_a_hundred_thousand_words_without_punctuation() -> None:

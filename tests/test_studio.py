@@ -4,9 +4,8 @@ import asyncio
 import importlib
 import json
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from agent_fixtures import QUESTION
 from conftest import ROOT
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from langgraph_sdk.runtime import ServerRuntime, _ExecutionRuntime, _ReadRuntime
+from langgraph_sdk.runtime import _ExecutionRuntime
 from langsmith import tracing_context
 from langsmith.utils import tracing_is_enabled
 from providers import build, side
@@ -79,14 +78,6 @@ async def test_a_question_becomes_an_answer_in_json_and_in_markdown(parts: Parts
     assert set(answer.timings) >= {"frame", "verify", "total"}
 
 
-async def test_earlier_questions_are_what_a_follow_up_is_read_with(parts: Parts) -> None:
-    graph = served(parts)
-    asked = {"question": "What about the cost?", "earlier": [QUESTION]}
-    assert (await graph.ainvoke(asked, thread()))["answer"]["focus"] == "the cost"
-    by_option = await graph.ainvoke({"question": asked["question"]}, thread("u"), context={"earlier": [QUESTION]})
-    assert by_option["answer"]["focus"] == "the cost"
-
-
 async def test_the_next_run_of_a_thread_argues_with_its_last_answer(parts: Parts) -> None:
     graph = served(parts)
     await graph.ainvoke({"question": QUESTION}, thread())
@@ -139,15 +130,6 @@ async def test_an_input_that_cannot_be_is_refused(parts: Parts, given: Any, mess
         await served(parts).ainvoke(given, thread())
 
 
-def test_options_come_as_json() -> None:
-    given = {"depth": "deep", "collections": ["a", "b"], "domains": ["gov.uk"], "web": False, "max_cost": 2}
-    options = read_options(RunOptions.of, given)
-    assert options == RunOptions.of("deep", collections=("a", "b"), domains=("gov.uk",), web=False, max_cost=2.0)
-    assert hash(options)  # no list has stayed
-    assert read_options(RunOptions.of, None) == RunOptions.of()
-    assert read_options(RunOptions.of, {"__after_seconds__": 0, "thread_id": "t"}) == RunOptions.of()
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -172,9 +154,6 @@ def running(context: Any) -> Any:
     return _ExecutionRuntime(access_context="threads.create_run", store=None, context=context)  # type: ignore[arg-type]
 
 
-READING: ServerRuntime[Any] = _ReadRuntime(access_context="assistants.read", store=None)  # type: ignore[arg-type]
-
-
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path) -> Host:
     """The process's host over instant providers."""
@@ -182,42 +161,6 @@ def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path
     fresh = Host()
     monkeypatch.setattr(studio, "_HOST", fresh)
     return fresh
-
-
-async def test_the_graph_is_built_once_and_closed_with_the_server(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[Parts] = []
-    closed: list[bool] = []
-
-    def counted(settings: Settings, samples: bool) -> Parts:
-        opened.append(open_parts(settings, build()))
-        return opened[-1]
-
-    monkeypatch.setattr(studio, "open_parts", counted)
-
-    async def use() -> Any:
-        async with make_graph(READING) as graph:
-            return graph
-
-    first, *others = await asyncio.gather(*(use() for _ in range(5)))
-    assert all(graph is first for graph in others)
-    assert len(opened) == 1
-    monkeypatch.setattr(opened[0].database, "close", lambda: closed.append(True))
-    async with studio.app.router.lifespan_context(studio.app):
-        assert not closed
-    assert closed
-
-
-async def test_what_cannot_be_is_refused_before_the_server_drops_it(host: Host) -> None:
-    with pytest.raises(RefusedError, match="there is no option 'depht'"):
-        async with make_graph(running({"depht": "deep"})):
-            pass
-
-
-async def test_settings_that_cannot_be_used_reach_the_client(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELMAN_JUDGE", "score")
-    with pytest.raises(RefusedError, match="set STEELMAN_JUDGE_URL"):
-        async with make_graph(running({})):
-            pass
 
 
 @pytest.mark.parametrize("web", [True, False])
@@ -233,21 +176,3 @@ def test_langgraphs_server_finds_what_its_file_names() -> None:
     parts = {what: path.split(":") for what, path in named.items()}
     found = {what: getattr(importlib.import_module(module), name) for what, (module, name) in parts.items()}
     assert found == {"graph": make_graph, "app": studio.app}
-
-
-def test_the_server_can_tell_its_schemas(parts: Parts) -> None:
-    graph = build_served(parts)
-    options = cast(Any, graph.get_context_jsonschema())["properties"]
-    assert set(options) == {f.name for f in fields(RunOptions)} - {"deadline_at"}
-    assert options["collections"]["type"] == "array"
-    assert set(graph.get_input_jsonschema()["properties"]) == {"question", "earlier"}
-    assert set(graph.get_output_jsonschema()["properties"]) == {"answer", "markdown"}
-    [(_, agent)] = graph.get_subgraphs()
-    assert "perspectives" in cast(Any, agent).get_output_jsonschema()["properties"]
-
-
-def test_the_stages_are_found_as_a_subgraph(parts: Parts) -> None:
-    graph = build_served(parts)
-    assert graph.checkpointer is None
-    assert [name for name, _ in graph.get_subgraphs()] == ["stages"]
-    assert {"check", "answer", "stages:frame", "stages:verify"} <= set(graph.get_graph(xray=True).nodes)

@@ -109,17 +109,6 @@ def test_no_word_of_the_question_or_of_an_error_is_in_a_trace(
     assert not [body for body in traces.bodies if b"bridge" in body.lower()]
 
 
-@pytest.mark.slow
-def test_what_failed_is_marked_by_its_kind(settings: Settings, spawn: Spawn, traces: Collector) -> None:
-    _, err = finish(spawn, PLAIN, QUESTION, "fail", status=1)
-    assert "could not search" in err
-    for name in ("steelman.run", "steelman.expand"):
-        span = named(traces.spans(), name)
-        assert span.status == 2
-        assert span.events == [("exception", {"exception.type": "RuntimeError"})]
-        assert span.attributes["steelman.status"] == "failed"
-
-
 def test_a_run_belongs_to_the_request_that_began_it(settings: Settings, spawn: Spawn, traces: Collector) -> None:
     finish(spawn, IN_A_REQUEST, QUESTION)
     spans = {s.span_id: s for s in traces.spans()}
@@ -131,15 +120,6 @@ def test_a_run_belongs_to_the_request_that_began_it(settings: Settings, spawn: S
     assert {s.trace_id for s in spans.values()} == {above.trace_id}
     assert {s.service for s in spans.values()} == {"doors"}
     assert not [body for body in traces.bodies if b"bridge" in body.lower()]
-
-
-@pytest.mark.slow
-def test_the_usual_variables_name_the_service(
-    settings: Settings, spawn: Spawn, traces: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTEL_SERVICE_NAME", "balance")
-    finish(spawn, IN_A_REQUEST, QUESTION)
-    assert {s.service for s in traces.spans()} == {"balance"}
 
 
 @pytest.mark.slow
@@ -157,16 +137,6 @@ def test_where_nothing_is_asked_for_nothing_is_imported(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     finish(spawn, UNTRACED, QUESTION)
-
-
-@pytest.mark.slow
-def test_spans_can_be_printed_and_the_output_stays_the_answers(
-    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
-    out, err = finish(spawn, PLAIN, QUESTION)
-    assert len(out.splitlines()) == 1
-    assert '"name": "steelman.run"' in err
 
 
 @pytest.mark.slow
@@ -194,11 +164,6 @@ def test_a_variable_that_cannot_be_followed_is_named(variables: dict[str, str], 
     with pytest.raises(SettingsError) as error:
         wanted_exporters(variables)
     assert str(error.value) == message
-
-
-def test_several_exporters_can_be_asked_for() -> None:
-    assert wanted_exporters({"OTEL_TRACES_EXPORTER": "otlp, console"}) == ["otlp", "console"]
-    assert wanted_exporters({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/v1/traces"}) == ["otlp"]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import answer_view, ledger, ledger_view, responses_view, shown, source_view, watch_view
+from ui import ledger, responses_view, shown, source_view, watch_view
 from ui.shown import escaped
 from ui.watching import progress_of
 
@@ -102,10 +102,6 @@ def test_hostile_text_becomes_text() -> None:
     assert "\u202e" not in html
     assert "\u0007" not in html
     assert "&lt;script&gt;" in html
-
-
-def test_endless_text_is_cut() -> None:
-    assert len(shown.text("x" * 100_000)) < shown.LONGEST + 20
 
 
 def test_streamlits_own_markup_is_escaped_in_labels() -> None:
@@ -222,15 +218,6 @@ EVIDENCE = [
 ]
 
 
-def test_sides_have_short_names_that_differ() -> None:
-    assert list(ledger.names(ANSWER).values()) == [
-        "For",
-        "Against",
-        "A tunnel should be dug in…",
-        "A tunnel should be dug in… (p4)",
-    ]
-
-
 def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
     dots = ledger.dots(ANSWER, EVIDENCE)
     assert [(d.side, d.column, d.cited, d.verdict) for d in dots if d.side in ("For", "Against")] == [
@@ -240,12 +227,6 @@ def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
         ("Against", 1, "", ledger.COUNTS_NOT),
         ("Against", 4, "", ledger.COUNTS_NOT),
     ]
-
-
-def test_no_more_columns_than_can_be_seen() -> None:
-    many = [judged("p1", n, n / 1000) for n in range(1, 200)]
-    assert len({d.column for d in ledger.dots(ANSWER, many)}) == ledger.MOST_PASSAGES
-    assert min(d.support for d in ledger.dots(ANSWER, many)) == 0.16  # the surest are kept
 
 
 def test_evidence_for_each_side_in_words() -> None:
@@ -266,42 +247,6 @@ def test_what_may_speak_for_a_side_is_no_bar_but_a_word() -> None:
     ]
 
 
-def test_a_side_of_which_all_leans_is_unsure_while_it_is_watched() -> None:
-    told = events(
-        ("sides", {"sides": SIDES}),
-        ("judged", {"side": "p1", "status": "leaning", "passages": 0, "sources": 0}),
-        ("claim", {"side": "p1", "text": "A.", "tier": "leaning"}),
-        ("claim", {"side": "p1", "text": "B.", "tier": "case"}),
-    )
-    one = progress_of(told).sides["p1"]
-    assert (one.words, one.claims) == ("unsure", ["May speak for it: A.", "B."])
-
-
-def test_a_picture_says_how_much_of_it_is_left_out() -> None:
-    many = [judged("p1", n, n / 1000) for n in range(1, 200)]
-    for evidence, said in ((many, True), (EVIDENCE, False)):
-        passages = len({e.passage_id for e in evidence})
-        chart = ledger_view._matrix(ANSWER, ledger.dots(ANSWER, evidence), passages)
-        assert ("Of 199 passages the 40 surest are drawn." in chart.to_json()) == said
-
-
-def test_no_side_always_stands_first_and_the_others_stand_last() -> None:
-    for run_id, order in (("0a", ["p1", "p2", "p3", "p4"]), ("0b", ["p2", "p1", "p3", "p4"])):
-        seen = answer_view.turned(ANSWER.model_copy(update={"run_id": run_id}))
-        assert [s.id for s in seen.perspectives] == order
-        assert list(ledger.names(seen)) == order
-
-
-def test_sources_are_counted_once_by_kind() -> None:
-    more = [*EVIDENCE, judged("p1", 7, 0.8, "academic")]  # of the same source as 4 and 1
-    assert [(b.side, b.part, b.amount) for b in ledger.kind_bars(ANSWER, more)] == [
-        ("For", "academic", 1),
-        ("For", "news", 2),
-        ("A tunnel should be dug in…", "news", 1),
-    ]
-    assert ledger.sources_behind(ANSWER.perspectives[0], more) == ["Paper 1", "Paper 2"]
-
-
 # The card of a source
 
 
@@ -320,24 +265,6 @@ def test_the_card_says_where_the_words_stand_and_who_else_says_so() -> None:
         "2 independent sources for this side; beside this one: Paper 2",
     ):
         assert said in html
-
-
-def test_a_passage_that_is_gone_leaves_its_words() -> None:
-    assert "It lasts.</p><p>The passage is gone since." in card(citation(1))
-
-
-def test_a_fact_has_no_side_and_no_strength() -> None:
-    html = source_view.card(ANSWER, None, citation(1, support=None), {1: passage(1)}, [])
-    assert "Strength" not in html
-    assert "independent" not in html
-
-
-@pytest.mark.parametrize(
-    ("support", "word"),
-    [(0.95, "very likely"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"), (0.4, "uncertain")],
-)
-def test_a_probability_in_words(support: float, word: str) -> None:
-    assert source_view.likelihood(support) == word
 
 
 def test_a_hostile_source_is_shown_as_text() -> None:
@@ -381,14 +308,6 @@ def test_what_sources_say_stands_in_groups_with_what_was_added_in_brackets() -> 
     assert html.index("“Build.”") < html.index("<li>“It [a bridge] lasts.”</li>") < html.index("“Towns trade.”")
     assert "<h4>d1</h4>" in html  # a document without a title
     assert listed() == ""
-
-
-def test_what_sources_say_is_text() -> None:
-    hostile = said(HOSTILE, sentence(HOSTILE), sentence("x", HOSTILE), publisher=HOSTILE, url="javascript:alert(1)")
-    html = listed(ResponseGroup(sources=2, responses=[hostile, hostile]))
-    assert not re.findall(r"<(?!/?(?:div|p|h4|ul|li)\b)", html)
-    assert html.count("&lt;script&gt;") == 8
-    assert "\u202e" not in html
 
 
 def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:

@@ -1,6 +1,5 @@
 """What most of a judge's answers say of a claim, and the quotations with which a written side is filled."""
 
-import asyncio
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.evidence.cases import filling_of, from_others
-from agent.evidence.claims import ClaimChecks, accepts, together, verdict_of
+from agent.evidence.claims import ClaimChecks, accepts, verdict_of
 from agent.state import Claim, RunState
 from tools.inference.judges.judge import ClaimCheck
 
@@ -38,28 +37,6 @@ def test_most_of_the_answers_decide_and_a_tie_refuses(votes: list[tuple[float, f
     verdict = verdict_of(votes)
     assert verdict is not None
     assert accepts(verdict) is held
-
-
-def test_without_an_answer_there_is_no_verdict() -> None:
-    assert verdict_of([SILENT, SILENT]) is None
-
-
-async def test_where_one_fails_the_others_stop() -> None:
-    ended = []
-
-    async def slow() -> None:
-        try:
-            await asyncio.sleep(30)
-        finally:
-            ended.append(True)
-
-    async def failing() -> None:
-        await asyncio.sleep(0)
-        raise ValueError("it failed")
-
-    with pytest.raises(ValueError, match="it failed"):
-        await together([slow(), failing()])
-    assert ended == [True]
 
 
 def test_a_side_is_filled_to_as_many_with_fresh_quotations_first() -> None:
@@ -127,13 +104,6 @@ async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() ->
     }
     await it.checked([spare], PASSAGES)
     assert len(judge.asked) == 3, "what was checked is not asked about again"
-
-
-async def test_what_the_rules_refuse_is_not_asked_about() -> None:
-    judge = ScriptedJudge({})
-    bad = claim("Ferry 1 carries 900 nurses to work.", 1, written=True)
-    assert await checker(judge).checked([bad], PASSAGES) == {}
-    assert judge.asked == []
 
 
 async def test_quotations_of_further_sources_come_in_as_far_as_there_is_room() -> None:
