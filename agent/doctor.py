@@ -16,8 +16,7 @@ from urllib.parse import parse_qs, unquote
 
 from pydantic import SecretStr
 
-from agent.providers.chats import build_chats, uses_chat
-from agent.providers.judging import build_judge, build_own_judge, judges_in_batches
+from agent.providers.models import build_chats, build_judge, build_own_judge, judges_in_batches, uses_chat
 from agent.providers.retrieval import build_encoder, build_engine, build_search
 from agent.seams import Providers
 from agent.settings import Settings
@@ -207,7 +206,7 @@ class _Checks:
     def chat(self, *, ask: bool) -> str:
         """Asks for the lists of models, which costs nothing and tells whether address, key and names are right; and,
         where that is wanted, each model for the framing of one question."""
-        from agent.providers.chat.framing import ChatFramer
+        from agent.providers.chat.stages import ChatFramer
 
         async def ask_once() -> None:
             for model in {m.name: m for m in build_chats(self.settings).values()}.values():
@@ -266,7 +265,7 @@ class _Checks:
         return f"{engine.name} at {engine.address}, not asked (`doctor --ask` asks it); {domains} domains"
 
     def reranker(self) -> str:
-        from tools.inference.encoders.reranker import Reranker
+        from tools.inference.encoders.transformers import Reranker
 
         reranker = (self._opened and self._opened.reranker) or Reranker(self.settings.reranker)
         reranker.scores("test", ["a test"])

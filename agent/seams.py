@@ -19,7 +19,7 @@ from tools.passages import Passage
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from tools.inference.encoders.reranker import Reranker
+    from tools.inference.encoders.transformers import Reranker
     from tools.store.hybrid import HybridSearch
     from tools.web.engines import SearchEngine
 

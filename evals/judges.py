@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.providers.judging import build_judge, build_own_judge
+from agent.providers.models import build_judge, build_own_judge
 from agent.settings import Settings, load_settings
 from evals.training.trained import is_trained, read_trained
 from tools.errors import SettingsError

@@ -11,14 +11,13 @@ import pytest
 from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 
-from agent.providers.chats import build_chat
+from agent.providers.models import build_chat
 from agent.settings import load_settings
 from tools.budget import Budget, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.model import LARGEST_TEXT, ChatModel
-from tools.inference.chat.prices import Price
 from tools.inference.chat.replies import read_reply
-from tools.inference.chat.servers import models_at
+from tools.inference.chat.servers import Price, models_at
 from tools.net import http
 
 pytestmark = pytest.mark.usefixtures("quick_retries")

@@ -13,8 +13,7 @@ from providers import ScriptedJudge
 from agent.evidence.claims import ground, once
 from agent.inference import Models
 from agent.providers.chat.expanding import MOST_SIDES, ChatExpander
-from agent.providers.chat.framing import ChatFramer
-from agent.providers.chat.requerying import MOST_QUERIES, ChatRequerier
+from agent.providers.chat.stages import MOST_QUERIES, ChatFramer, ChatRequerier
 from agent.providers.chat.writing import ChatWriter
 from agent.seams import Brief
 from agent.state import Claim, FramingState, Perspective

@@ -59,12 +59,11 @@ from agent.answer.notes import what_happened
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
 from agent.providers.chat.expanding import ContrarySide, PlannedSides
-from agent.providers.chat.framing import ChatFramer, FramedQuestion
-from agent.providers.chat.requerying import PlannedQueries
+from agent.providers.chat.stages import ChatFramer, FramedQuestion, PlannedQueries
 from agent.providers.chat.writing import WrittenCase, WrittenCrux
 from agent.providers.embedded.stages import EmbeddedFramer
 from agent.providers.fallback import FramerWithFallback
-from agent.providers.judging import build_judge
+from agent.providers.models import build_judge
 from agent.providers.retrieval import build_encoder
 from agent.question import check_question
 from agent.settings import Settings, load_settings
@@ -73,8 +72,8 @@ from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
 from tools.budget import Budget, StageLog, using
 from tools.errors import ProviderError, QuestionError, SettingsError, SourceError, UnknownCollectionError
-from tools.inference.chat.forms import strict_schema
 from tools.inference.chat.model import ChatModel
+from tools.inference.chat.refusals import strict_schema
 from tools.inference.judges.batch import BatchJudge, CheckedClaims, Verdicts
 from tools.inference.judges.judge import ClaimCheck, Pair
 from tools.ingest.rows import read_csv

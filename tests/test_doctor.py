@@ -15,13 +15,13 @@ from providers import build
 
 from agent.__main__ import main
 from agent.doctor import Finding, examine, parts
-from agent.providers.judging import build_judge
+from agent.providers.models import build_judge
 from agent.providers.retrieval import build_engine
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.chat import ChatJudge
-from tools.inference.judges.score import ScoreJudge
+from tools.inference.judges.server import ScoreJudge
 
 NOWHERE = "127.0.0.1:9"
 SECRET = "very-secret"

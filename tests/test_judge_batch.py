@@ -13,7 +13,7 @@ from model_server import ModelServer, Reply
 from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.providers.judging import build_judge
+from agent.providers.models import build_judge
 from agent.runs.service import Runs
 from agent.settings import load_settings
 from tools.errors import ProviderReplyError, RunError

@@ -18,8 +18,7 @@ from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.inference.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
 from tools.inference.judges.judge import Pair
-from tools.inference.judges.score import ScoreJudge
-from tools.inference.judges.server import ServerJudge
+from tools.inference.judges.server import ScoreJudge, ServerJudge
 from tools.net import http
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})

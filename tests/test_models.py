@@ -54,7 +54,7 @@ async def test_two_calls_to_one_judge_do_not_take_its_form_from_each_other(serve
 
 
 async def test_a_model_elsewhere_is_not_asked_where_nothing_may_leave() -> None:
-    from agent.providers.chat.framing import FramedQuestion
+    from agent.providers.chat.stages import FramedQuestion
 
     model = ChatModel("m", url="http://203.0.113.9/v1")
     with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="leave"):

@@ -3,7 +3,7 @@
 import pytest
 
 from tools.errors import SettingsError
-from tools.inference.chat.prices import cost_of, price_of, read_prices
+from tools.inference.chat.servers import cost_of, price_of, read_prices
 
 
 def test_the_users_prices_come_first_and_what_nobody_knows_is_unknown() -> None:

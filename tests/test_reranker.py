@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from test_encoder_transformers import TEXTS, tiny_bert
 
 from tools.errors import ModelError
-from tools.inference.encoders.reranker import Reranker
+from tools.inference.encoders.transformers import Reranker
 
 pytestmark = pytest.mark.slow
 QUERY = "Do more homes lower rents?"

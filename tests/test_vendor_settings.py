@@ -15,8 +15,7 @@ from vendor_replies import refuses, says, script
 
 from agent.doctor import examine, parts
 from agent.options import RunOptions
-from agent.providers.chats import build_chat, build_chats, uses_chat
-from agent.providers.judging import build_judge
+from agent.providers.models import build_chat, build_chats, build_judge, uses_chat
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
@@ -59,7 +58,7 @@ async def test_a_plain_name_with_a_colon_goes_to_the_openai_compatible_server(se
     server.on("", FRAMED)
     settings = load_settings(openai_base_url=server.url, model="qwen3:4b", openai_api_key=KEY)
     model = build_chat(settings, "frame")
-    from agent.providers.chat.framing import ChatFramer
+    from agent.providers.chat.stages import ChatFramer
 
     await ChatFramer(model).frame(QUESTION, [])
     await model.aclose()

@@ -22,7 +22,7 @@ from tools.errors import (
     ProviderReplyError,
 )
 from tools.inference.chat.model import ChatModel
-from tools.inference.chat.prices import price_of
+from tools.inference.chat.servers import price_of
 from tools.inference.chat.vendors import COMPATIBLE, VENDORS, vendor_of
 from tools.net import http
 

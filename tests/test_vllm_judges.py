@@ -14,7 +14,7 @@ from vllm_server import UP_WITHIN, VllmServer, make_tiny, model_server
 from evals.__main__ import main
 from tools.inference.judges.embedded import EmbeddedJudge, load_judge
 from tools.inference.judges.judge import Pair
-from tools.inference.judges.score import ScoreJudge
+from tools.inference.judges.server import ScoreJudge
 
 pytest_plugins = ["vllm_server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * UP_WITHIN + 300)]

@@ -13,7 +13,7 @@ from tools.inference.chat.model import ChatModel
 from tools.inference.chat.vendors import VENDORS
 from tools.inference.encoders.endpoint import EndpointEncoder
 from tools.inference.judges.judge import Pair
-from tools.inference.judges.score import ScoreJudge
+from tools.inference.judges.server import ScoreJudge
 from tools.store.dense_server import DenseServer
 from tools.web.duckduckgo import DuckDuckGo
 from tools.web.fetch import PageFetcher

@@ -8,10 +8,8 @@ from typing import TypeVar
 
 from agent.inference import Models
 from agent.providers.chat.expanding import ChatExpander
-from agent.providers.chat.framing import ChatFramer
-from agent.providers.chat.requerying import ChatRequerier
+from agent.providers.chat.stages import ChatFramer, ChatRequerier
 from agent.providers.chat.writing import ChatWriter
-from agent.providers.chats import STAGES, build_chats, uses_chat
 from agent.providers.embedded.expanding import EmbeddedExpander
 from agent.providers.embedded.stages import EmbeddedFramer, EmbeddedRequerier, EmbeddedWriter
 from agent.providers.fallback import (
@@ -22,7 +20,7 @@ from agent.providers.fallback import (
     RequerierWithFallback,
     WriterWithFallback,
 )
-from agent.providers.judging import build_judge, build_own_judge
+from agent.providers.models import STAGES, build_chats, build_judge, build_own_judge, uses_chat
 from agent.providers.retrieval import build_encoder, build_reranker, build_search, build_web
 from agent.seams import Providers, RemoteService
 from agent.settings import Settings

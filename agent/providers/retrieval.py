@@ -6,8 +6,7 @@ from agent.settings import Settings
 from tools.inference.cache import TextCache
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.encoders.reranker import Reranker
-from tools.inference.encoders.transformers import TransformersEncoder
+from tools.inference.encoders.transformers import Reranker, TransformersEncoder
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store

@@ -33,7 +33,7 @@ from tools.store.hybrid import fuse, passage_text
 from tools.store.lexical import LexicalIndex
 
 if TYPE_CHECKING:
-    from tools.inference.encoders.reranker import Reranker
+    from tools.inference.encoders.transformers import Reranker
 
 Vectors = NDArray[np.float32]
 Ranking = list[int]

@@ -6,12 +6,12 @@ import sys
 from typing import Any
 
 from agent.answer.model import Answer
-from agent.providers.chats import build_chats, uses_chat
+from agent.providers.models import build_chats, uses_chat
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.errors import InputError
-from tools.inference.chat.prices import cost_of, price_of
+from tools.inference.chat.servers import cost_of, price_of
 
 QUESTIONS = (
     "Should voting be compulsory?",

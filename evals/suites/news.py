@@ -226,7 +226,7 @@ def _config(plan: Plan, models: Record) -> Record:
 def _reranker(model: str | None) -> Scorer | None:
     if model is None:
         return None
-    from tools.inference.encoders.reranker import Reranker
+    from tools.inference.encoders.transformers import Reranker
 
     return Reranker(model)
 

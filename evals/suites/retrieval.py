@@ -35,7 +35,7 @@ from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
 
 if TYPE_CHECKING:
-    from tools.inference.encoders.reranker import Reranker
+    from tools.inference.encoders.transformers import Reranker
 
 _AT_ONCE = 64  # questions
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}

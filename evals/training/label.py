@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.providers.judging import build_judge
+from agent.providers.models import build_judge
 from agent.settings import load_settings
 from evals.reports.records import Records, read_records
 from evals.suite import progress

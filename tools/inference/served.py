@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.inference.chat.failures import connection_failure, own_error
+from tools.inference.chat.refusals import connection_failure, own_error
 from tools.net.causes import cause
 from tools.net.http import check_address, check_key, open_client, status_error, strip_headers, without_key
 

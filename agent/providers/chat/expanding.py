@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field, field_validator
 
 from agent.inference import Models
-from agent.providers.chat.stage import ChatStage
+from agent.providers.chat.stages import ChatStage
 from agent.providers.embedded.expanding import planned
 from agent.state import FramingState, Perspective, Stance, asked_query
 from prompts import as_data, one_line

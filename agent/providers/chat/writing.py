@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from agent.providers.chat.stage import ChatStage
+from agent.providers.chat.stages import ChatStage
 from agent.seams import Brief
 from agent.state import Claim, FramingState, Perspective
 from prompts import as_data, one_line

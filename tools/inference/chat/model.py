@@ -20,18 +20,19 @@ from pydantic import BaseModel
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.clients import MARK, as_marked, told_apart
-from tools.inference.chat.failures import (
+from tools.inference.chat.refusals import (
+    Form,
     Refusal,
     connection_failure,
+    described,
+    is_of_content,
     own_error,
     refusal_of,
     reply_had_begun,
     too_long,
 )
-from tools.inference.chat.forms import Form, described, is_of_content
-from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import Reply
-from tools.inference.chat.servers import check_read, models_at, turns_at
+from tools.inference.chat.servers import Price, check_read, cost_of, models_at, turns_at
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
 from tools.net.http import (

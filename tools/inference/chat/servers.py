@@ -1,5 +1,5 @@
-"""What servers of chat models are like: which models they offer, whose turn it is to ask one, and whether it read all
-of a prompt.
+"""What servers of chat models are like: which models they offer at what price, whose turn it is to ask one, and
+whether it read all of a prompt.
 
 Some cut what is longer than their context and say nothing: Ollama does, whose context has 4,096 tokens where nobody set
 another one. What such a server counts as read tells it: far fewer tokens than so many characters take. Prose has four
@@ -8,14 +8,18 @@ multiple of 512, of which Ollama fills all or half and two.
 """
 
 import asyncio
+import math
+import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from tools.budget import current_log
-from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError
-from tools.inference.chat.vendors import COMPATIBLE, Vendor
+from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError, SettingsError
+from tools.inference.chat.vendors import COMPATIBLE, Vendor, vendor_of
 from tools.net.http import fetch_json, open_client, without_login
 
 
@@ -103,3 +107,48 @@ def check_read(name: str, characters: int, tokens: int) -> None:
     current_log().note("scope", told)
     if _WHOLE.get():
         raise PromptTooLongError(told)
+
+
+Price = tuple[float, float]
+"""US dollars for a million tokens given and made."""
+_FILE = Path(__file__).parent / "prices.toml"
+
+
+def price_of(model: str, named: str = "") -> Price | None:
+    """The model's price; None when nobody knows it. `named` is 'name=0.5/1.5, other=1/2' and comes first. A name with a
+    vendor in front ('anthropic:…') is looked up as it is, and then without.
+
+    Raises SettingsError for a list of prices that cannot be read.
+    """
+    known, bare = {**_listed(), **read_prices(named)}, vendor_of(model)[1]
+    return known.get(model) or known.get(bare)
+
+
+def read_prices(named: str) -> dict[str, Price]:
+    """The prices of a list such as 'name=0.5/1.5, other=1/2'. Raises SettingsError."""
+    prices: dict[str, Price] = {}
+    for entry in filter(None, (part.strip() for part in named.split(","))):
+        name, _, both = entry.rpartition("=")
+        given, _, made = both.partition("/")
+        try:
+            price = float(given), float(made)
+        except ValueError as exc:
+            raise _no_price(entry) from exc
+        if not name.strip() or not all(0 <= p < math.inf for p in price):
+            raise _no_price(entry)
+        prices[name.strip()] = price
+    return prices
+
+
+def cost_of(price: Price | None, given: int, made: int) -> float | None:
+    """US dollars for so many tokens given and made; None where the price is not known."""
+    return None if price is None else (given * price[0] + made * price[1]) / 1e6
+
+
+def _no_price(entry: str) -> SettingsError:
+    return SettingsError(f"'{entry}' in STEELMAN_PRICES is no price. Write it as name=0.5/1.5.")
+
+
+@cache
+def _listed() -> dict[str, Price]:
+    return {name: (float(p[0]), float(p[1])) for name, p in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()}

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from tools.errors import SettingsError
 from tools.inference.chat.clients import client_transport, compatible_class
-from tools.inference.chat.forms import Form
+from tools.inference.chat.refusals import Form
 
 if TYPE_CHECKING:
     import httpx

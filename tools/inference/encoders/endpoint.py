@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.batching import parts
-from tools.inference.chat.failures import speaks_of_length
+from tools.inference.chat.refusals import speaks_of_length
 from tools.inference.served import open_served, post
 from tools.net.http import is_local
 

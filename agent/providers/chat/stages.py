@@ -1,16 +1,32 @@
-"""Frame with a chat model: what the rules do not tell, which are follow-ups and other languages."""
+"""The stages by chat model that ask one short thing: frame (what the rules do not tell: follow-ups and other languages)
+and requery; and what all of them share."""
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
-from agent.providers.chat.stage import ChatStage
 from agent.question import is_english
-from agent.state import FramingState
-from prompts import as_data, one_line
+from agent.state import FramingState, Perspective, asked_query
+from prompts import as_data, load_prompt, one_line
 from tools.errors import ProviderReplyError
+from tools.inference.chat.model import ChatModel
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class ChatStage:
+    """A stage that asks a model."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def _ask(self, prompt: str, shape: type[T], **values: str) -> T:
+        """The reply to a prompt of `prompts/` with its variables filled in. Raises ProviderError, PromptError."""
+        system, user = load_prompt(prompt).render(**values)
+        return await self._model.ask(system, user, shape)
+
 
 _LONGEST = 400  # characters of a question or an alternative
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -66,3 +82,36 @@ def check_framing(framed: FramedQuestion, asked: Sequence[str], model: str) -> N
 
 def _beginnings(text: str) -> set[str]:
     return {w[:5] for w in map(str.casefold, _WORD.findall(text)) if w not in _ANYWHERE}
+
+
+MOST_QUERIES = 4
+_LONGEST = 200
+_LETTER = re.compile(r"\w")
+
+
+class PlannedQueries(BaseModel):
+    """What the model is asked for."""
+
+    queries: list[str] = Field(max_length=12)
+
+
+class ChatRequerier(ChatStage):
+    """Asks a model for queries that were not tried."""
+
+    async def queries(
+        self, perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str] = ()
+    ) -> list[str]:
+        planned = await self._ask(
+            "requery",
+            PlannedQueries,
+            question=as_data("question", asked_query(framing)),
+            statement=as_data("statement", perspective["statement"]),
+            tried="\n".join(as_data("query", t) for t in tried),
+            most=str(MOST_QUERIES),
+        )
+        known = {" ".join(t.casefold().split()) for t in tried}
+        fresh: dict[str, str] = {}
+        for query in (one_line(q)[:_LONGEST_QUERY] for q in planned.queries):
+            if _LETTER.search(query) and query.casefold() not in known:
+                fresh.setdefault(query.casefold(), query)
+        return list(fresh.values())[:MOST_QUERIES]
