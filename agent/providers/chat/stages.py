@@ -85,7 +85,7 @@ def _beginnings(text: str) -> set[str]:
 
 
 MOST_QUERIES = 4
-_LONGEST = 200
+_LONGEST_QUERY = 200
 _LETTER = re.compile(r"\w")
 
 
