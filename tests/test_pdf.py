@@ -88,54 +88,11 @@ def test_titles_that_no_author_gave(tmp_path: Path, title: str, junk: bool) -> N
 # Scans
 
 
-@pytest.fixture
-def no_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
-    return folder
-
-
-def tesseract(folder: Path, script: str) -> None:
-    program = folder / "tesseract"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-
-
-@pytest.mark.usefixtures("no_tesseract")
 def test_a_scan_is_named_as_such(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"a\.pdf: this PDF is scanned.*only images.*install tesseract"):
+    with pytest.raises(SourceError, match=r"a\.pdf: this PDF is scanned.*only images.*text recognition"):
         read(tmp_path / "a.pdf", pdf_of([drawn(PICTURE)]))
     found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY), drawn(PICTURE)]))
     assert found.left_out == {"scanned pages": 1}
-
-
-def test_scans_are_read_by_tesseract(tmp_path: Path, no_tesseract: Path) -> None:
-    said = r"Nobody had\nasked the fish-\nermen.\n\nIt rained.\n\f"
-    check = '[ "$(/usr/bin/head -c 2)" = P5 ] || exit 3'
-    script = f'{check}\n/bin/cat > /dev/null\necho "$@" > "$0.log"\nprintf "{said}"'
-    tesseract(no_tesseract, script)
-    found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY), drawn(PICTURE), drawn(*lines("It opened again."))]))
-    assert [block.page for block in found.blocks] == [1, 2, 2, 3]
-    assert found.blocks[1:3] == (
-        Block("Nobody had asked the fishermen.", page=2, last_page=2),
-        Block("It rained.", page=2, last_page=2),
-    )
-    assert found.left_out == {"pages read by text recognition": 1}
-    assert (no_tesseract / "tesseract.log").read_text().split() == ["stdin", "stdout", "--dpi", "200"]
-
-
-@pytest.mark.parametrize(
-    ("script", "told"),
-    [
-        ("/bin/cat > /dev/null; echo 'no language eng' >&2; exit 1", r"page 1 .*failed \(no language eng\)"),
-        ("/bin/cat > /dev/null", "text recognition found none"),
-    ],
-)
-def test_tesseract_that_fails(tmp_path: Path, no_tesseract: Path, script: str, told: str) -> None:
-    tesseract(no_tesseract, script)
-    with pytest.raises(SourceError, match=rf"a\.pdf: .*{told}"):
-        read(tmp_path / "a.pdf", pdf_of([drawn(PICTURE)]))
 
 
 # Limits

@@ -39,13 +39,12 @@ _MADE: "weakref.WeakSet[Readers]" = weakref.WeakSet()
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0  # until a process has loaded what it needs
 _CLOCK = 3.0  # seconds by the clock for each of work, since machines are shared
-_RECOGNISING = 1800.0
 _PIECE = 1 << 20
 _OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
 _LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # less memory that is reserved for threads
 # What a reader may know of this process's environment, where the keys of services stand beside it.
-_HANDED_ON = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH TESSDATA_PREFIX".split())
+_HANDED_ON = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH".split())
 _HANDED_ON_KINDS = ("LC_", "PYTHON", "MALLOC_", "COVERAGE_", "COV_")
 _LOG = logging.getLogger("steelman.reading")
 
@@ -77,9 +76,8 @@ def read_apart(
     waits for it.
     """
     request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns), "skip": skip is not None}
-    recognising = _RECOGNISING if path.suffix.lower() == ".pdf" else 0.0
     size = path.stat().st_size if path.is_file() else 0
-    own = replace(limits, recognising=recognising, output=limits.output + _OUTPUT_A_BYTE * size)
+    own = replace(limits, output=limits.output + _OUTPUT_A_BYTE * size)
     for each in FILES.read(request, name, own, given_up):
         if isinstance(each, SourceDocument):
             yield each
@@ -221,7 +219,7 @@ class _Process:
 
         Raises SourceError where the reading failed or has to be ended, GivenUpError.
         """
-        seconds, left = _CLOCK * limits.seconds + limits.recognising, limits.output
+        seconds, left = _CLOCK * limits.seconds, limits.output
         while not self.waits:
             began = time.monotonic()
             try:

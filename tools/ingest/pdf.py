@@ -8,7 +8,6 @@ from pathlib import Path, PurePath
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.pdf_pages import Sheet, open_pdf
-from tools.ingest.pdf_scans import DOTS_PER_INCH, recognised, recogniser
 from tools.ingest.pdf_text import blocks_of
 from tools.passages import SourceDocument
 
@@ -24,40 +23,30 @@ _JUNK_TITLE = re.compile(
 
 
 def read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
-    yield pdf_document(path, name, title_of(name), recognise=True)
+    yield pdf_document(path, name, title_of(name))
 
 
-def pdf_document(
-    file: Path | bytes, name: str, title: str = "", most_pages: int | None = None, recognise: bool = False
-) -> SourceDocument:
+def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int | None = None) -> SourceDocument:
     """A PDF, or its first pages; `title` counts where it has none of its own, nor a heading.
 
-    recognise: whether pages that are pictures are read by `tesseract`, where that is installed. Raises SourceError
-    when it is encrypted, damaged or without text. Nothing bounds the time that it takes: PDFium cannot be stopped.
+    Raises SourceError when it is encrypted, damaged or without text. Nothing bounds the time that it takes: PDFium
+    cannot be stopped.
     """
-    program = recogniser() if recognise else ""
     with open_pdf(file, name) as pdf:
         count = len(pdf) if most_pages is None else min(len(pdf), most_pages)
         sheets = [pdf.sheet(index) for index in range(count)]
         own_title = " ".join(pdf.title().split())
-        read = {
-            sheet.number: recognised(program, pdf.image(sheet.number - 1, DOTS_PER_INCH), sheet.number, name)
-            for sheet in sheets
-            if program and not sheet.is_readable and (sheet.pictures or sheet.unreadable)
-        }
         left_out = Counter({"pages after the last that is read": len(pdf) - count})
     readable = [sheet for sheet in sheets if sheet.is_readable]
-    if not readable and not any(read.values()):
-        raise SourceError(_no_text(sheets, name, program))
-    said, counts = blocks_of(readable)
-    blocks = sorted([*said, *(block for page in read.values() for block in page)], key=lambda block: block.page)
+    if not readable:
+        raise SourceError(f"{name}: {_no_text(sheets)}. Run text recognition on it first.")
+    blocks, counts = blocks_of(readable)
     left_out += counts + Counter(
         {
-            "scanned pages": sum(s.pictures > 0 and not s.is_readable and s.number not in read for s in sheets),
-            "pages read by text recognition": len(read),
+            "scanned pages": sum(sheet.pictures > 0 and not sheet.is_readable for sheet in sheets),
             "images": sum(sheet.pictures for sheet in readable),
             "turned lines": sum(sheet.turned for sheet in readable),
-            "unreadable characters": sum(sheet.unreadable for sheet in sheets if sheet.number not in read),
+            "unreadable characters": sum(sheet.unreadable for sheet in sheets),
         }
     )
     heading = next((block.text for block in blocks if block.form == "heading"), "")
@@ -71,13 +60,9 @@ def is_junk_title(title: str, name: str) -> bool:
     return not title or same or bool(_JUNK_TITLE.fullmatch(title)) or "\ufffd" in title
 
 
-def _no_text(sheets: Sequence[Sheet], name: str, program: str) -> str:
+def _no_text(sheets: Sequence[Sheet]) -> str:
     if any(sheet.unreadable for sheet in sheets):
-        what = "the fonts of this PDF tell the shapes of its letters and not what they are, so it holds no text"
-    elif any(sheet.pictures for sheet in sheets):
-        what = "this PDF is scanned: it holds no text, only images"
-    else:
-        what = "this PDF holds no text"
-    if program:
-        return f"{name}: {what}, and text recognition found none."
-    return f"{name}: {what}. Run text recognition on it first, or install tesseract, which is then used on it."
+        return "the fonts of this PDF tell the shapes of its letters and not what they are, so it holds no text"
+    if any(sheet.pictures for sheet in sheets):
+        return "this PDF is scanned: it holds no text, only images"
+    return "this PDF holds no text"

@@ -7,18 +7,17 @@ import ctypes
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from unicodedata import bidirectional
 
 from tools.errors import SourceError
 from tools.ingest.raised import LOWERED, NOTE_MARK, RAISED, raised, written
 
-T = TypeVar("T")
 CELL = "\t"
 """Between words of a line that a gap parts which is wider than a space."""
 
@@ -96,28 +95,13 @@ class PdfFile:
 
     def sheet(self, index: int) -> Sheet:
         """The page of this index, counted from 0."""
-        return self._on_page(index, lambda page: _sheet(page, index + 1))
-
-    def image(self, index: int, dots_per_inch: int) -> bytes:
-        """The page as a grey picture in the format PGM."""
-
-        def drawn(page: Any) -> bytes:
-            bitmap = page.render(scale=dots_per_inch / 72, grayscale=True)
-            try:
-                return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + bytes(bitmap.to_numpy().tobytes())
-            finally:
-                bitmap.close()
-
-        return self._on_page(index, drawn)
-
-    def _on_page(self, index: int, work: Callable[[Any], T]) -> T:
         from pypdfium2 import PdfiumError
 
         try:
             with _LOCK:
                 page = self._raw[index]
                 try:
-                    return work(page)
+                    return _sheet(page, index + 1)
                 finally:
                     page.close()
         except PdfiumError as exc:
