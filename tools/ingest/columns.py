@@ -22,24 +22,19 @@ _PERHAPS_TEXT = frozenset(
     "testimony transcript transcription tweet utterance".split()
 )
 _ASKED = frozenset("category input instruction label prompt query question topic".split())
+# Synonyms by field, the best first; the first four are also the last word of a compound: 'arg_id', 'publish time'.
 _NAMES = {
-    "id": "id _id uid uuid guid doc_id docid document_id key index idx nr no number".split(),
-    "title": "title headline heading subject titel name".split(),
-    "url": "url link href uri source_url permalink".split(),
+    "id": "id uid nr _id uuid guid doc_id docid document_id key index idx no number".split(),
+    "title": "title headline titel heading subject name".split(),
+    "url": "url link uri permalink href source_url".split(),
     "publisher": "publisher publication outlet newspaper journal source site site_name source_name domain website "
     "quelle".split(),
-    "date": "date published published_at published_date publication_date publish_date pub_date pubdate datum "
-    "created_at created created_utc timestamp update_date time year".split(),
+    "date": "date published time timestamp published_at published_date publication_date publish_date pub_date pubdate "
+    "datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
 }
-_LAST_WORDS = {
-    "title": {"title", "headline"},
-    "url": {"url", "link"},
-    "date": {"date", "published", "time", "timestamp"},
-    "id": {"id", "uid", "nr"},
-}
 _KNOWN = _TEXT | _PERHAPS_TEXT | _ASKED | {name for names in _NAMES.values() for name in names}
-_PICTURE = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
+_OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NAMED, _OTHERWISE = 3.0, 1 / 3  # what a name that says 'text', or something else, makes of the length of the values
 _CLEARLY = 2.0  # times as long as what comes second
@@ -125,9 +120,9 @@ class _Column:
         return sum(1 for v in self.values if holds(v)) / max(1, len(self.values))
 
     @property
-    def tells_apart(self) -> bool:
-        """Whether hardly a value comes twice. (What does by mistake is told, row by row.)"""
-        return len(self.values) - len(set(self.values)) <= max(1, 0.05 * len(self.values))
+    def is_key(self) -> bool:
+        """Whether every row has a value, and hardly one comes twice. (What does by mistake is told, row by row.)"""
+        return len(self.values) == self.rows and self.rows - len(set(self.values)) <= max(1, 0.05 * self.rows)
 
 
 def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str], given: Columns = GUESSED) -> Choice:
@@ -254,37 +249,34 @@ def _is_address(value: str) -> bool:
 
 def _field(of: str, columns: Iterable[_Column]) -> str:
     """The column of a field, the best by its name of those whose values fit; empty where there is none."""
-    ranked = [(rank, c) for c in columns if (rank := _rank(of, c)) is not None and _fits(of, c, rank)]
+    ranked = [(rank, c) for c in columns if (rank := _rank(of, c)) is not None and (rank < 0 or _fits(of, c))]
     return min(ranked, key=lambda found: found[0])[1].name if ranked else ""
 
 
 def _rank(of: str, column: _Column) -> int | None:
-    """Rank of a column's name among those of the field: itself, the synonyms, nested ones, compounds ('arg_id')."""
+    """Rank of a column's name among those of the field: itself, the synonyms, nested ones, compounds."""
     names, words = _NAMES[of], column.folded.split("_")
-    if column.name == of:
+    if column.name == of and (of != "id" or column.is_key):
         return -1
-    if column.folded in names:
-        return names.index(column.folded)
-    if folded(column.name.rpartition(".")[2]) in names:
-        return len(names)
-    return len(names) + 1 if words[-1] in _LAST_WORDS.get(of, ()) and len(words) == 2 else None
+    for rank, name in enumerate((column.folded, folded(column.name.rpartition(".")[2]))):
+        if name in names:
+            return names.index(name) + rank * len(names)
+    compound = len(words) == 2 and words[1] in names[:4] and words[0] not in _OTHERS
+    return 2 * len(names) if compound else None
 
 
-def _fits(of: str, column: _Column, rank: int) -> bool:
+def _fits(of: str, column: _Column) -> bool:
     """Whether the values of a column that is called as the field is may be its values."""
     match of:
         case "id":
-            one_word = rank < 0 or (column.middle(_words) == 1 and not column.folded.startswith("user"))
-            return len(column.values) == column.rows and column.tells_apart and one_word
-        case _ if rank < 0:
-            return True
+            return column.is_key and column.middle(_words) == 1
         case "title":
             long = column.middle(_words) >= 2 or column.folded not in ("name", "subject")
             return long and column.share(_has_words) >= 0.5
         case "publisher":
             return column.middle(_words) <= 6 and column.share(_has_words) >= 0.5
         case "url":
-            return column.share(_is_address) >= 0.5 and not _PICTURE & set(column.folded.split("_"))
+            return column.share(_is_address) >= 0.5
         case "date":
             return column.share(iso_date) >= 0.5
     return True
@@ -293,13 +285,10 @@ def _fits(of: str, column: _Column, rank: int) -> bool:
 def _note(columns: Sequence[_Column], used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
     """What was guessed and what is not used; empty where all columns are called what they are."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
-    left = [c for c in columns if c.name not in used and c.values and not _PANDAS_INDEX.fullmatch(c.name)]
+    left = [c.name for c in columns if c.name not in used and c.values and not _PANDAS_INDEX.fullmatch(c.name)]
     parts = [f"read {', '.join(said)}"] if said else []
-    if not fields.get("id"):
-        repeats = next((c.name for c in left if c.folded in _NAMES["id"] and not c.tells_apart), "")
-        parts.append("ids from the row numbers" + (f" (those in '{repeats}' repeat)" if repeats else ""))
-    if left:
-        parts.append(f"not used: {_few([repr(_short(c.name)) for c in left])}")
+    parts += [] if fields.get("id") else ["ids from the row numbers"]
+    parts += [f"not used: {_few([repr(_short(name)) for name in left])}"] if left else []
     return "; ".join(parts)
 
 

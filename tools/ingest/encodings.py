@@ -34,26 +34,20 @@ _LIKELY = (
 )
 _LAST_RESORT = "cp1252"  # what older Windows files are
 _SAMPLE = 30_000  # bytes that the encoding is guessed from
-_FEW = 40  # letters beyond ASCII that leave a guess doubtful
 _MOST_WRONG = 0.1  # of the characters beyond ASCII, in an encoding that is still believed
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A text, and what is uncertain in it.
-
-    undecodable: characters that are U+FFFD, having no reading in the encoding. doubtful: characters beyond ASCII
-    whose encoding had to be guessed from too little.
-    """
+    """A text; undecodable: how many of its characters are U+FFFD, having no reading in the encoding."""
 
     text: str
     undecodable: int = 0
-    doubtful: int = 0
 
     @property
     def left_out(self) -> dict[str, int]:
-        """The counts as a document tells them."""
-        return {"undecodable characters": self.undecodable, "characters of a doubtful encoding": self.doubtful}
+        """The count as a document tells it."""
+        return {"undecodable characters": self.undecodable}
 
 
 def decoded(data: bytes, told: str = "", markup: bool = False) -> Decoded:
@@ -127,14 +121,7 @@ def _guessed(data: bytes) -> Decoded:
     telling = b"\n".join(line for line in data.splitlines() if not line.isascii())[:_SAMPLE]
     matches = from_bytes(telling, cp_isolation=list(_LIKELY))
     best = matches.best()
-    codec = best.encoding if best else _LAST_RESORT
-    usual = next((m for m in matches if m.encoding == _LAST_RESORT or _LAST_RESORT in m.could_be_from_charset), None)
-    if best and usual and usual.chaos <= best.chaos and usual.coherence >= best.coherence:
-        codec = _LAST_RESORT
-    found = _read(data, codec)
-    beyond = _beyond_ascii(found.text)
-    if codec == _LAST_RESORT:  # a few accents, dashes and quotation marks among plain letters
-        sure = beyond <= _MOST_WRONG * len(found.text) or (best is not None and beyond >= _FEW)
-    else:
-        sure = best is not None and beyond >= _FEW and best.chaos <= _MOST_WRONG
-    return Decoded(found.text, found.undecodable, 0 if sure else beyond)
+    usual = next((m for m in matches if _LAST_RESORT in (m.encoding, *m.could_be_from_charset)), None)
+    if best is None or (usual and usual.chaos <= best.chaos and usual.coherence >= best.coherence):
+        return _read(data, _LAST_RESORT)
+    return _read(data, best.encoding)
