@@ -165,7 +165,7 @@ RTF = r"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Arial;}{\f1\fchar
 {\s2\sbasedon1 Own;}{\s3 heading 2;}{\s5 caption;}}
 {\info{\title Of harbours}{\author Somebody}{\revtim\yr2026\mo3\dy12\hr10}}
 {\header\pard Running head\par}
-\pard\plain\s2 The harbour\par
+\pard\plain\s1 The harbour\par
 \pard\plain\s3 Boats\par
 \pard\plain It was closed{\footnote\pard {\chftn} By the mayor.\par}
  in Ma\'ee: \u8211?{\uc2\u8364\'80\'80} {\f1\'ec\'e8\'f0}{\v secret}.\par
@@ -188,13 +188,11 @@ def test_rtf(tmp_path: Path) -> None:
         "item: Herring",
         "item: Cod",
         "table: 40 | 40 | 20\n10",
-        "caption: A boat",
+        "paragraph: A boat",
         "paragraph: Last words.",
-        "note: By the mayor.",
-        "paragraph: In the box.",
     ]
     assert (found.title, found.date) == ("Of harbours", "2026-03-12")
-    assert found.left_out == {"running headers": 1}
+    assert found.left_out == {"running headers": 1, "notes": 1}
 
 
 @pytest.mark.parametrize("data", [RTF[:400], "{\\rtf1 " + "{" * 100_000, "{\\rtf1 words", "words", ""])
