@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
@@ -101,15 +100,6 @@ SCHEMA = """
 """
 
 
-@dataclass
-class _Connection:
-    """A thread's connection; how many are using it, one inside the other; whether the database was closed meanwhile."""
-
-    opened: sqlite3.Connection
-    uses: int = 0
-    left: bool = False
-
-
 class Database:
     """Connections to one SQLite file, one a thread; a new file gets its schema.
 
@@ -119,8 +109,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._all: dict[threading.Thread, _Connection] = {}
-        self._changing = threading.Lock()
+        self._local = threading.local()
         with translated(path):
             make_private_folder(path.parent)
             keep_private(path)
@@ -133,23 +122,12 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, which stays open until the end even if the database is closed meanwhile."""
-        mine = self._mine()
-        try:
-            yield mine.opened
-        finally:
-            with self._changing:
-                mine.uses -= 1
-                if mine.left and not mine.uses:
-                    mine.opened.close()
+        """This thread's connection, opened if need be; it is closed with the thread's end, if not before."""
+        if (mine := getattr(self._local, "opened", None)) is None:
+            mine = self._local.opened = self._opened()
+        yield mine
 
-    def _mine(self) -> "_Connection":
-        """This thread's connection, opened if need be, with one use more."""
-        me = threading.current_thread()
-        with self._changing:
-            if (known := self._all.get(me)) is not None:
-                known.uses += 1
-                return known
+    def _opened(self) -> sqlite3.Connection:
         fresh = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             fresh.row_factory = sqlite3.Row
@@ -160,11 +138,7 @@ class Database:
         except BaseException:
             fresh.close()
             raise
-        with self._changing:
-            for thread in [t for t in self._all if not t.is_alive()]:
-                self._all.pop(thread).opened.close()  # nobody else will: a thread ends without a word
-            mine = self._all[me] = _Connection(fresh, uses=1)
-        return mine
+        return fresh
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -199,14 +173,11 @@ class Database:
                 raise
 
     def close(self) -> None:
-        """Closes every connection; one in use by a thread that came late is closed when that is done. SQLite crashes
-        the process where one thread closes what another one reads."""
-        with self._changing:
-            for connection in self._all.values():
-                connection.left = True
-                if not connection.uses:
-                    connection.opened.close()
-            self._all.clear()
+        """Closes this thread's connection. Those of others stay as long as these use them: SQLite crashes the process
+        where one thread closes what another one reads."""
+        if (mine := getattr(self._local, "opened", None)) is not None:
+            mine.close()
+            self._local.opened = None
 
     def _check_schema(self, connection: sqlite3.Connection) -> None:
         if _version(connection) == SCHEMA_VERSION:
