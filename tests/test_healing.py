@@ -274,6 +274,21 @@ def test_a_death_in_an_index_has_it_made_again(
 # Worn
 
 
+# Worn
+
+
+def test_what_was_removed_leaves_the_index_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "_DEAD", 20)
+    house, made = House(tmp_path), set[str]()
+    for written in range(6):
+        house.put("c", keep="The owl stays.", **{f"d{i}": f"{text(i)} Written in{written}." for i in range(20)})
+        house.search.refresh()
+        made.add(makings(tmp_path)[0])
+    assert len(made) == 3
+    assert house.find(f"{text(7)} Written in5.")[0] == "d7"
+    close(house)
+
+
 # While one index is made again
 
 MAKES = """

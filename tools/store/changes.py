@@ -22,7 +22,7 @@ class Removal:
 @dataclass(frozen=True, slots=True)
 class Position:
     """How far an index has followed the store: the last passage that it was given, and the last removal. making: names
-    this making of the index."""
+    this making of the index, and the last removal before it."""
 
     making: str
     passage: int
@@ -30,6 +30,11 @@ class Position:
 
     def __str__(self) -> str:
         return f"{self.making} {self.passage} {self.removal}"
+
+    @property
+    def begun(self) -> int:
+        """The last removal before this making."""
+        return int(self.making.partition("-")[2] or self.removal)
 
 
 class Changes:

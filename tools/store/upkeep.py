@@ -31,6 +31,7 @@ _LOG = logging.getLogger("steelman.store")
 _LOCK_SECONDS = 60.0
 _WAITED = 5.0  # seconds after which a search does without an index that another process works on
 _STILL, _MOMENT = 60.0, 0.3  # seconds within which the next search waits no longer than for a moment
+_DEAD = 1000  # removed passages whose places Chroma's graph may keep, for ever, beside as many as are stored
 _MARGIN = 0.5  # seconds of a run's time that are left to say that it waited
 
 
@@ -94,7 +95,7 @@ class Upkeep:
         with self._marked():
             self._opened = None
             self._index.clear()
-            self._reach(Position(uuid.uuid4().hex, 0, removal))
+            self._reach(Position(f"{uuid.uuid4().hex}-{removal}", 0, removal))
 
     def forget(self) -> None:
         """That the index was closed: its next use looks into it again."""
@@ -157,7 +158,13 @@ class Upkeep:
             if [at.passage, at.removal] == last and (count := self._index.count()) != passages:
                 wrong = ValueError(f"it holds {count} passages instead of {passages}")
                 raise damaged(self.name, f"in {self._lock.parent}", wrong) from wrong
-            self._opened = at
+            if at.removal - at.begun > passages + _DEAD:
+                _LOG.info("From the %s index more was removed than what is stored: it is made again.", self.name)
+                self.begin_again()
+            else:
+                self._opened = at
+        if self._opened is None:
+            self._follow(progress)
 
     def _add(self, position: Position, progress: Progress) -> Position:
         _, last, _ = self._changes.size()
