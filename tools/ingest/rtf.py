@@ -11,7 +11,7 @@ from tools.errors import SourceError
 from tools.ingest.documents import document_of_file
 from tools.ingest.packed import own_title
 from tools.ingest.styles import HYPHENS, form_of_name
-from tools.passages import Block, SourceDocument
+from tools.passages import Block, BlockForm, SourceDocument
 
 _USUAL = "cp1252"
 _MOST = 200_000_000  # bytes, most of them pictures
@@ -96,5 +96,5 @@ def _blocks(text: str) -> Iterator[Block]:
             rows = []
         heading = re.match(rf"\s*{_HEADING}([1-6])", line)
         if shown := " ".join(re.sub(rf"{_HEADING}\d", "", line).split()):
-            form = "heading" if heading else "item" if shown.startswith(("• ", "· ")) else "paragraph"
+            form: BlockForm = "heading" if heading else "item" if shown.startswith(("• ", "· ")) else "paragraph"
             yield Block(shown.removeprefix("• ").removeprefix("· "), form, int(heading[1]) if heading else 0)
