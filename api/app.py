@@ -5,20 +5,17 @@ request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.settings import Settings
-from api.completions.problems import OpenAIProblems
 from api.guard.bearer import Bearer, Rates
 from api.guard.bodies import Bodies
 from api.guard.outside import Outside
 from api.guard.places import Places, is_loopback
 from api.mcp.server import mount
 from api.observing import Metrics, Observed
-from api.openapi import openapi_of
 from api.problems import add_handlers, responses
 from api.routes import asking, completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
@@ -56,9 +53,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         app.include_router(router)
     app.state.mcp = mount(app, settings)
     app.mount(server.ASSETS, server.assets())
-    app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
     app.add_middleware(Guard, settings=settings, metrics=figures)
-    app.add_middleware(OpenAIProblems)  # the outer one, since the guard's problems are told so too
     app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
     return app

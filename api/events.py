@@ -1,6 +1,5 @@
 """A run's events as server-sent events, whose ids are the events' numbers: a client that reconnects misses nothing."""
 
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -37,25 +36,13 @@ EVENTS: dict[str, Any] = {
     }
 }
 """For OpenAPI."""
-_JSON_RANGES = ("application/json", "application/*", "*/*")
 QUIET_SECONDS = 10.0
 """So often a comment is sent, so that nobody between takes the connection for dead."""
 
 
 def wants_events(accept: str) -> bool:
-    """Whether a request's Accept header would rather have events than JSON."""
-    ranges = [_weighed(part) for part in accept.split(",") if part.strip()]
-    events = max((q for media, q in ranges if media == EVENT_STREAM), default=0.0)
-    others = max((q for media, q in ranges if media in _JSON_RANGES), default=0.0)
-    return events > others
-
-
-def _weighed(media_range: str) -> tuple[str, float]:
-    media, *parameters = (part.strip().lower() for part in media_range.split(";"))
-    weights = [p.partition("=")[2] for p in parameters if p.startswith("q=")]
-    with contextlib.suppress(ValueError):
-        return media, float(weights[0]) if weights else 1.0
-    return media, 0.0
+    """Whether a request's Accept header names events before anything else."""
+    return accept.partition(",")[0].partition(";")[0].strip().lower() == EVENT_STREAM
 
 
 def event_stream(service: Service, run_id: str, after: int = 0) -> EventSourceResponse:

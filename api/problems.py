@@ -4,6 +4,7 @@
 to do next. A request whose fields are wrong lists them in `errors`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from email.message import Message
 from typing import Any
@@ -68,20 +69,49 @@ class ProblemError(Exception):
     def response(self) -> Response:
         """The answer to the request."""
         response = _ProblemResponse(self.json(), self.problem.status, headers=self.headers, media_type=MEDIA_TYPE)
-        response.kind = self.problem.type.removeprefix(_URN)
+        response.problem = self.problem
         return response
 
 
 class _ProblemResponse(Response):
-    """Leaves its kind with the request, for the log line and the figures."""
+    """Leaves its kind with the request, for the log line and the figures; has what OpenAI's clients read, where one of
+    their calls ends in it.
 
-    kind = ""
+    They know 400 for every request that cannot be carried out, so a 422 becomes one. They ask again on a conflict or a
+    failure, which would begin a second run: they are told not to where that cannot help.
+    """
+
+    problem: Problem
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["problem"] = self.kind
+        scope.setdefault("state", {})["problem"] = self.problem.type.removeprefix(_URN)
+        if scope["path"].startswith(_OPENAI):
+            self.status_code = 400 if self.problem.status == 422 else self.problem.status
+            told = self.problem.model_dump(exclude_none=True) | {"status": self.status_code}
+            self.body = json.dumps(told | {"error": error_of(self.problem)}, ensure_ascii=False).encode()
+            self.headers["content-length"] = str(len(self.body))
+            if self.status_code not in _WORTH_RETRYING:
+                self.headers["x-should-retry"] = "false"
         await super().__call__(scope, receive, send)
 
 
+def error_of(problem: Problem) -> dict[str, Any]:
+    """The `error` member that OpenAI's clients read: the same message, the field that is wrong, a name for programs."""
+    name = problem.type.removeprefix(_URN)
+    kind = "server_error" if problem.status >= 500 else _TYPES.get(problem.status, "invalid_request_error")
+    return {
+        "message": problem.detail,
+        "type": kind,
+        "param": problem.errors[0].field.removeprefix("body.") if problem.errors else None,
+        "code": _CODES.get(problem.status) or _CODES.get(name) or name.replace("-", "_"),
+    }
+
+
+_OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
+"""What OpenAI's clients call; whatever of it does not exist here is reported in their words too."""
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded", "unknown-model": "model_not_found"}
+_WORTH_RETRYING = (429, 503, 504)
 _KINDS: tuple[tuple[type[errors.SteelmanError], int, str, str, str], ...] = (
     (errors.UnknownCollectionError, 404, "unknown-collection", "No such collection", "GET /v1/collections lists them."),
     (
@@ -148,6 +178,11 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+LOCATED: dict[str, Any] = {
+    "description": "What was asked for goes on, or waits; Location is its address.",
+    "headers": {"Location": {"description": "Its address.", "required": True, "schema": {"type": "string"}}},
+}
+"""The reply 202."""
 _RETRY_AFTER = {
     "Retry-After": {"description": "Seconds until it is worth asking again.", "schema": {"type": "integer"}}
 }

@@ -58,15 +58,6 @@ def test_a_question_its_events_and_its_run(steelman: Steelman) -> None:
     assert [run.id for run in steelman.runs(thread=answer.run_id, status="done")] == [answer.run_id]
 
 
-def test_the_sides_can_be_reviewed(steelman: Steelman) -> None:
-    run_id = steelman.start(QUESTION, review=True)
-    with pytest.raises(RunEndedError, match="waits for its sides") as waiting:
-        steelman.answer(run_id)
-    assert (waiting.value.status, len(waiting.value.sides)) == ("waiting", 2)
-    steelman.resume(run_id, waiting.value.sides[:1])
-    assert [side.name for side in steelman.answer(run_id).perspectives] == ["For"]
-
-
 def test_collections_are_filled_read_and_removed(steelman: Steelman, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Towns build bridges because bridges join.")
     (tmp_path / "paper.pdf").write_bytes(pdf("Towns should not build bridges."))
@@ -85,19 +76,6 @@ def test_collections_are_filled_read_and_removed(steelman: Steelman, tmp_path: P
         assert steelman.store("my papers 2026", [NewDocument(id=odd, text="Bridges carry bells.")]).stored == 1
         assert steelman.delete_document("my papers 2026", odd) == 1
     assert steelman.delete_collection("my papers 2026") == 2
-
-
-def test_files_of_one_name_are_told_apart_by_their_paths(steelman: Steelman, tmp_path: Path) -> None:
-    given = [tmp_path / name for name in ("a/notes.txt", "b/notes.txt", "a/c/notes.txt", "b/c/notes.txt", "one.txt")]
-    for file in given:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"Bridges join towns, says {file}.")
-    stored = steelman.ingest("apart", *given, str(given[0]))
-    assert (stored.stored, stored.replaced, stored.problems) == (5, 0, [])
-    names = {"a/notes.txt", "b/notes.txt", "a/c/notes.txt", "b/c/notes.txt", "one.txt"}
-    assert {d.id for d in steelman.documents("apart")} == names
-    given[0].write_text("Bridges part towns.")
-    assert steelman.ingest("apart", *given).replaced == 1
 
 
 def test_a_problem_says_what_is_wrong(steelman: Steelman) -> None:
@@ -198,21 +176,6 @@ def test_events_come_once_over_broken_connections() -> None:
     assert [event.number for event in events] == [1, 2, 3, 4, 5]
     assert events[-1].at == 1.5
     assert [seen["last-event-id"] for seen in Breaking.seen] == ["0", "2", "2", "2", "2", "4"]
-
-
-def test_nothing_more_ends_the_events() -> None:
-    with breaking(stream(1), b"HTTP/1.1 204 No Content\r\n\r\n") as address, Steelman(address) as steelman:
-        assert [event.number for event in steelman.events(RUN)] == [1]
-
-
-def test_a_problem_in_the_stream_ends_it() -> None:
-    told = 'event: problem\ndata: {"type": "urn:steelman:problem:run-stopped", "status": 409, "detail": "Gone."}\n\n'
-    with breaking(stream(1, rest=told)) as address, Steelman(address) as steelman:
-        events = steelman.events(RUN)
-        assert next(events).number == 1
-        with pytest.raises(CallError, match="Gone") as ended:
-            next(events)
-    assert ended.value.name == "run-stopped"
 
 
 def test_a_question_whose_reply_is_lost_is_asked_again_under_one_name() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +14,7 @@ import pytest
 from agent_fixtures import QUESTION
 from answering_model import QUESTION as VOTING
 from answering_model import answering
-from api_on_loopback import api
+from api_on_loopback import Door, api
 from conftest import ROOT
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
@@ -28,8 +27,6 @@ from starlette.types import Receive, Scope, Send
 from agent.providers.build import build_providers
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
-from api.callers import CallerRuns
-from api.completions.problems import OpenAIProblems
 from api.problems import ProblemError
 from evals.benchmarks.instant import InstantExpander
 from tools.errors import ProviderError
@@ -62,14 +59,13 @@ def of(reply: Any) -> dict[str, Any]:
     return dict(reply.steelman)
 
 
-class Gate:
-    """Holds every search for the usual question until it is opened."""
+pytest_plugins = ["api_on_loopback"]
 
-    def __init__(self) -> None:
-        self.open = threading.Event()
 
-    def __call__(self, query: str) -> None:
-        assert "bridges" not in query or self.open.wait(30)
+@pytest.fixture(scope="module")
+def llm(standing: Door) -> Iterator[Any]:
+    with client(standing.address) as made:
+        yield made
 
 
 class Fails(InstantExpander):
@@ -80,36 +76,36 @@ class Fails(InstantExpander):
 # --- OpenAI's client --------------------------------------------------------------------------------------------------
 
 
-def test_openais_client_gets_the_answer_with_its_sources(settings: Settings) -> None:
-    with api(settings) as address, client(address) as llm:
-        reply = ask(llm)
-        choice, about = reply.choices[0], of(reply)
-        assert (choice.finish_reason, choice.message.role) == ("stop", "assistant")
-        assert (reply.id, about["outcome"]) == (f"chatcmpl-{about['run_id']}", "answered")
-        assert abs(reply.created - time.time()) < 60
-        run = httpx.get(f"{address}/v1/runs/{about['run_id']}").json()
-        assert about["thread"] == run["thread"]
-        content = choice.message.content or ""
-        assert content.startswith(f"# {QUESTION}\n")
-        assert f"Run {about['run_id']}" in content.splitlines()[-1]
-        assert "python -m" not in content
-        annotations = choice.message.annotations or []
-        cited = [n for s in run["answer"]["perspectives"] for c in s["claims"] for n in c["citations"]]
-        assert len(annotations) == len(cited) > 2
-        for note, number in zip((a.url_citation for a in annotations), cited, strict=True):
-            assert content[note.start_index : note.end_index] == f"[{number}]"
-            source = httpx.get(note.url).json()
-            assert (source["number"], source["publisher"]) == (number, note.title)
+def test_openais_client_gets_the_answer_with_its_sources(standing: Door, llm: Any) -> None:
+    address = standing.address
+    reply = ask(llm)
+    choice, about = reply.choices[0], of(reply)
+    assert (choice.finish_reason, choice.message.role) == ("stop", "assistant")
+    assert (reply.id, about["outcome"]) == (f"chatcmpl-{about['run_id']}", "answered")
+    assert abs(reply.created - time.time()) < 60
+    run = httpx.get(f"{address}/v1/runs/{about['run_id']}").json()
+    assert about["thread"] == run["thread"]
+    content = choice.message.content or ""
+    assert content.startswith(f"# {QUESTION}\n")
+    assert f"Run {about['run_id']}" in content.splitlines()[-1]
+    assert "python -m" not in content
+    annotations = choice.message.annotations or []
+    cited = [n for s in run["answer"]["perspectives"] for c in s["claims"] for n in c["citations"]]
+    assert len(annotations) == len(cited) > 2
+    for note, number in zip((a.url_citation for a in annotations), cited, strict=True):
+        assert content[note.start_index : note.end_index] == f"[{number}]"
+        source = httpx.get(note.url).json()
+        assert (source["number"], source["publisher"]) == (number, note.title)
 
 
-def test_a_stream_is_the_same_document(settings: Settings) -> None:
-    with api(settings) as address, client(address) as llm:
-        usage = {"include_usage": True}
-        with ask(llm, model="steelman-quick", stream=True, stream_options=usage) as stream:
-            chunks = list(stream)
-        whole = ask(llm, model="steelman-quick")
-        run_id = of(chunks[0])["run_id"]
-        again = httpx.get(f"{address}/v1/runs/{run_id}").json()["answer"]
+def test_a_stream_is_the_same_document(standing: Door, llm: Any) -> None:
+    address = standing.address
+    usage = {"include_usage": True}
+    with ask(llm, model="steelman-quick", stream=True, stream_options=usage) as stream:
+        chunks = list(stream)
+    whole = ask(llm, model="steelman-quick")
+    run_id = of(chunks[0])["run_id"]
+    again = httpx.get(f"{address}/v1/runs/{run_id}").json()["answer"]
     assert {c.id for c in chunks} == {f"chatcmpl-{run_id}"}
     assert chunks[0].choices[0].delta.role == "assistant"
     deltas = [c.choices[0].delta for c in chunks[:-1]]
@@ -125,32 +121,6 @@ def test_a_stream_is_the_same_document(settings: Settings) -> None:
     assert [c.choices[0].finish_reason for c in chunks[:-1]] == [None] * (len(chunks) - 2) + ["stop"]
     assert (chunks[-1].choices, chunks[-1].usage.total_tokens) == ([], 0)
     assert [of(c)["outcome"] for c in (chunks[0], chunks[-1])] == [None, "answered"]
-
-
-def test_the_title_comes_at_once_and_chunks_keep_a_quiet_stream_alive(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.events.QUIET_SECONDS", 0.05)
-    gate = Gate()
-    with api(settings, build(before_search=gate)) as address, client(address) as llm:
-        began = time.monotonic()
-        with ask(llm, stream=True) as stream:
-            assert next(stream).choices[0].delta.role == "assistant"
-            assert next(stream).choices[0].delta.content == f"# {QUESTION}\n\n"
-            assert time.monotonic() - began < 5
-            while next(stream).choices[0].delta.model_dump(exclude_none=True):
-                assert not gate.open.is_set()
-            gate.open.set()
-            assert list(stream)[-1].choices[0].finish_reason == "stop"
-
-
-def test_models_are_listed_and_found(settings: Settings) -> None:
-    with api(settings) as address, client(address) as llm:
-        listed = list(llm.models.list())
-        assert llm.models.retrieve("steelman-deep") == listed[2]
-        with pytest.raises(openai.NotFoundError, match=r"no model 'gpt-6'\. There are steelman,") as wrong:
-            llm.models.retrieve("gpt-6")
-        assert (wrong.value.code, wrong.value.param) == ("model_not_found", "model")
 
 
 @pytest.mark.usefixtures("library")
@@ -169,32 +139,23 @@ def test_tokens_are_those_that_the_models_spent() -> None:
     assert usage.total_tokens == 110 * calls > 0
 
 
-def test_the_same_request_under_one_name_is_one_run(settings: Settings) -> None:
-    with api(settings) as address, client(address) as llm:
-        once = {"Idempotency-Key": "once"}
-        assert ask(llm, extra_headers=once).id == ask(llm, extra_headers=once).id
-        other = of(ask(llm))["run_id"]
-    with closing(Database(settings.database_path)) as database:  # as another process does it that was slower
-        assert not CallerRuns(database).record(other, "", "once")
-
-
 # --- Where to look ----------------------------------------------------------------------------------------------------
 
 
-def test_collections_and_all_else_are_chosen_as_by_ask(settings: Settings) -> None:
+def test_collections_and_all_else_are_chosen_as_by_ask(standing: Door, llm: Any, module_settings: Settings) -> None:
     named = {"collections": ["mine", "samples"], "web": False, "domains": ["gov.uk"], "deadline_seconds": 20}
     looking = {**named, "selection": "mmr:0.5"}
     text = {"documents": [{"id": "1", "text": "Towns build bridges because bridges join."}]}
-    with api(settings) as address, client(address) as llm:
-        assert httpx.post(f"{address}/v1/collections/mine/documents", json=text).status_code == 200
-        replies = [ask(llm, extra_body={"steelman": looking})]
-        with ask(llm, stream=True, extra_body={"steelman": looking}) as stream:
-            replies.append(list(stream)[-1])
-        asked = httpx.post(f"{address}/v1/ask", json={"question": QUESTION, **looking}).json()["run_id"]
-        follow = ask(llm, said("user", "What about the cost?"), extra_body={"steelman": {"thread": asked}})
-        deep = ask(llm, model="steelman-deep", extra_body={"steelman": {"collections": ["mine"]}})
+    address = standing.address
+    assert httpx.post(f"{address}/v1/collections/mine/documents", json=text).status_code == 200
+    replies = [ask(llm, extra_body={"steelman": looking})]
+    with ask(llm, stream=True, extra_body={"steelman": looking}) as stream:
+        replies.append(list(stream)[-1])
+    asked = httpx.post(f"{address}/v1/ask", json={"question": QUESTION, **looking}).json()["run_id"]
+    follow = ask(llm, said("user", "What about the cost?"), extra_body={"steelman": {"thread": asked}})
+    deep = ask(llm, model="steelman-deep", extra_body={"steelman": {"collections": ["mine"]}})
     assert of(follow)["thread"] == asked
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(module_settings.database_path)) as database:
         rows = RunStore(database)
         first, second, third = (rows.get(run).options for run in [*(of(r)["run_id"] for r in replies), asked])
         assert first == second == third
@@ -202,39 +163,23 @@ def test_collections_and_all_else_are_chosen_as_by_ask(settings: Settings) -> No
         assert rows.get(of(deep)["run_id"]).options["depth"] == "deep"
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    ("body", "param", "message"),
-    [
-        ({"steelman": {"colections": ["mine"]}}, "steelman.colections", "no such field; /openapi.json lists them"),
-        ({"steelman": {"web": "no"}}, "steelman.web", "valid boolean"),
-        ({"steelman": {"collections": []}}, "steelman.collections", "at least 1 item"),
-        ({"steelman": {"selection": "luck"}}, "steelman.selection", "A selection is one of"),
-        ({"steelman": {"review": True}}, "steelman.review", "no such field"),
-        ({"steelman": ["mine"]}, "steelman", "has to be a JSON object"),
-        ({"collections": ["mine"]}, "collections", r"within 'steelman', as in \{"),
-        ({"web": False}, "web", r"within 'steelman', as in \{"),
-        ({"steelman": {"depth": "deep"}}, "steelman.depth", "no such field"),
-        ({"depth": "deep"}, "depth", "the model says how much is searched: steelman, steelman-quick, steelman-deep"),
-    ],
-)
-def test_a_choice_that_cannot_be_is_never_passed_over(
-    refusing: Any, stream: bool, body: dict[str, Any], param: str, message: str
-) -> None:
-    with pytest.raises(openai.BadRequestError, match=message) as wrong:
-        ask(refusing, stream=stream, extra_body=body)
-    assert (wrong.value.param, wrong.value.type) == (param, "invalid_request_error")
+CHOICES: list[tuple[dict[str, Any], str, str]] = [
+    ({"steelman": {"colections": ["mine"]}}, "steelman.colections", "no such field; /openapi.json lists them"),
+    ({"steelman": {"collections": []}}, "steelman.collections", "at least 1 item"),
+    ({"steelman": {"review": True}}, "steelman.review", "no such field"),
+    ({"steelman": ["mine"]}, "steelman", "has to be a JSON object"),
+    ({"web": False}, "web", r"within 'steelman', as in \{"),
+    ({"depth": "deep"}, "depth", "the model says how much is searched: steelman, steelman-quick, steelman-deep"),
+]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_what_is_chosen_and_is_not_there_is_not_found(refusing: Any, stream: bool) -> None:
-    with pytest.raises(
-        openai.NotFoundError, match=r"no collection 'books'\. There are: .* GET /v1/collections"
-    ) as wrong:
-        ask(refusing, stream=stream, extra_body={"steelman": {"collections": ["books"]}})
-    assert (wrong.value.code, wrong.value.type) == ("unknown_collection", "invalid_request_error")
-    with pytest.raises(openai.NotFoundError, match="no run '0123456789ab'"):
-        ask(refusing, stream=stream, extra_body={"steelman": {"thread": "0123456789ab"}})
+def test_a_choice_that_cannot_be_is_never_passed_over(llm: Any) -> None:
+    for body, param, message in CHOICES:
+        with pytest.raises(openai.BadRequestError, match=message) as wrong:
+            ask(llm, stream=True, extra_body=body)
+        assert (wrong.value.param, wrong.value.type) == (param, "invalid_request_error")
+    with pytest.raises(openai.NotFoundError, match=r"no collection 'books'\. There are: .* GET /v1/collections"):
+        ask(llm, extra_body={"steelman": {"collections": ["books"]}})
 
 
 # --- Conversations ----------------------------------------------------------------------------------------------------
@@ -257,12 +202,12 @@ def test_a_follow_up_goes_on_from_the_reply_that_is_sent_back() -> None:
     assert "rhyme" not in first.choices[0].message.content
 
 
-def test_a_conversation_that_is_not_ours_is_the_context(settings: Settings) -> None:
-    with api(settings) as address, client(address) as llm:
-        parts = [{"type": "text", "text": "What about"}, {"type": "text", "text": "the cost?"}]
-        foreign = said("assistant", "It depends, as they say. Run 0123456789ab")
-        reply = ask(llm, said("user", QUESTION), foreign, said("user", parts))
-        run = httpx.get(f"{address}/v1/runs/{of(reply)['run_id']}").json()
+def test_a_conversation_that_is_not_ours_is_the_context(standing: Door, llm: Any) -> None:
+    address = standing.address
+    parts = [{"type": "text", "text": "What about"}, {"type": "text", "text": "the cost?"}]
+    foreign = said("assistant", "It depends, as they say. Run 0123456789ab")
+    reply = ask(llm, said("user", QUESTION), foreign, said("user", parts))
+    run = httpx.get(f"{address}/v1/runs/{of(reply)['run_id']}").json()
     assert of(reply)["thread"] == of(reply)["run_id"]
     assert (run["question"], run["answer"]["neutral_question"]) == ("What about the cost?", QUESTION)
 
@@ -295,21 +240,22 @@ EVIL = (
 )
 
 
-def test_what_a_passage_says_is_shown_and_obeyed_by_nothing(settings: Settings) -> None:
+def test_what_a_passage_says_is_shown_and_obeyed_by_nothing(standing: Door, llm: Any) -> None:
     uploads = [
         {"id": "evil", "text": EVIL, "title": EVIL, "url": "javascript:alert(1)"},
         {"id": "good", "text": "Towns build bridges because bridges join.", "url": "https://example.org/a_(b)"},
     ]
     rows = "\n".join(map(json.dumps, uploads)).encode()
-    with api(settings) as address, client(address) as llm:
-        stored = httpx.post(f"{address}/v1/collections/mine/files", files={"files": ("rows.jsonl", rows)})
-        assert stored.json()["stored"] == 2
-        reply = ask(llm)
-        message = reply.choices[0].message
-        sent_back = [said("user", QUESTION), said("assistant", message.content)]
-        second = ask(llm, *sent_back, said("user", "What about the cost?"))
-        with ask(llm, stream=True) as stream:
-            told = "".join(getattr(d, "reasoning_content", "") for c in stream for d in [c.choices[0].delta])
+    address = standing.address
+    httpx.delete(f"{address}/v1/collections/mine")
+    stored = httpx.post(f"{address}/v1/collections/mine/files", files={"files": ("rows.jsonl", rows)})
+    assert stored.json()["stored"] == 2
+    reply = ask(llm)
+    message = reply.choices[0].message
+    sent_back = [said("user", QUESTION), said("assistant", message.content)]
+    second = ask(llm, *sent_back, said("user", "What about the cost?"))
+    with ask(llm, stream=True) as stream:
+        told = "".join(getattr(d, "reasoning_content", "") for c in stream for d in [c.choices[0].delta])
     content = message.content or ""
     assert "javascript:alert" in content, "the passage is cited"
     assert "verified: Towns build bridges" in told
@@ -332,80 +278,42 @@ def test_what_a_passage_says_is_shown_and_obeyed_by_nothing(settings: Settings) 
 IMAGE = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": {"url": "https://example.org/x.png"}}]
 
 
-@pytest.mark.parametrize(
-    ("changes", "param", "message"),
-    [
-        ({"n": 2}, "n", "gets one answer"),
-        ({"tool_choice": "required", "tools": []}, "tool_choice", "calls no tools"),
-        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice", "calls no tools"),
-        ({"function_call": {"name": "f"}}, "function_call", "calls no tools"),
-        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format", "POST /v1/ask"),
-        ({"response_format": {"type": "json_object"}}, "response_format", "POST /v1/ask"),
-        ({"logprobs": True}, "logprobs", "no log-probabilities"),
-        ({"top_logprobs": 3}, "logprobs", "no log-probabilities"),
-        ({"modalities": ["text", "audio"]}, "modalities", "is text"),
-        ({"modalities": []}, "modalities", "is text"),
-        ({"modalities": ["text", "text"]}, "modalities", "is text"),
-        ({"extra_body": {"audio": {}}}, "audio", "is text"),
-        ({"n": 1.5}, "n", "valid integer"),
-        ({"audio": {"voice": "alloy", "format": "mp3"}}, "audio", "is text"),
-        ({"messages": [said("user", IMAGE)]}, "messages.0.content.1", "of the type 'image_url'"),
-        ({"messages": [said("system", "Hello")]}, "messages", "no message has the role 'user'"),
-        ({"messages": []}, "messages", "at least 1"),
-        ({"messages": [said("user", 5)]}, "messages.0.content.text", "valid string"),
-        ({"messages": [said("judge", "x")]}, "messages.0.role", "'system', 'developer'"),
-        ({"stream": "yes"}, "stream", "valid boolean"),
-        ({"messages": [said("user", "")]}, None, "The question is empty."),
-        ({"messages": [said("user", "word " * 1000)]}, None, "characters long"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_so_many_words(
-    refusing: Any, changes: dict[str, Any], param: str | None, message: str
-) -> None:
-    with pytest.raises(openai.BadRequestError, match=message) as wrong:
-        ask(refusing, **changes)
-    assert (wrong.value.param, wrong.value.type) == (param, "invalid_request_error")
-    document = wrong.value.response.json()
-    assert document["status"] == 400
-    assert document["detail"] == document["error"]["message"]
-    assert wrong.value.response.headers["content-type"] == "application/problem+json"
+REFUSED: list[tuple[dict[str, Any], str | None, str]] = [
+    ({"n": 2}, "n", "gets one answer"),
+    ({"tool_choice": "required", "tools": []}, "tool_choice", "calls no tools"),
+    ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice", "calls no tools"),
+    ({"function_call": {"name": "f"}}, "function_call", "calls no tools"),
+    ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format", "POST /v1/ask"),
+    ({"logprobs": True}, "logprobs", "no log-probabilities"),
+    ({"modalities": ["text", "audio"]}, "modalities", "is text"),
+    ({"audio": {"voice": "alloy", "format": "mp3"}}, "audio", "is text"),
+    ({"messages": [said("user", IMAGE)]}, "messages.0.content.1", "of the type 'image_url'"),
+    ({"messages": [said("system", "Hello")]}, "messages", "no message has the role 'user'"),
+    ({"messages": [said("user", 5)]}, "messages.0.content.text", "valid string"),
+    ({"stream": "yes"}, "stream", "valid boolean"),
+    ({"messages": [said("user", "")]}, None, "The question is empty."),
+]
 
 
-@pytest.fixture(scope="module")
-def refusing(instant_template: Any) -> Iterator[Any]:
-    """A client of a server that begins no run here."""
-    with api(Settings(data_dir=instant_template)) as address, client(address) as made:
-        yield made
+def test_what_cannot_be_is_refused_in_so_many_words(llm: Any) -> None:
+    for changes, param, message in REFUSED:
+        with pytest.raises(openai.BadRequestError, match=message) as wrong:
+            ask(llm, **changes)
+        assert (wrong.value.param, wrong.value.type) == (param, "invalid_request_error")
+        document = wrong.value.response.json()
+        assert document["status"] == 400
+        assert document["detail"] == document["error"]["message"]
+        assert wrong.value.response.headers["content-type"] == "application/problem+json"
+    idle = {"temperature": 0.1, "max_tokens": 5, "stop": ["x"], "n": 1.0, "tool_choice": "auto", "logprobs": False}
+    assert ask(llm, **idle, extra_body={"made_up": {"by": "a client"}}).choices[0].finish_reason == "stop"
 
 
-def test_what_has_no_effect_is_accepted(settings: Settings) -> None:
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-    idle = {"temperature": 0.1, "top_p": 1, "max_tokens": 5, "seed": 7, "user": "me", "stop": ["x"], "n": 1.0}
-    idle |= {"tools": [tool], "tool_choice": "auto", "response_format": {"type": "text"}, "logprobs": False}
-    with api(settings) as address, client(address) as llm:
-        reply = ask(llm, **idle, extra_body={"made_up": {"by": "a client"}})
-    assert reply.choices[0].finish_reason == "stop"
-
-
-def test_an_unknown_model_and_an_unknown_call_are_not_found(refusing: Any) -> None:
+def test_an_unknown_model_and_an_unknown_call_are_not_found(llm: Any) -> None:
     with pytest.raises(openai.NotFoundError, match="no model 'gpt-6'") as wrong:
-        ask(refusing, model="gpt-6")
+        ask(llm, model="gpt-6")
     assert wrong.value.code == "model_not_found"
     with pytest.raises(openai.NotFoundError, match="There is nothing at /v1/responses"):
-        refusing.responses.create(model="steelman", input=QUESTION)
-
-
-def test_too_many_runs_are_a_rate_limit(settings: Settings) -> None:
-    gate = Gate()
-    given = settings.model_copy(update={"api_key_runs": 1})
-    with api(given, build(before_search=gate)) as address, client(address) as llm:
-        with ask(llm, stream=True) as stream:
-            next(stream)
-            with pytest.raises(openai.RateLimitError, match="of this key") as wrong:
-                ask(llm)
-            gate.open.set()
-        assert (wrong.value.type, wrong.value.code) == ("rate_limit_error", "rate_limit_exceeded")
-        assert wrong.value.response.headers["retry-after"] == "10"
+        llm.responses.create(model="steelman", input=QUESTION)
 
 
 def test_a_failed_run_is_the_servers_failure_and_is_not_asked_for_again(settings: Settings) -> None:
@@ -432,7 +340,7 @@ async def test_the_guards_refusals_are_told_in_the_clients_words() -> None:
         refused = ProblemError(status, "refused", "Refused", f"The guard says {status}.", headers=headers)
         await refused.response()(scope, receive, send)
 
-    transport = httpx2.ASGITransport(OpenAIProblems(guard))  # takes ASGI applications
+    transport = httpx2.ASGITransport(guard)  # takes ASGI applications
     async with httpx2.AsyncClient(transport=transport) as http:
         llm = openai.AsyncOpenAI(base_url="http://server/v1", api_key="any", max_retries=0, http_client=http)
         with pytest.raises(openai.AuthenticationError, match="The guard says 401") as unknown:
@@ -448,10 +356,10 @@ async def test_the_guards_refusals_are_told_in_the_clients_words() -> None:
 # --- As documented ----------------------------------------------------------------------------------------------------
 
 
-def test_the_documented_lines_work(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documented_lines_work(standing: Door, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "openai.md").read_text(), re.DOTALL)
-    with api(settings) as address:
-        for block in blocks:
-            exec(compile(block.replace("http://127.0.0.1:8000", address), "docs/openai.md", "exec"), {})
-            assert capsys.readouterr().out.startswith("# Should schools ban smartphones?\n")
+    address = standing.address
+    for block in blocks:
+        exec(compile(block.replace("http://127.0.0.1:8000", address), "docs/openai.md", "exec"), {})
+        assert capsys.readouterr().out.startswith("# Should schools ban smartphones?\n")
     assert len(blocks) == 3

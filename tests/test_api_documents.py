@@ -105,16 +105,6 @@ def test_documents_are_seen_by_the_next_question(client: httpx.Client) -> None:
     assert listed(client, "seen")["d"]["title"] == ""
 
 
-def test_a_collection_is_listed_page_by_page(client: httpx.Client) -> None:
-    store(client, "pages", *({"id": f"d{i}", "text": f"{TEXT} {i}"} for i in range(5)))
-    seen, offset = [], 0
-    while offset is not None:
-        page = client.get("/v1/collections/pages/documents", params={"limit": 2, "offset": offset}).json()
-        seen += [d["id"] for d in page["documents"]]
-        offset = page["next_offset"]
-    assert seen == [f"d{i}" for i in range(5)]
-
-
 UNREADABLE = {
     "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
     "broken.docx": (b"PK\x03\x04 and then nothing", "broken.docx: this is not a Word document"),
@@ -179,22 +169,6 @@ def test_what_a_new_collection_may_be_called(client: httpx.Client) -> None:
         assert name not in names(client)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("text", " \n"),
-        ("text", "\u200b\ufeff"),
-        ("url", "javascript:alert(1)"),
-        ("date", "2026-13"),
-        ("kind", "rumour"),
-    ],
-)
-def test_a_document_that_cannot_be_as_it_is(client: httpx.Client, field: str, value: str) -> None:
-    reply = store(client, "wrong", {"id": "d", "text": TEXT, field: value})
-    assert (reply.status_code, reply.json()["errors"][0]["field"]) == (422, f"body.documents.0.{field}")
-    assert "wrong" not in names(client)
-
-
 def test_the_samples_stay_as_they_are(client: httpx.Client) -> None:
     before = listed(client, "samples")
     replies = [
@@ -205,15 +179,6 @@ def test_the_samples_stay_as_they_are(client: httpx.Client) -> None:
     ]
     assert {(r.status_code, r.json()["type"]) for r in replies} == {(409, "urn:steelman:problem:collection-is-fixed")}
     assert listed(client, "samples") == before
-
-
-def test_what_is_not_there(client: httpx.Client) -> None:
-    for method, path in (("GET", "/documents"), ("DELETE", ""), ("DELETE", "/documents/d")):
-        reply = client.request(method, f"/v1/collections/nowhere{path}")
-        assert (reply.status_code, reply.json()["type"]) == (404, "urn:steelman:problem:unknown-collection")
-    store(client, "there", {"id": "d", "text": TEXT})
-    reply = client.delete("/v1/collections/there/documents/e")
-    assert (reply.status_code, reply.json()["type"]) == (404, "urn:steelman:problem:unknown-document")
 
 
 def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
@@ -229,22 +194,6 @@ def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
         assert (again["stored"], again["unchanged"]) == (0, 1)
         answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["busy"]}).json()
         assert [c["document_id"] for c in answer["citations"]] == ["d"]
-
-
-def test_rows_of_two_files_with_one_id_are_told_apart_by_their_numbers(client: httpx.Client) -> None:
-    for name in ("rents.csv", "zoos.csv"):
-        upload(
-            client, "twins", (name, f"id,text\n1,{name[:-4]} rise and fall with the seasons of the town.\n".encode())
-        )
-    found = client.get("/v1/collections/twins/documents").json()["documents"]
-    assert [d["id"] for d in found] == ["1", "1"]
-    one = client.delete("/v1/collections/twins/documents/1")
-    assert (one.status_code, one.json()["type"]) == (409, "urn:steelman:problem:ambiguous-document")
-    given = {"number": found[0]["number"]}
-    assert client.delete("/v1/collections/twins/documents/1", params=given).status_code == 200
-    assert [d["number"] for d in client.get("/v1/collections/twins/documents").json()["documents"]] == [
-        found[1]["number"]
-    ]
 
 
 def test_a_file_that_ends_its_reader_is_one_problem(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,8 +99,6 @@ ACCEPTS = {
     "text/event-stream": True,
     "text/event-stream, */*;q=0.1": True,
     "application/json, text/event-stream": False,
-    "text/event-stream;q=0.5, application/json;q=0.9": False,
-    "text/event-stream;q=x": False,
 }
 
 

@@ -1,10 +1,11 @@
 """What a request passes before it is answered: names, pages, rates, sizes, types and time."""
 
 import contextlib
-import logging
+import hashlib
+import json
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
@@ -12,14 +13,13 @@ from agent_fixtures import QUESTION
 from api_on_loopback import Door, api
 from fastapi import FastAPI
 from raw_http import connected, head, problem_in, problem_of, read_to_end, wait_until
-from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import PlainTextResponse, StreamingResponse
 
 from agent.settings import Settings
 from api import serving
-from api.app import Guard
+from api.__main__ import main
 from api.keys import Keys
-from api.observing import Metrics
+from tools.errors import InputError
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
@@ -184,20 +184,6 @@ def test_a_head_without_end(address: str) -> None:
         assert problem_in(read_to_end(connection))["status"] == 431
 
 
-@pytest.mark.parametrize("endless", [b"0\r\nX-Trailer: ", b"5;extension="])
-def test_a_body_that_is_all_framing(address: str, endless: bytes) -> None:
-    with connected(address) as connection:
-        kind = ("Content-Type: application/json", "Transfer-Encoding: chunked")
-        connection.sendall(head("POST", "/v1/ask", *kind) + b"1\r\n{\r\n" + endless)
-        sent = 0
-        with contextlib.suppress(ConnectionError):
-            while sent < 200_000_000:
-                connection.sendall(b"x" * 50_000)
-                sent += 50_000
-        assert sent < 20_000_000
-        assert httpx.get(f"{address}/healthz").status_code == 200
-
-
 def test_what_is_no_http(address: str) -> None:
     with connected(address) as connection:
         connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
@@ -220,18 +206,6 @@ def test_more_connections_than_there_may_be(address: str, monkeypatch: pytest.Mo
 
 
 # Callers that go away, and failures
-
-
-def test_a_connection_that_is_cut_leaves_no_traceback(address: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    for path, body in (("/v1/ask", b'{"question": "Should'), ("/v1/collections/mine/files", b"--b\r\nContent-")):
-        kind = "multipart/form-data; boundary=b" if path.endswith("files") else "application/json"
-        with connected(address) as connection:
-            connection.sendall(head("POST", path, f"Content-Type: {kind}", "Content-Length: 500") + body)
-            time.sleep(0.1)
-    wait_until(lambda: sum(r.name == "steelman.requests" for r in caplog.records) >= 2)
-    assert httpx.get(f"{address}/healthz").status_code == 200
-    assert [r for r in caplog.records if r.exc_info or r.levelno >= logging.WARNING] == []
 
 
 def test_a_crash_tells_nothing_of_its_cause_and_half_a_reply_does_not_look_complete(settings: Settings) -> None:
@@ -263,14 +237,110 @@ def test_every_reply_has_a_request_id(address: str) -> None:
         assert told == given if kept else re.fullmatch("[0-9a-f]{32}", told)
 
 
-async def test_websockets_are_closed(settings: Settings) -> None:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        raise AssertionError("it came through")
+# Keys
 
-    sent = []
 
-    async def send(message: object) -> None:
-        sent.append(message)
+@pytest.fixture
+def keys(settings: Settings) -> Iterator[Keys]:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        yield Keys(database)
 
-    await Guard(app, settings, Metrics())({"type": "websocket"}, None, send)  # type: ignore[arg-type]  # never received
-    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_commands_make_list_and_revoke(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["keys", "list"]) == 0
+    assert "No key was ever made" in capsys.readouterr().out
+    assert main(["keys", "make", "laptop"]) == 0
+    made = capsys.readouterr()
+    text = made.out.strip()
+    assert text.startswith("sk-steelman-")
+    assert len(text) == len("sk-steelman-") + 43
+    assert "Authorization: Bearer" in made.err
+    assert text not in made.err
+    assert main(["keys", "make", "laptop"]) == 2
+    assert "already" in capsys.readouterr().err
+    assert main(["keys", "revoke", "laptop"]) == 0
+    assert "Revoked key" in capsys.readouterr().out
+    assert main(["keys", "list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[0].split() == ["ID", "NAME", "MADE", "REVOKED"]
+    key_id, name, made_at, revoked_at = listed[1].split()
+    assert (name, made_at[:2], revoked_at[:2]) == ("laptop", "20", "20")
+    assert main(["keys", "revoke", key_id]) == 0  # twice does no harm
+    assert main(["keys", "revoke", "nobody"]) == 2
+    assert "keys list" in capsys.readouterr().err
+    assert main(["keys", "make", "laptop"]) == 0  # the name is free again
+
+
+def test_a_key_is_kept_as_a_digest_only(settings: Settings, keys: Keys) -> None:
+    key, text = keys.make("laptop")
+    assert key.digest == hashlib.sha256(text.encode()).digest()
+    stored = b"".join(f.read_bytes() for f in settings.data_dir.glob("steelman.db*"))
+    assert key.digest in stored
+    assert text.encode() not in stored
+    assert text.removeprefix("sk-steelman-").encode() not in stored
+    assert keys.make("other")[1] != text
+
+
+def test_a_name_that_is_no_good(keys: Keys) -> None:
+    for name in ("", "   ", "x" * 65, "two\nlines"):
+        with pytest.raises(InputError, match="name"):
+            keys.make(name)
+    assert keys.all() == []
+
+
+def test_a_running_server_locks_when_the_first_key_is_made_and_stays_locked(settings: Settings, keys: Keys) -> None:
+    with api(settings) as address:
+        assert httpx.get(f"{address}/v1/collections").status_code == 200
+        key, text = keys.make("laptop")
+        wait_until(lambda: httpx.get(f"{address}/v1/collections").status_code == 401, 2.5)
+        assert httpx.get(f"{address}/v1/collections", headers=bearer(text)).status_code == 200
+        keys.revoke(key.id)
+        wait_until(lambda: httpx.get(f"{address}/v1/collections", headers=bearer(text)).status_code == 401, 2.5)
+        assert httpx.get(f"{address}/v1/collections").status_code == 401
+
+
+WRONG = ["Bearer sk-steelman-" + "A" * 43, "Bearer", "Basic {key}", "{key}", "Bearer {key} x", "Bearer é{key}"]
+
+
+def test_keys_lock_everything_but_health_and_the_page_of_the_calls(settings: Settings, keys: Keys) -> None:
+    (_, mine), (_, other) = keys.make("mine"), keys.make("other")
+
+    def add(app: FastAPI) -> None:
+        app.mount("/mounted", PlainTextResponse("in"))
+
+    with api(settings, change=add) as address, httpx.Client(base_url=address, timeout=30) as client:
+        for path in ("/healthz", "/readyz", "/docs", "/openapi.json"):
+            assert client.get(path).status_code == 200
+        for path in ("/metrics", "/v1/collections", "/mounted/x", "/nothing", "/healthz/", "//healthz", "/healthz/x"):
+            missing = client.get(path)
+            assert problem_of(missing, 401, "key-missing")["detail"].startswith("This call needs a key.")
+            assert missing.headers["www-authenticate"] == "Bearer"
+        assert problem_of(client.post("/v1/ask", json={"question": QUESTION}), 401, "key-missing")
+        assert client.get("/mounted/x", headers=bearer(mine)).text == "in"
+        for wrong in WRONG:
+            sent = wrong.replace("{key}", mine).encode("latin-1")
+            reply = client.get("/v1/collections", headers={b"Authorization": sent})
+            problem_of(reply, 401, "key-wrong")
+            assert reply.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+            assert mine not in reply.text
+        two = client.get("/v1/collections", headers=[*bearer(mine).items(), *bearer("x").items()])
+        problem_of(two, 401, "key-wrong")
+        assert client.get("/v1/collections", headers={"authorization": f"bearer {mine}"}).status_code == 200
+        run = client.post("/v1/ask", json={"question": QUESTION}, headers=bearer(mine)).headers["content-location"]
+        assert client.get(run, headers=bearer(mine)).json()["status"] == "done"
+        for call in (("GET", run), ("GET", f"{run}/events"), ("POST", f"{run}/cancel"), ("DELETE", run)):
+            problem_of(client.request(*call, headers=bearer(other)), 404, "unknown-run")
+
+
+def test_keys_that_cannot_be_read_let_nobody_in(settings: Settings, keys: Keys) -> None:
+    with api(settings) as address:
+        assert httpx.get(f"{address}/v1/collections").status_code == 200
+        with keys._db.write() as db:
+            db.execute("ALTER TABLE api_keys RENAME TO elsewhere")
+        wait_until(lambda: httpx.get(f"{address}/v1/collections").status_code == 503, 2.5)
+        assert json.loads(httpx.get(f"{address}/v1/collections").text)["type"].startswith("urn:steelman:problem:store")
+        assert httpx.get(f"{address}/healthz").status_code == 200

@@ -1,14 +1,19 @@
-"""docs/api.md: every curl line on it does what the line below it says, its tables name what there is."""
+"""docs/api.md: every line on it does what the line below it says, its tables name what there is; the page of the calls;
+the notebook."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from api_on_loopback import api
 from conftest import ROOT
@@ -17,6 +22,13 @@ from written_files import pdf
 
 from agent.settings import Settings
 from api.events import KINDS
+from api.keys import Keys
+from tools.store.database import Database
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytest_plugins = ["visitors"]
 
 GUIDE = (ROOT / "docs" / "api.md").read_text()
 WRITTEN = "http://127.0.0.1:8000"
@@ -105,3 +117,74 @@ def test_its_tables_name_what_there_is() -> None:
     text = "".join(f.read_text() for f in (ROOT / "api").rglob("*.py"))
     made = set(re.findall(r'(?:Error\(\s*\d{3},\s*|\w, \d{3}, )"([a-z-]+)"', text))
     assert made <= told, made - told
+
+
+# The page of the calls
+
+
+def test_it_is_read_without_a_key_and_loads_nothing_from_elsewhere(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        Keys(database).make("laptop")
+    with api(settings) as address:
+        page = httpx.get(f"{address}/docs")
+        assert page.status_code == 200
+        assert page.headers["content-security-policy"].startswith("default-src 'self'; ")
+        assert page.headers["x-content-type-options"] == "nosniff"
+        assert "://" not in page.text
+        loaded = re.findall(r"""(?:src|href|url: ?)=?["'](/[^"']+)""", page.text)
+        assert "/openapi.json" in loaded
+        assert [httpx.get(f"{address}{path}").status_code for path in loaded] == [200] * len(loaded) == [200] * 3
+        for path in ("/docs/", "/docs/oauth2-redirect", "/v1/collections"):
+            assert httpx.get(f"{address}{path}").status_code == 401
+
+
+@pytest.mark.slow
+def test_a_browser_shows_every_call_and_sends_one(settings: Settings, browser: "Browser") -> None:
+    with api(settings) as address:
+        said: list[str] = []
+        page = browser.new_page()
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.goto(f"{address}/docs")
+        page.locator("[id$='list_collections'] button").first.click()
+        page.locator("text=Try it out").click()
+        page.locator("button.execute").click()
+        page.locator(".live-responses-table", has_text="samples").wait_for()
+        assert said == []
+
+
+# The notebook and the lines for Python
+
+NOTEBOOK = ROOT / "examples" / "client.ipynb"
+
+
+def code_of(cells: list[dict[str, object]]) -> str:
+    return "\n".join("".join(map(str, c["source"])) for c in cells if c["cell_type"] == "code")  # type: ignore[call-overload]
+
+
+def ran(code: str, address: str, folder: Path) -> str:
+    """What the code prints in a process of its own, started in that folder."""
+    assert WRITTEN in code
+    lines = [sys.executable, "-W", "error", "-c", code.replace(WRITTEN, address)]
+    done = subprocess.run(lines, cwd=folder, capture_output=True, text=True, timeout=250)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_the_notebook_runs(reader: Reader) -> None:
+    notebook = json.loads(NOTEBOOK.read_text())
+    told = ran(code_of(notebook["cells"]), reader.address, NOTEBOOK.parent)
+    assert "\nFor: Schools should ban smartphones." in told
+    assert "404 unknown-collection There is no collection 'nootbook'." in told
+    assert re.search(r"^What about the cost\? → \w+$", told, re.MULTILINE)
+
+
+def test_it_keeps_no_outputs() -> None:
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    kept = [c for c in cells if c["cell_type"] == "code" and (c["outputs"] or c["execution_count"])]
+    assert kept == []
+    assert NOTEBOOK.stat().st_size < 20_000
+
+
+def test_the_lines_for_python_run(reader: Reader) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    assert "For: " in ran(block, reader.address, ROOT)

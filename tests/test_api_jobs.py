@@ -1,7 +1,6 @@
 """Uploads that are jobs: large ones, and those whose caller prefers it; seen, cancelled, interrupted by a restart."""
 
 import contextlib
-import stat
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -157,20 +156,6 @@ def test_a_caller_may_prefer_a_job(client: httpx.Client) -> None:
     assert client.post("/v1/collections/samples/files", **asked).status_code == 409
 
 
-def test_what_is_changed_is_counted_apart(client: httpx.Client) -> None:
-    ended(client, begun(client, "changed"))
-    job = ended(client, begun(client, "changed", json=texts(MANY + 2, words=" of stone")))
-    assert (job["added"], job["changed"], job["result"]["stored"]) == (2, MANY, MANY + 2)
-
-
-def test_a_job_of_which_nothing_can_be_read_has_failed(client: httpx.Client) -> None:
-    files: dict[str, Any] = {"files": [("files", ("empty.txt", b""))], "headers": LATER}
-    job = ended(client, client.post("/v1/collections/none/files", **files).headers["location"])
-    assert (job["status"], job["result"], job["problems"]) == ("failed", None, ["empty.txt: holds no text."])
-    assert job["error"] == "Nothing was stored. empty.txt: holds no text."
-    assert stored(client, "none") == 0
-
-
 # Cancelled, counted, whose they are
 
 
@@ -210,20 +195,6 @@ def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(
         assert time.monotonic() - began < 5
         job = client.get(path).json()
         assert (job["status"], job["problems"]) == ("cancelled", [])
-
-
-def test_open_uploads_of_a_key_are_counted_and_kept_apart(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.jobs._MOST_OPEN", 1)
-    with gated(settings, 0) as (client, gate):
-        path = begun(client)
-        refused = client.post("/v1/collections/mine/documents", json=texts(), headers=LATER)
-        problem_of(refused, 429, "too-many-jobs")
-        [folder] = kept(settings)
-        uploads = settings.data_dir / "uploads"
-        assert [stat.S_IMODE(f.stat().st_mode) for f in (uploads, uploads / folder)] == [0o700, 0o700]
-        gate.open()
-        ended(client, path)
-        ended(client, begun(client))
 
 
 def test_a_job_belongs_to_its_key(settings: Settings) -> None:

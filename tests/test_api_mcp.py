@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,14 +17,13 @@ from agent_fixtures import QUESTION
 from api_on_loopback import Door, Held, api
 from assistants import ERAS, TOPIC, goes_through, statuses, until, words
 from conftest import ROOT
-from mcp import Client, MCPError
-from mcp_types import TextResourceContents
-from providers import ScriptedJudge, build
+from mcp import Client, MCPError, StdioServerParameters
+from providers import build
 
-from agent.answer.model import Note
 from agent.runs.service import Runs
 from agent.runs.store import Event
 from agent.settings import Settings
+from api.__main__ import configuration_help
 from api.callers import Caller
 from api.mcp.server import Opened, build_server
 from api.progress import Progress
@@ -65,13 +68,6 @@ async def test_what_cannot_be_is_refused_in_words(standing: Door, module_setting
             assert expected in words(result)
             assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
     assert statuses(module_settings) == before
-
-
-async def test_what_models_make_of_arguments_is_understood(standing: Door) -> None:
-    """Some send a list as the JSON of a list, and null for what they leave out."""
-    async with Client(f"{standing.address}/mcp") as client:
-        given = {"question": QUESTION, "collections": '["samples"]', "depth": None, "thread": ""}
-        assert not (await client.call_tool("ask", given)).is_error
 
 
 NAMES = ["../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "python -m agent delete samples", "$(id)", "; id"]
@@ -165,39 +161,6 @@ async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
                 service.runs.run_store.delete(*[r for r in statuses(settings) if r != mine])
 
 
-async def test_what_was_not_found_is_said(settings: Settings) -> None:
-    nothing = build(judge=ScriptedJudge(lambda _: 0.01))
-    async with (
-        open_service(settings, lambda: Runs(settings, nothing)) as service,
-        client_of(service, Caller()) as client,
-    ):
-        asked = await client.call_tool("ask", {"question": QUESTION})
-        assert "Nothing was found that makes a case for any side" in words(asked)
-        assert "There is nothing to cite: say that nothing was found" in words(asked)
-        found = await client.call_tool("retrieve", {"question": QUESTION})
-        assert words(found).count("Nothing was found that makes this case. Looked for:") == 2
-        assert [r.title for r in (await client.list_resources()).resources] == [QUESTION]
-
-
-async def test_what_was_written_for_a_keyboard_is_told_to_no_assistant(settings: Settings) -> None:
-    made = build()
-    async with (
-        open_service(settings, lambda: Runs(settings, made)) as service,
-        client_of(service, Caller()) as client,
-    ):
-        asked = await client.call_tool("ask", {"question": QUESTION})
-        assert asked.structured_content
-        run_id = asked.structured_content["run_id"]
-        answer = await service.runs.answer(run_id)
-        note = Note(kind="degraded", text="A page cannot be read. Add it.", hint="Add it.")
-        noted = answer.model_copy(update={"notes": [note]}).model_dump_json()
-        with service.runs.database.write() as db:
-            db.execute("UPDATE runs SET answer = ? WHERE id = ?", (noted, run_id))
-        (read,) = (await client.read_resource(f"steelman://answers/{run_id}/json")).contents
-        assert isinstance(read, TextResourceContents)
-        assert [n["text"] for n in json.loads(read.text)["notes"]] == ["A page cannot be read."]
-
-
 class Broken:
     async def frame(self, question: str, earlier: Any) -> Any:
         raise RuntimeError("the inside of the server")
@@ -240,3 +203,103 @@ async def client_of(service: Service, caller: Caller) -> AsyncIterator[Client]:
 
 
 SPEAKS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+# Over a process of its own
+
+SERVER = str(ROOT / "tests" / "mcp_on_stdio.py")
+
+
+@asynccontextmanager
+async def process(settings: Settings, tmp_path: Path, era: str, seconds: float = 0) -> AsyncIterator[Client]:
+    """A client of `python -m api mcp` over instant providers."""
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=[SERVER, str(seconds)],
+        env={"STEELMAN_DATA_DIR": str(settings.data_dir)},
+        cwd=tmp_path,
+    )
+    async with Client(command, mode=era) as client:
+        yield client
+
+
+@pytest.mark.slow
+async def test_an_assistant_goes_through_it_and_a_cancelled_request_stops_its_run(
+    settings: Settings, tmp_path: Path
+) -> None:
+    async with process(settings, tmp_path, "auto") as client:
+        await goes_through(client)
+    before = list(statuses(settings).values())
+    async with process(settings, tmp_path, "auto", 0.3) as client:
+        for _ in range(2):
+            known = len(statuses(settings))
+            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
+            await until(lambda known=known: len(statuses(settings)) > known)  # type: ignore[misc]  # bound here
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        await until(lambda: list(statuses(settings).values()) == [*before, "cancelled", "cancelled"])
+
+
+def spoken(folder: Path | str, cwd: Path) -> "tuple[list[dict[str, object]], str, int]":
+    """Every message of a short session by hand, what came on standard error, and the exit status."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    call = {"name": "ask", "arguments": {"question": QUESTION}}
+    messages: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    ]
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # a buffer is what leaks
+    with subprocess.Popen(
+        [sys.executable, SERVER, "0"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**kept, "STEELMAN_DATA_DIR": str(folder)},
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in messages:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        server.stdin.write("no message at all\n")
+        server.stdin.flush()
+        lines = [server.stdout.readline(), server.stdout.readline()]
+        rest, said = server.communicate(timeout=30)
+    return [json.loads(line) for line in [*lines, *rest.splitlines()]], said, server.returncode
+
+
+@pytest.mark.slow
+def test_standard_output_carries_the_protocol_alone(settings: Settings, tmp_path: Path) -> None:
+    messages, said, status = spoken(settings.data_dir, tmp_path)
+    assert [m["id"] for m in messages] == [1, 2]
+    assert "a line that a library prints" in said
+    assert QUESTION not in said
+    assert status == 0
+
+
+def test_a_store_that_cannot_be_opened_is_told_to_whoever_asks(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    messages, said, status = spoken(tmp_path / "file", tmp_path)
+    assert messages[1]["result"]["isError"] is True  # type: ignore[index]
+    assert "Set STEELMAN_DATA_DIR to a folder" in json.dumps(messages[1])
+    assert "Set STEELMAN_DATA_DIR to a folder" in said
+    assert "Traceback" not in said
+    assert status == 0
+
+
+def configured() -> StdioServerParameters:
+    """What the help says to put into an assistant's configuration."""
+    text = configuration_help()
+    made = json.loads(text[text.index("{") : text.index("\n\nor,")])
+    return StdioServerParameters.model_validate(made["mcpServers"]["steelman"])
+
+
+def test_the_help_says_how_to_configure_an_assistant() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "api", "mcp", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert configuration_help() in shown.stdout
+    assert configured().args == ["-m", "api", "mcp"]

@@ -14,7 +14,6 @@ from agent_fixtures import QUESTION
 from api_on_loopback import api
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
-from providers import build
 from raw_http import wait_until
 
 from agent.settings import Settings
@@ -172,35 +171,3 @@ def test_figures_of_requests_and_runs(settings: Settings) -> None:
         time.sleep(0.3)
         assert figures(address)["steelman_runs_ended_total", "answered"] == 3
         assert not any("bridges" in str(name).lower() for name in told)
-
-
-def test_figures_of_runs_at_work_waiting_and_refused(settings: Settings) -> None:
-    slow = build(before_search=lambda _: time.sleep(0.5))
-    tight = settings.model_copy(update={"api_runs": 1, "api_waiting": 1})
-    with api(tight, slow) as address, httpx.Client(base_url=address, timeout=30) as client:
-        now = {**ASK, "wait_seconds": 0}
-        runs = [client.post("/v1/ask", json=now).headers["location"] for _ in range(2)]
-        assert client.post("/v1/ask", json=now).status_code == 429
-        told = figures(address)
-        assert (told["steelman_runs_at_work",], told["steelman_runs_waiting",]) == (1, 1)
-        assert told["steelman_refusals_total", "too-many-runs"] == 1
-        for run in runs:
-            client.post(f"{run}/cancel")
-        wait_until(lambda: figures(address).get(("steelman_runs_ended_total", "cancelled")) == 2)
-        assert figures(address)["steelman_runs_at_work",] == 0
-
-
-def test_a_job_stands_in_the_line_of_its_request_and_in_one_of_its_own(settings: Settings) -> None:
-    with logs_of(settings, io.StringIO()) as logs, api(settings) as address:
-        given = {"documents": [{"id": "d", "text": "A bridge carries a secret town."}]}
-        reply = httpx.post(f"{address}/v1/collections/a/documents", json=given, headers={"Prefer": "respond-async"})
-        job = reply.json()["id"]
-        wait_until(lambda: httpx.get(f"{address}/v1/jobs/{job}").json()["status"] == "done")
-        wait_until(lambda: f"job {job} is done" in logs.getvalue())
-    told = [line for line in lines(logs) if line.get("job") == job]
-    assert {line.get("route", line["message"]) for line in told} == {
-        "/v1/collections/{name}/documents",
-        "/v1/jobs/{job_id}",
-        f"job {job} is done",
-    }
-    assert "secret" not in logs.getvalue()

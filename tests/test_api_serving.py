@@ -14,9 +14,8 @@ from typing import Any
 import httpx
 import pytest
 from agent_fixtures import QUESTION
-from api_on_loopback import Sent, sent_events
 from conftest import Spawn
-from raw_http import connected, head, problem_in, read_to_end, wait_until
+from raw_http import connected, head, wait_until
 
 from agent.runs.store import RunStore, new_owner
 from agent.settings import Settings
@@ -103,52 +102,6 @@ def test_a_port_that_is_taken(settings: Settings, capsys: pytest.CaptureFixture[
     assert said.count("\n") == 1
 
 
-def test_an_address_that_is_not_this_machines(settings: Settings, spawn: Spawn) -> None:
-    with contextlib.closing(Database(settings.database_path)) as database:
-        Keys(database).make("laptop")
-    status, said = ended(spawn(COMMAND, 0, 1, "--host", "192.0.2.1"))
-    assert status == 1
-    assert said.startswith("steelman: cannot listen on port 8000 of 192.0.2.1 (Cannot assign requested address). ")
-    assert said.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("STEELMAN_API_RATE", "often"),
-        ("STEELMAN_API_RATE", "0/minute"),
-        ("STEELMAN_API_RATE", "10/fortnight"),
-        ("STEELMAN_API_ORIGINS", "*"),
-        ("STEELMAN_API_ORIGINS", "app.example.org"),
-        ("STEELMAN_API_ORIGINS", "https://app.example.org/"),
-        ("STEELMAN_API_HOSTS", "https://api.example.org"),
-        ("STEELMAN_API_HOSTS", "*"),
-        ("STEELMAN_API_UPLOAD", "many"),
-        ("STEELMAN_API_PORT", "70000"),
-    ],
-)
-def test_settings_that_are_impossible(
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    variable: str,
-    value: str,
-) -> None:
-    monkeypatch.setenv(variable, value)
-    assert main([]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"steelman: {variable} cannot be '{value}': ")
-    assert said.count("\n") == 1
-
-
-def test_the_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
-    for command, words in (([], "keys make laptop"), (["keys"], "no"), (["keys", "make"], "NAME")):
-        with pytest.raises(SystemExit) as stopped:
-            main([*command, "--help"])
-        assert stopped.value.code == 0
-        assert words in capsys.readouterr().out
-
-
 def test_a_store_that_cannot_be_opened_is_one_line(
     settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -201,53 +154,6 @@ def test_runs_go_on_when_it_is_started_again(settings: Settings, spawn: Spawn, s
         assert 'steelman_runs_ended_total{outcome="answered"} 1.0' in figures
 
 
-@pytest.mark.slow
-def test_who_reconnects_after_a_kill_waits_until_the_run_is_taken_up(settings: Settings, spawn: Spawn) -> None:
-    got: list[Sent] = []
-    with served(spawn, pause=0.5) as (address, process), httpx.Client(base_url=address, timeout=20) as client:
-        run = client.post("/v1/ask", json={"question": QUESTION, "wait_seconds": 0}).headers["location"]
-        with client.stream("GET", f"{run}/events") as reply:
-            for event in sent_events(reply.iter_lines()):
-                got.append(event)
-                if event.event == "searching":
-                    break
-        process.kill()
-        process.wait()
-    beats(settings, time.time() + 50)  # it counts as alive until the other server listens, however long that takes
-    lines: list[str] = []
-    with (
-        served(spawn, stale=60.0) as (address, _),
-        httpx.stream("GET", f"{address}{run}/events", headers={"Last-Event-ID": str(len(got))}, timeout=20) as reply,
-    ):
-        for line in reply.iter_lines():
-            if line == ": waiting" and line not in lines:
-                beats(settings, 0)
-            lines.append(line)
-    got += sent_events(lines)
-    kinds = [e.event for e in got]
-    assert [e.id for e in got] == list(range(1, len(got) + 1)), kinds
-    assert (kinds[-1], kinds.count("resumed")) == ("done", 1)
-    assert ": waiting" in lines
-
-
-@pytest.mark.slow
-def test_whoever_waits_while_it_stops_is_told_so(settings: Settings, spawn: Spawn) -> None:
-    with served(spawn, pause=5.0) as (address, process), connected(address) as asking, connected(address) as following:
-        body = b'{"question": "%s"}' % QUESTION.encode()
-        kind = ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        asking.sendall(head("POST", "/v1/ask", *kind) + body)
-        following.sendall(head("POST", "/v1/ask", "Accept: text/event-stream", *kind) + body)
-        wait_until(lambda: b"event: stage" in following.recv(65536))
-        process.send_signal(signal.SIGTERM)
-        told = read_to_end(asking)
-        assert problem_in(told)["type"].endswith(":server-stopping")
-        assert b"retry-after: 5" in told.lower()
-        assert read_to_end(following).endswith(b"0\r\n\r\n")  # a whole reply: the client comes again
-        status, said = ended(process)
-        assert status == 0
-        assert "Traceback" not in said
-
-
 UPLOAD = {"documents": [{"id": f"d{i}", "text": f"A culvert carries brook {i}."} for i in range(300)]}
 BOTH = "Accept: application/json, text/event-stream"
 LATER: dict[str, Any] = {"json": UPLOAD, "headers": {"Prefer": "respond-async"}, "timeout": 20}
@@ -297,20 +203,3 @@ def test_it_stops_in_seconds_whatever_it_is_doing_and_nothing_is_lost(
         wait_until(lambda: set(statuses(address, runs)) == {"done"}, 60)
         assert statuses(address, jobs) == ["interrupted", "interrupted"]
         assert httpx.post(f"{address}/v1/ask", json={"question": QUESTION}, timeout=30).json()["outcome"] == "answered"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_it_at_once(
-    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, sig: signal.Signals
-) -> None:
-    monkeypatch.setenv("HANG", "90")
-    with served(spawn) as (address, process), connected(address) as uploading:
-        uploading.sendall(posted("/v1/collections/c/documents", UPLOAD))
-        time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        began = time.monotonic()
-        process.send_signal(sig)
-        status, _ = ended(process)
-        assert (status, time.monotonic() - began < 2) == (128 + sig, True)

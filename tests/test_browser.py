@@ -37,10 +37,7 @@ def phones(samples_page: PageServer) -> str:
     return f"/?run={json.loads(told.stdout)['run_id']}"
 
 
-# Ask, watch, read
-
-
-def test_ask_watch_and_see_the_sides(samples_page: PageServer, visit: Visit) -> None:
+def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServer, visit: Visit) -> None:
     visitor = visit(samples_page).arrive()
     visitor.ask(PHONES)
     visitor.running()
@@ -51,94 +48,32 @@ def test_ask_watch_and_see_the_sides(samples_page: PageServer, visit: Visit) -> 
         return visitor.field(AGAIN).is_visible()
 
     visitor.until(ended, "the answer")
-    told = "\n".join(seen)
-    assert "search" in told
+    assert "search" in "\n".join(seen)
     visitor.answered(PHONES)
     assert re.search(r"(strong|some|weak): \d+ passages?", visitor.page.inner_text("body"))
-    assert visitor.run_id
-    assert visitor.width()[0] <= 1200
-
-
-def test_a_sample_question_is_asked_with_one_click(samples_page: PageServer, visit: Visit) -> None:
-    visitor = visit(samples_page).arrive()
-    visitor.page.get_by_test_id("stMain").get_by_role("button", name=PHONES, exact=True).click()
-    visitor.answered(PHONES)
-
-
-def test_a_citation_opens_on_its_marked_sentence_and_its_source(
-    samples_page: PageServer, phones: str, visit: Visit
-) -> None:
-    visitor = visit(samples_page).go(phones).answered(PHONES)
     claim = visitor.page.locator(".sm-claim").first.inner_text()
     visitor.cited.first.click()
     source = visitor.page.locator(".sm-source")
     source.first.wait_for()
     marked = source.locator("mark").first.inner_text().strip()
     assert len(marked) > 20
-    passage = source.locator("blockquote, p", has=visitor.page.locator("mark")).first.inner_text()
-    assert marked in passage
     assert marked.strip("“”") in claim or claim.strip("“”• ") in marked
     card = source.first.inner_text()
-    assert re.search(r"\b\d{4}\b", card)
     assert "sample" in card
     assert re.search(r"0\.\d\d", card)
     visitor.page.keyboard.press("Escape")
-    visitor.until(lambda: not source.first.is_visible(), "the source closed")
-
-
-def test_every_claim_can_be_followed_to_its_source(samples_page: PageServer, phones: str, visit: Visit) -> None:
-    visitor = visit(samples_page).go(phones).answered(PHONES)
-    assert visitor.cited.count() >= 4
-    for number in range(visitor.cited.count()):
-        visitor.cited.nth(number).click()
-        visitor.page.locator(".sm-source mark").first.wait_for()
-        visitor.page.keyboard.press("Escape")
-        visitor.until(lambda: visitor.page.locator(".sm-source:visible").count() == 0, "the source closed", 5)
-
-
-def test_the_ledger_is_drawn(samples_page: PageServer, phones: str, visit: Visit) -> None:
-    visitor = visit(samples_page).go(phones).answered(PHONES)
-    picture = visitor.page.get_by_test_id("stVegaLiteChart")
-    picture.first.wait_for()
-    picture.first.locator("canvas, svg").first.wait_for()
-    drawn = picture.first.bounding_box()
+    picture = visitor.page.get_by_test_id("stVegaLiteChart").first
+    picture.locator("canvas, svg").first.wait_for()
+    drawn = picture.bounding_box()
     assert drawn is not None
-    assert drawn["height"] > 60
-    assert drawn["width"] > 200
-
-
-def test_the_answer_is_downloaded_as_markdown(samples_page: PageServer, phones: str, visit: Visit) -> None:
-    visitor = visit(samples_page).go(phones).answered(PHONES)
+    assert (drawn["height"] > 60, drawn["width"] > 200) == (True, True)
     with visitor.page.expect_download() as coming:
         visitor.button("Download as Markdown").click()
-    text = Path(coming.value.path()).read_text()
-    assert coming.value.suggested_filename.endswith(".md")
-    assert text.startswith(f"# {PHONES}\n")
-    assert "## Yes\n" in text
-    assert "## Sources" in text
-    assert "Schools should ban smartphones" in text
-
-
-# Threads and history
-
-
-def test_a_follow_up_is_typed(samples_page: PageServer, phones: str, visit: Visit) -> None:
-    visitor = visit(samples_page).go(phones).answered(PHONES)
+    assert Path(coming.value.path()).read_text().startswith(f"# {PHONES}\n")
     first = visitor.run_id
-    visitor.ask("What about safety?", AGAIN)
-    visitor.until(lambda: visitor.run_id not in ("", first), "another address")
-    visitor.page.get_by_role("heading", level=1, name="What about safety?", exact=True).wait_for()
-    visitor.ended()
-    assert "safety" in visitor.page.get_by_test_id("stMain").inner_text().split("What about safety?", 1)[-1]
-
-
-def test_a_suggested_follow_up_is_asked(samples_page: PageServer, phones: str, visit: Visit) -> None:
-    visitor = visit(samples_page).go(phones).answered(PHONES)
-    first = visitor.run_id
-    suggested = visitor.page.locator(".st-key-suggested").get_by_role("button")
-    question = suggested.first.inner_text().strip()
-    assert question.endswith("?")
-    suggested.first.click()
+    suggested = visitor.page.locator(".st-key-suggested").get_by_role("button").first
+    question = suggested.inner_text().strip()
+    suggested.click()
     visitor.until(lambda: visitor.run_id not in ("", first), "another address")
     visitor.answered(question)
 
@@ -175,19 +110,6 @@ def test_earlier_questions_are_listed_opened_and_deleted(samples_page: PageServe
 def earlier(visitor: Visitor, question: str) -> "Locator":
     """The question in the history."""
     return visitor.page.get_by_test_id("stSidebar").get_by_role("button", name=question, exact=True)
-
-
-def test_the_settings_show_what_doctor_shows(samples_page: PageServer, visit: Visit) -> None:
-    visitor = visit(samples_page).arrive()
-    sidebar(visitor).button("Settings").click()
-    visitor.until(lambda: "view=settings" in visitor.page.url, "the settings' address")
-    main = visitor.page.get_by_test_id("stMain")
-    visitor.until(lambda: "re-ranker" in main.inner_text(), "the settings")
-    told = main.inner_text()
-    for row in ("data", "encoder", "indexes", "language", "judge", "checkpoints", "chat model", "web search"):
-        assert row in told
-    assert "OPENAI_API_KEY" in told  # how to turn it on
-    assert "FAILS" not in told
 
 
 # The window

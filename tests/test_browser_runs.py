@@ -1,14 +1,13 @@
 """The page in a real browser while runs are stopped, cut off, edited and asked side by side, on the samples and a chat
 model."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
 from answering_model import STAGES
 from model_server import ModelServer
 from page_models import PHONES, VOTING, speaking
-from visitors import AGAIN, FIRST, Serve, Visit, Visitor
+from visitors import Serve, Visit, Visitor
 
 from evals.benchmarks.browser import PageServer
 
@@ -29,54 +28,10 @@ def talking(serve: Serve, slow: ModelServer) -> PageServer:
     return serve(speaking(slow, delay=1.0))
 
 
-@pytest.fixture(scope="module")
-def weighing(serve: Serve) -> Iterator[PageServer]:
-    """A page whose judge takes its time too, so that each state of a side can be seen."""
-
-    def score(statement: str, text: str) -> float:
-        time.sleep(0.05)
-        return 0.8
-
-    with ModelServer(strict=False, score=score) as server:
-        judged = {"STEELMAN_JUDGE_URL": f"{server.root}/score", "STEELMAN_JUDGE_MODEL": "test-model"}
-        yield serve(speaking(server, delay=2.0) | judged)
-
-
 def planned(visitor: Visitor) -> Visitor:
     """Waits until the sides of a run that goes on are there."""
     visitor.page.locator(".sm-side").first.wait_for()
     return visitor
-
-
-def test_a_chat_models_answer_is_asked_watched_and_followed_up(
-    talking: PageServer, slow: ModelServer, visit: Visit
-) -> None:
-    visitor = visit(talking).arrive()
-    visitor.ask(PHONES)
-    planned(visitor)
-    assert any("Schools should ban smartphones." in side for side in visitor.sides())
-    visitor.answered(PHONES)
-    visitor.cited.first.click()
-    visitor.page.locator(".sm-source mark").first.wait_for()
-    visitor.page.keyboard.press("Escape")
-    visitor.ask("What about the cost?", AGAIN)
-    planned(visitor).answered("What about the cost?")
-    assert any("<earlier_question>" in prompt for prompt in slow.prompts())
-
-
-def test_a_side_is_seen_from_its_search_to_its_coverage(weighing: PageServer, visit: Visit) -> None:
-    visitor = visit(weighing).arrive()
-    visitor.ask(PHONES)
-    seen: list[str] = []
-
-    def ended() -> bool:
-        seen.extend(visitor.sides())
-        return visitor.field(AGAIN).is_visible()
-
-    visitor.until(ended, "the answer")
-    states = [side.rpartition("\n")[2] for side in seen if side.startswith("Schools should ban smartphones.")]
-    assert any("passages" in state and "covered" not in state for state in states), states
-    assert any("covered" in state for state in states), states
 
 
 def test_a_reload_in_mid_run_finds_the_run_again(talking: PageServer, slow: ModelServer, visit: Visit) -> None:
@@ -97,16 +52,6 @@ def plannings(server: ModelServer) -> int:
     return len([p for p in server.prompts() if STAGES["expand"] in p])
 
 
-def test_a_reload_in_mid_run_on_the_samples(samples_page: PageServer, visit: Visit) -> None:
-    visitor = visit(samples_page).arrive()
-    visitor.ask(PHONES)
-    visitor.running()
-    run = visitor.run_id
-    visitor.reload()
-    visitor.answered(PHONES)
-    assert visitor.run_id == run
-
-
 def test_a_page_that_was_killed_goes_on_with_the_run(talking: PageServer, visit: Visit) -> None:
     left_open, reloaded = visit(talking).arrive(), visit(talking)
     left_open.ask(PHONES)
@@ -121,34 +66,6 @@ def test_a_page_that_was_killed_goes_on_with_the_run(talking: PageServer, visit:
     for visitor in (left_open, reloaded):
         visitor.answered(PHONES)
         assert visitor.run_id == run
-
-
-def test_a_run_is_stopped_and_gone_on_with(talking: PageServer, visit: Visit) -> None:
-    visitor = visit(talking).arrive()
-    visitor.ask(PHONES)
-    planned(visitor).button("Stop").click()
-    again = visitor.button("Go on with it")
-    again.wait_for()
-    assert not visitor.field(AGAIN).is_visible()
-    visitor.reload()  # stopped it stays
-    again.click()
-    visitor.answered(PHONES)
-
-
-def test_the_sides_are_edited_first(talking: PageServer, visit: Visit) -> None:
-    visitor = visit(talking).arrive()
-    visitor.field(FIRST).fill(PHONES)
-    visitor.edit_sides()
-    search = visitor.button("Search for these")
-    search.wait_for()
-    visitor.reload()  # a run that waits is found again, too
-    search.wait_for()
-    visitor.page.get_by_label("Side 1", exact=True).fill("Schools should ban smartphones in every lesson.")
-    search.click()
-    visitor.answered(PHONES)
-    said = visitor.page.get_by_test_id("stMain").inner_text()
-    assert "Schools should ban smartphones in every lesson." in said
-    assert "Schools should not ban smartphones." in said
 
 
 def test_two_people_at_once_each_get_their_own_answer(talking: PageServer, visit: Visit) -> None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,10 +14,8 @@ from streamlit.testing.v1 import AppTest
 from agent.answer.words import MAY_SPEAK
 from agent.runs import open as session
 from agent.runs.service import Runs
-from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.inference.judges.judge import Pair
-from tools.store.database import Database
 from ui.service import PageService
 
 
@@ -133,12 +130,6 @@ def test_what_cannot_be_asked_is_said_and_nothing_is_lost(page: Callable[..., Ap
     assert app.text_input[0].value == "???"
 
 
-def test_a_run_that_is_not_there(page: Callable[..., AppTest]) -> None:
-    app = page(run="feedfeed")
-    assert not app.exception
-    assert "no such run" in html(app)
-
-
 def test_the_sides_can_be_edited_first(page: Callable[..., AppTest]) -> None:
     app = ask(page(), QUESTION, review=True)
     until(app, lambda a: "Search for these" in labels(a))
@@ -154,30 +145,12 @@ def test_the_sides_can_be_edited_first(page: Callable[..., AppTest]) -> None:
     assert "Towns should build bridges.</p>" not in html(app)
 
 
-def test_without_a_side_nothing_is_searched_for(page: Callable[..., AppTest]) -> None:
-    app = ask(page(), QUESTION, review=True)
-    until(app, lambda a: "Search for these" in labels(a))
-    for box in app.checkbox:
-        box.uncheck()
-    click(app, "Search for these")
-    assert "At least one side is needed" in html(app)
-    assert len(app.text_area) == 2
-
-
 def test_a_run_is_stopped_and_goes_on(page: Callable[..., AppTest]) -> None:
     app = ask(page(), QUESTION)
     click(app, "Stop")
     until(app, lambda a: "was stopped" in html(a))
     click(app, "Go on with it")
     until(app, answered)
-
-
-def test_the_words_behind_a_claim_and_the_ledger(page: Callable[..., AppTest]) -> None:
-    app = until(ask(page(), QUESTION), answered)
-    shown = html(app)
-    assert "<mark>" in shown
-    assert "independent sources for this side" in shown
-    assert len(app.get("vega_lite_chart")) == 3
 
 
 def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
@@ -205,26 +178,6 @@ def test_the_history_is_opened_and_deleted(page: Callable[..., AppTest]) -> None
     assert not shown_run(home)
     assert QUESTION not in labels(home)
     assert "no such run" in html(page(run=run_id))
-
-
-def test_older_questions_are_found_too(page: Callable[..., AppTest], settings: Settings) -> None:
-    with closing(Database(settings.database_path)) as database:
-        runs = RunStore(database)
-        for number in range(31):
-            runs.create(f"{number:04x}", f"{number:04x}", f"Is it number {number}?", {}, "somebody")
-    app = page()
-    assert "Is it number 30?" in labels(app)
-    assert "Is it number 0?" not in labels(app)
-    click(app, "Older")
-    assert "Is it number 0?" in labels(app)
-    assert "Older" not in labels(app)
-
-
-def test_a_run_at_work_is_not_deleted(page: Callable[..., AppTest]) -> None:
-    app = click(ask(page(), QUESTION), "Delete for good")
-    assert not app.exception
-    assert "at work" in html(app)
-    until(app, answered)
 
 
 def test_the_settings_show_what_doctor_shows(page: Callable[..., AppTest], settings: Settings) -> None:

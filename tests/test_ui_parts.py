@@ -1,9 +1,7 @@
 """What the page is made of: what events amount to, what hostile text becomes, the ledger and the card of a source."""
 
-import re
 from typing import Any
 
-import pytest
 from agent_fixtures import QUESTION
 from streamlit.testing.v1 import AppTest
 
@@ -23,9 +21,9 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import ledger, responses_view, shown, source_view, watch_view
+from ui import answer_view, shown, source_view
 from ui.shown import escaped
-from ui.watching import progress_of
+from ui.watch_view import progress_of
 
 HOSTILE = (
     "<script>alert(1)</script><iframe src=//x></iframe><img src=x onerror=alert(1)> ![](http://x/y.png) "
@@ -73,26 +71,6 @@ def test_a_run_as_it_goes() -> None:
     assert progress.running == "again"
 
 
-@pytest.mark.parametrize(("stage", "word"), [("select", "write"), ("lookup", "search"), ("verify", "check")])
-def test_every_stage_is_seen_going_on(stage: str, word: str) -> None:
-    progress = progress_of(events(("stage", {"stage": "frame"}), ("stage", {"stage": stage})))
-    assert re.findall(r"◐ (\w+)", watch_view.stages(progress, QUESTION)) == [word]
-
-
-def test_how_a_run_ended_and_went_on() -> None:
-    failed = events(("stage", {"stage": "frame"}), ("failed", {"error": "No."}))
-    assert (progress_of(failed).ended, progress_of(failed).error, progress_of(failed).running) == ("failed", "No.", "")
-    resumed = progress_of([*failed, *events(("resumed", {}), ("stage", {"stage": "expand"}))])
-    assert (resumed.ended, resumed.error, resumed.running) == ("", "", "expand")
-
-
-def test_claims_come_to_their_sides() -> None:
-    told = events(
-        ("sides", {"sides": SIDES}), ("claim", {"side": "p2", "text": "A."}), ("claim", {"side": "x", "text": "B"})
-    )
-    assert [s.claims for s in progress_of(told).sides.values()] == [[], ["A."]]
-
-
 # Hostile text
 
 
@@ -116,12 +94,6 @@ def test_the_words_behind_a_claim_are_marked_where_they_stand() -> None:
     assert html.count("<mark") == 1
     assert ">A bridge &lt;b&gt;carries&lt;/b&gt;</mark> a town." in html
     assert shown.marked("Nothing here.", ["else"]) == "Nothing here."
-
-
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "", "//x"])
-def test_only_addresses_of_the_web_become_links(address: str) -> None:
-    assert shown.link(address, "A <b>title") == "A &lt;b&gt;title"
-    assert 'href="https://a.example/?q=&quot;"' in shown.link('https://a.example/?q="', "title")
 
 
 # The ledger
@@ -218,35 +190,6 @@ EVIDENCE = [
 ]
 
 
-def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
-    dots = ledger.dots(ANSWER, EVIDENCE)
-    assert [(d.side, d.column, d.cited, d.verdict) for d in dots if d.side in ("For", "Against")] == [
-        ("For", 1, "[1]", ledger.COUNTS),
-        ("For", 3, "[1]", ledger.COUNTS),
-        ("For", 2, "", ledger.COUNTS),  # of 0.6 here, but of 0.9 for another side
-        ("Against", 1, "", ledger.COUNTS_NOT),
-        ("Against", 4, "", ledger.COUNTS_NOT),
-    ]
-
-
-def test_evidence_for_each_side_in_words() -> None:
-    assert [(b.side, b.amount, b.words) for b in ledger.evidence_bars(ANSWER)][:3] == [
-        ("For", 3, "3 passages, 2 sources"),
-        ("Against", 0, "not found"),
-        ("A tunnel should be dug in…", 1, "1 passage, none to quote"),
-    ]
-
-
-def test_what_may_speak_for_a_side_is_no_bar_but_a_word() -> None:
-    leans = {"status": "leaning", "strength": "unsure", "passages": 0, "sources": 0, "leaning": 3}
-    lines = [ANSWER.coverage[0].model_copy(update={"leaning": 9}), line("p2", 0, 0).model_copy(update=leans)]
-    answer = ANSWER.model_copy(update={"coverage": [*lines, *ANSWER.coverage[2:]]})
-    assert [(b.amount, b.words) for b in ledger.evidence_bars(answer)][:2] == [
-        (3, "3 passages, 2 sources"),
-        (0, "none sure, 3 may speak for it"),
-    ]
-
-
 # The card of a source
 
 
@@ -291,7 +234,7 @@ def said(title: str, thesis: ResponseSentence, *evidence: ResponseSentence, **ab
 
 
 def listed(*groups: ResponseGroup) -> str:
-    return responses_view.listed(ANSWER.perspectives[0].model_copy(update={"groups": list(groups)}))
+    return source_view.listed(ANSWER.perspectives[0].model_copy(update={"groups": list(groups)}))
 
 
 def test_what_sources_say_stands_in_groups_with_what_was_added_in_brackets() -> None:
@@ -315,7 +258,6 @@ def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:
         from test_rendering import answer_with
 
         from agent.answer.model import Note
-        from ui import answer_view
 
         notes = [Note(kind="scope", text="Counted."), Note(kind="degraded", text="Long <b>.", brief="It failed.")]
         answer_view.show_notes(answer_with("x", notes=notes))

@@ -67,15 +67,6 @@ class Visitor:
         self.until(lambda: self.button("Ask").count() == 1, "one form", 5)  # what was shown before takes a moment to go
         self.button("Ask").click()
 
-    def edit_sides(self) -> None:
-        """Asks what stands in the field, to edit the sides first."""
-        review = self.page.get_by_text("Let me edit the sides first")
-        if not review.is_visible():
-            self.button(re.compile("^Options")).click()
-        review.click()
-        self.page.keyboard.press("Escape")
-        self.button("Ask").click()
-
     def reload(self) -> None:
         self.page.reload(wait_until="commit")
 
@@ -118,10 +109,6 @@ class Visitor:
         """Waits until the run is to be seen going on."""
         self.page.locator(".sm-stages").wait_for()
         return self
-
-    def sides(self) -> list[str]:
-        """What stands about each side of a run that goes on."""
-        return [side.strip() for side in self.page.locator(".sm-side").all_inner_texts()]
 
     def width(self) -> tuple[int, int]:
         """How wide the document is, and the window, in pixels."""

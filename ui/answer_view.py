@@ -28,7 +28,7 @@ from agent.answer.words import label as stance
 from agent.evidence.followups import suggestions
 from agent.runs.store import RunRow
 from tools.passages import Passage
-from ui import ask_view, ledger, ledger_view, responses_view, say, source_view
+from ui import ask_view, ledger, ledger_view, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
@@ -131,7 +131,7 @@ def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence],
         st.html(f'<p class="sm-small">{text(gap)}</p>')
     if side.groups:
         with st.expander("What its sources say"):
-            st.html(responses_view.listed(side))
+            st.html(source_view.listed(side))
 
 
 def _cited_line(

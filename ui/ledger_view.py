@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import streamlit as st
 
@@ -13,12 +13,17 @@ from ui import ledger, say
 from ui.shown import text
 from ui.style import INK, STANCES
 
-if TYPE_CHECKING:
-    import altair as alt
-
+Spec = dict[str, Any]
+"""A chart, or a part of one, in Vega-Lite."""
 _ROW = 34  # pixels of a side
 _KINDS = ["academic", "government", "news", "reference", "advocacy", "company", "forum", "personal", "unknown"]
 _TINTS = ["#27476b", "#4c7096", "#7d9cb8", "#adc3d6", "#c9b48b", "#a98f5b", "#8a6d3b", "#8d8497", "#c9c5cf"]
+_STANCE: Spec = {
+    "field": "stance",
+    "type": "nominal",
+    "scale": {"domain": list(STANCES), "range": list(STANCES.values())},
+    "legend": None,
+}
 
 
 def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
@@ -31,32 +36,22 @@ def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
 
 
 def _charts(answer: Answer, evidence: Sequence[Evidence]) -> None:
-    bars, kinds, matrix = _specs(answer.run_id, len(evidence), answer, evidence)
+    bars, kinds, dots = ledger.evidence_bars(answer), ledger.kind_bars(answer, evidence), ledger.dots(answer, evidence)
     left, right = st.columns(2, gap="large")
     with left:
-        _draw(bars, "Evidence for each side: " + _said(ledger.evidence_bars(answer)))
-    if kinds is not None:
+        _draw(_bars(answer, bars), "Evidence for each side: " + _said(bars))
+    if kinds:
         with right:
-            rows = ledger.kind_bars(answer, evidence)
-            _draw(kinds, "Sources by kind: " + _said(rows))
-            st.html(_legend(rows))
-    if matrix is not None:
-        _draw(matrix, "Which passage supports which side, as judged")
+            _draw(_by_kind(answer, kinds), "Sources by kind: " + _said(kinds))
+            st.html(_legend(kinds))
+    if dots:
+        passages = len({e.passage_id for e in evidence})
+        _draw(matrix(answer, dots, passages), "Which passage supports which side, as judged")
     else:
         say.small("What was judged in this run is not kept any more, so its passages cannot be drawn.")
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _specs(run_id: str, judged: int, _answer: Answer, _evidence: Sequence[Evidence]) -> list[dict[str, Any] | None]:
-    """The three charts as Vega-Lite, kept by run: an answer never changes, and Altair checks each chart for 40 ms."""
-    kinds, dots = ledger.kind_bars(_answer, _evidence), ledger.dots(_answer, _evidence)
-    passages = len({e.passage_id for e in _evidence})
-    matrix = _matrix(_answer, dots, passages) if dots else None
-    charts = (_bars(_answer), _kinds(_answer, kinds) if kinds else None, matrix)
-    return [None if chart is None else chart.to_dict() for chart in charts]
-
-
-def _draw(spec: dict[str, Any] | None, words: str) -> None:
+def _draw(spec: Spec, words: str) -> None:
     st.vega_lite_chart(spec=spec, width="stretch", alt=words)
 
 
@@ -72,94 +67,74 @@ def _said(bars: Sequence[ledger.Bar]) -> str:
     return "; ".join(f"{b.side}: {b.words}" for b in bars)
 
 
-def _values(rows: Sequence[Any]) -> "alt.Data":
-    import altair as alt
-
-    return alt.Data(values=[asdict(r) for r in rows])  # type: ignore[no-untyped-call]  # Altair types its schema classes not
-
-
-def _side(answer: Answer) -> "alt.Y":
-    import altair as alt
-
-    order = list(ledger.names(answer).values())
-    return alt.Y(
-        "side:N", sort=order, title=None, axis=alt.Axis(labelLimit=190, labelColor=INK, ticks=False, domain=False)
-    )
+def _chart(answer: Answer, title: object, rows: Sequence[Any], *layers: Spec, x: Spec | None = None) -> Spec:
+    """A chart with a row for each side; `x` is what all layers have in common besides."""
+    axis = {"labelLimit": 190, "labelColor": INK, "ticks": False, "domain": False}
+    y = {"field": "side", "type": "nominal", "sort": list(ledger.names(answer).values()), "title": None, "axis": axis}
+    return {
+        "title": title,
+        "data": {"values": [asdict(row) for row in rows]},
+        "height": {"step": _ROW},
+        "encoding": {"y": y} | ({"x": x} if x else {}),
+        "layer": list(layers),
+    }
 
 
-def _stances() -> "alt.Scale":
-    import altair as alt
-
-    return alt.Scale(domain=list(STANCES), range=list(STANCES.values()))
+def _mark(kind: str, encoding: Spec, **how: Any) -> Spec:
+    return {"mark": {"type": kind, **how}, "encoding": encoding}
 
 
-def _bars(answer: Answer) -> "alt.LayerChart":
-    import altair as alt
+def _nominal(*fields: str) -> list[Spec]:
+    return [{"field": field, "type": "nominal"} for field in fields]
 
-    rows = ledger.evidence_bars(answer)
-    base = alt.Chart(_values(rows), title="Who says it").encode(y=_side(answer))
+
+def _bars(answer: Answer, rows: Sequence[ledger.Bar]) -> Spec:
     most = max([r.amount for r in rows] + [1])
-    axis = alt.X("amount:Q", title=None, axis=None, scale=alt.Scale(domain=[0, most]))
-    bars = base.mark_bar(height=9, yOffset=6).encode(
-        x=axis, color=alt.Color("stance:N", scale=_stances(), legend=None), tooltip=["side:N", "words:N"]
-    )
-    words = base.mark_text(align="left", dy=-6).encode(x=alt.value(0), text="words:N")
-    return cast("alt.LayerChart", alt.layer(bars, words).properties(height=alt.Step(_ROW)))
+    x = {"field": "amount", "type": "quantitative", "title": None, "axis": None, "scale": {"domain": [0, most]}}
+    bar = {"x": x, "color": _STANCE, "tooltip": _nominal("side", "words")}
+    words = {"x": {"value": 0}, "text": _nominal("words")[0]}
+    layers = (_mark("bar", bar, height=9, yOffset=6), _mark("text", words, align="left", dy=-6))
+    return _chart(answer, "Who says it", rows, *layers)
 
 
-def _kinds(answer: Answer, rows: Sequence[ledger.Bar]) -> "alt.Chart":
-    import altair as alt
-
+def _by_kind(answer: Answer, rows: Sequence[ledger.Bar]) -> Spec:
     present = [k for k in _KINDS if any(r.part == k for r in rows)]
-    shade = alt.Color(
-        "part:N", scale=alt.Scale(domain=present, range=[_TINTS[_KINDS.index(k)] for k in present]), legend=None
-    )
-    chart = alt.Chart(_values(rows), title="Independent sources by kind").mark_bar(height=14)
-    encoded: alt.Chart = chart.encode(
-        x=alt.X("amount:Q", title=None, axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=INK)),
-        y=_side(answer),
-        color=shade,
-        tooltip=["side:N", alt.Tooltip("part:N", title="kind"), alt.Tooltip("amount:Q", title="sources")],
-    ).properties(height=alt.Step(_ROW))
-    return encoded
+    axis = {"tickMinStep": 1, "format": "d", "grid": False, "labelColor": INK}
+    x = {"field": "amount", "type": "quantitative", "title": None, "axis": axis}
+    shades = {"domain": present, "range": [_TINTS[_KINDS.index(k)] for k in present]}
+    bar = {"color": {"field": "part", "type": "nominal", "scale": shades, "legend": None}}
+    tooltip = [*_nominal("side", "part"), {"field": "amount", "type": "quantitative", "title": "sources"}]
+    layer = _mark("bar", {**bar, "tooltip": tooltip}, height=14)
+    return _chart(answer, "Independent sources by kind", rows, layer, x=x)
 
 
-def _matrix(answer: Answer, rows: Sequence[ledger.Dot], judged: int) -> "alt.LayerChart":
+def matrix(answer: Answer, rows: Sequence[ledger.Dot], judged: int) -> Spec:
     """judged: how many passages the run judged, of which those with a dot may be fewer."""
-    import altair as alt
-
     drawn = len({row.column for row in rows})
-    largest = alt.ExprRef(f"min(240, 0.8 * pow(width / {drawn}, 2))")  # no wider than a column, on a phone too
-    base = alt.Chart(
-        _values(rows),
-        title=alt.Title(
-            "Each passage and each side",
-            subtitle=[
-                "A column is a passage; the larger its dot, the surer the judge.",
-                "Filled: it counts for the side. Without a dot: not judged.",
-                *([f"Of {judged} passages the {drawn} surest are drawn."] if judged > drawn else []),
-            ],
-        ),
-    ).encode(
-        x=alt.X("column:O", axis=None),
-        y=_side(answer),
-        tooltip=[
-            alt.Tooltip("passage:N"),
-            alt.Tooltip("publisher:N"),
-            alt.Tooltip("kind:N"),
-            alt.Tooltip("support:Q", title="probability", format=".2f"),
-            alt.Tooltip("verdict:N"),
-        ],
+    left_out = [f"Of {judged} passages the {drawn} surest are drawn."] if judged > drawn else []
+    subtitle = [
+        "A column is a passage; the larger its dot, the surer the judge.",
+        "Filled: it counts for the side. Without a dot: not judged.",
+        *left_out,
+    ]
+    largest = {"expr": f"min(240, 0.8 * pow(width / {drawn}, 2))"}  # no wider than a column, on a phone too
+    size = {"domain": [0, 1], "rangeMin": 4, "rangeMax": largest}
+    support = {"field": "support", "type": "quantitative"}
+    filled = {"condition": {"test": f"datum.verdict === '{ledger.COUNTS}'", "value": 0.9}, "value": 0.0}
+    probability = {**support, "title": "probability", "format": ".2f"}
+    dot = {
+        "color": _STANCE,
+        "stroke": _STANCE,
+        "size": {**support, "scale": size, "legend": None},
+        "fillOpacity": filled,
+        "tooltip": [*_nominal("passage", "publisher", "kind"), probability, *_nominal("verdict")],
+    }
+    layers = (
+        _mark("circle", dot, strokeWidth=1, opacity=1),
+        _mark("text", {"text": _nominal("cited")[0]}, fontSize=11, dy=-14),
     )
-    filled = alt.condition(f"datum.verdict === '{ledger.COUNTS}'", alt.value(0.9), alt.value(0.0))
-    circles = base.mark_circle(strokeWidth=1, opacity=1).encode(
-        color=alt.Color("stance:N", scale=_stances(), legend=None),
-        stroke=alt.Stroke("stance:N", scale=_stances(), legend=None),
-        size=alt.Size("support:Q", scale=alt.Scale(domain=[0, 1], rangeMin=4, rangeMax=largest), legend=None),
-        fillOpacity=filled,
-    )
-    cited = base.mark_text(fontSize=11, dy=-14).encode(text="cited:N")
-    return cast("alt.LayerChart", alt.layer(circles, cited).properties(height=alt.Step(_ROW)))
+    title = {"text": "Each passage and each side", "subtitle": subtitle}
+    return _chart(answer, title, rows, *layers, x={"field": "column", "type": "ordinal", "axis": None})
 
 
 def _not_found(answer: Answer) -> str:

@@ -1,9 +1,11 @@
-"""A citation's card: the passage with the words marked, who published it, who else says so, how sure the judge is."""
+"""A citation's card: the passage with the words marked, who published it, who else says so, how sure the judge is; and
+what a side's sources say: each document's thesis and the evidence for it, those with near theses together."""
 
 from collections.abc import Mapping, Sequence
 
-from agent.answer.model import Answer, AnswerPerspective, Citation, CoverageLine
-from agent.answer.words import day, line_of, place_of
+from agent.answer.model import Answer, AnswerPerspective, Citation, CoverageLine, DocumentResponse, ResponseGroup
+from agent.answer.words import day, decontextualised, line_of, place_of
+from tools.language.words import count
 from tools.passages import Passage
 from ui.shown import label, link, marked, text
 
@@ -71,8 +73,31 @@ def _strength(citation: Citation) -> str:
 
 def _independent(line: CoverageLine, citation: Citation, sources: Sequence[str]) -> str:
     """How many stand behind the side, and who they are beside this one."""
-    count = f"{line.sources} independent source{'' if line.sources == 1 else 's'} for this side"
+    said = f"{count(line.sources, 'independent source')} for this side"
     own = (citation.publisher or citation.document_id).casefold()
     others = [name for name in dict.fromkeys(sources) if name.casefold() != own]
     named = ", ".join(label(name, 60) for name in others[:_NAMED]) + (" …" if len(others) > _NAMED else "")
-    return f"{count}; beside this one: {named}" if others else count
+    return f"{said}; beside this one: {named}" if others else said
+
+
+def listed(side: AnswerPerspective) -> str:
+    """What the side's sources say, as HTML."""
+    return "".join(_group(group) for group in side.groups)
+
+
+def _group(group: ResponseGroup) -> str:
+    documents = len(group.responses)
+    near = f"{count(documents, 'document')} of {count(group.sources, 'source')}, close in what they say"
+    head = f'<p class="sm-small">{near}</p>' if documents > 1 else ""
+    return f'<div class="sm-group">{head}{"".join(_response(r) for r in group.responses)}</div>'
+
+
+def _response(said: DocumentResponse) -> str:
+    title = link(said.url, label(said.title or said.document_id, 160))
+    about = [label(said.publisher, 60), f"[{said.citation}]" if said.citation else ""]
+    evidence = "".join(f"<li>“{text(decontextualised(sentence))}”</li>" for sentence in said.evidence)
+    return (
+        f'<h4>{title}</h4><p class="sm-small">{text(" ".join(filter(None, about)))}</p>'
+        f'<p class="sm-claim">“{text(decontextualised(said.thesis))}”</p>'
+        + (f"<ul>{evidence}</ul>" if evidence else "")
+    )

@@ -12,7 +12,7 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import Event
 from api.client.client import Steelman
-from api.client.errors import CallError, ClientError, JobEndedError, RunEndedError, UnreachableError
+from api.client.connection import CallError, ClientError, JobEndedError, RunEndedError, UnreachableError
 from api.schemas import (
     Collection,
     Document,

@@ -16,8 +16,7 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import Depth
 from agent.runs.store import Event, RunStatus
-from api.client.connection import Connection
-from api.client.errors import CallError, JobEndedError, RunEndedError
+from api.client.connection import CallError, Connection, JobEndedError, RunEndedError
 from api.schemas import (
     Cancelled,
     Collection,

@@ -24,11 +24,11 @@ from agent.answer.files import escape, title, to_markdown
 from agent.answer.model import Answer, Citation
 from agent.answer.words import plain
 from agent.runs.store import RunRow
-from api.completions.problems import error_of, failed
 from api.events import sent
+from api.problems import ProblemError, error_of, problem_of
 from api.progress import Progress
 from api.service import Service
-from tools.errors import SteelmanError
+from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _NUMBER = re.compile(r"\[(\d+)\]")
 """A number of ours: in all other texts both brackets have a backslash before them."""
@@ -60,7 +60,7 @@ class Reply:
         try:
             answer = await service.answer(self._run.id)
         except SteelmanError as exc:
-            raise failed(self._run.id, exc) from exc
+            raise _failed(self._run.id, exc) from exc
         return self._completion(self._message(answer), _usage(answer))
 
     def of_task(self, text: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Reply:
                     yield self._chunk({"reasoning_content": f"{escape(plain(step[1]))}\n\n"})
             answer = await service.answer(self._run.id)
         except SteelmanError as exc:
-            yield {"data": json.dumps({"error": error_of(failed(self._run.id, exc).problem)})}
+            yield {"data": json.dumps({"error": error_of(_failed(self._run.id, exc).problem)})}
             yield _DONE
             return
         message = self._message(answer)
@@ -129,6 +129,14 @@ class Reply:
         annotations = [_annotation(m, sources[int(m[1])], here) for m in _NUMBER.finditer(content)]
         self._about = {**(self._about or {}), "outcome": answer.outcome}
         return {"content": content, "annotations": annotations}
+
+
+def _failed(run_id: str, exc: SteelmanError) -> ProblemError:
+    """Why a run has no answer. To one who asked for a completion that is the server's failure, and no conflict."""
+    if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError):
+        return problem_of(exc)
+    detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume goes on with it."
+    return ProblemError(502, "run-failed", "The run has no answer", detail)
 
 
 def _usage(answer: Answer | None) -> dict[str, int]:

@@ -11,8 +11,7 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from api.callers import Caller, TheCaller
 from api.events import EVENTS, event_stream, wants_events
-from api.openapi import LOCATED, run_links
-from api.problems import responses
+from api.problems import LOCATED, responses
 from api.schemas import IDEMPOTENCY_KEY, AskRequest, Judged, JudgeRequest, RetrieveRequest, RunDetails
 from api.service import Service, TheService
 
@@ -36,7 +35,7 @@ _FAILURES = responses(400, 404, 409, 413, 415, 422, 502, 503, 504, 507)
     response_model=Answer,
     response_description="The answer, or its events",
     responses={
-        200: {"content": EVENTS, "headers": _HERE, "links": run_links("$response.body#/run_id")},
+        200: {"content": EVENTS, "headers": _HERE},
         **_LATER,
         **_FAILURES,
     },
@@ -67,7 +66,7 @@ async def ask(
     tags=["questions"],
     response_model=Retrieved,
     response_description="The sides and what was found for each",
-    responses={200: {"headers": _HERE, "links": run_links("$response.body#/run_id")}, **_LATER, **_FAILURES},
+    responses={200: {"headers": _HERE}, **_LATER, **_FAILURES},
 )
 async def retrieve(
     question: RetrieveRequest, service: TheService, caller: TheCaller, idempotency_key: IdempotencyKey = None

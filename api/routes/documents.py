@@ -16,8 +16,7 @@ from agent.runs.parts import reading_limits
 from api.callers import TheCaller
 from api.jobs import Documents as _Documents
 from api.jobs import NothingStoredError, Storing, UploadedFiles, ending_of
-from api.openapi import JOB_LOCATED
-from api.problems import FieldProblem, ProblemError, responses
+from api.problems import LOCATED, FieldProblem, ProblemError, responses
 from api.schemas import (
     MOST_ON_A_PAGE,
     AnyCollection,
@@ -120,7 +119,7 @@ Prefer = Annotated[
     Header(description="`respond-async` (RFC 7240): a job stores it, however little it is; the reply is 202."),
 ]
 _STORED: dict[int | str, dict[str, Any]] = {
-    202: {"model": JobDetails, **JOB_LOCATED},
+    202: {"model": JobDetails, **LOCATED},
     **responses(400, 409, 413, 415, 422, 503, 507),
 }
 

@@ -1,6 +1,6 @@
 """Runs: the caller's own; how far one is, its events, its passages; stop it, go on with it, delete it."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query
 from pydantic import WithJsonSchema
@@ -11,8 +11,7 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import TheCaller
 from api.events import EVENTS, event_stream
-from api.openapi import LOCATED, run_links
-from api.problems import ProblemError, responses
+from api.problems import LOCATED, ProblemError, responses
 from api.schemas import MOST_RUNS, Cancelled, Cursor, InDigits, ResumeRequest, RunDetails, RunId, RunList
 from api.service import TheService
 
@@ -23,10 +22,9 @@ LastEventId = Annotated[
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(404, 422))
 _PAGE = 20
-_LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.body#/runs/0/id")}}
 
 
-@router.get("", response_model=RunList, responses={**_LINKED, **responses(503)})
+@router.get("", response_model=RunList, responses=responses(503))
 async def list_runs(
     service: TheService,
     caller: TheCaller,

@@ -1,20 +1,24 @@
 """The server itself: whether it lives and can work, its figures, and its calls as a page."""
 
 import asyncio
+from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from api.guard.bearer import OPEN
 from api.guard.outside import link
-from api.problems import ProblemError, problem_of, responses
+from api.problems import Problem, ProblemError, problem_of, responses
 from api.schemas import Health
 from api.service import TheService
 from tools.errors import SteelmanError
 
 router = APIRouter(tags=["health"])
+_OF_BODIES = responses(400, 413, 415)
+_NEVER_OPEN = ("401", "429")
 
 
 @router.head("/healthz", include_in_schema=False)
@@ -54,8 +58,26 @@ async def metrics(request: Request) -> Response:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> JSONResponse:
     """The calls for programs; where a proxy stands before the server, with the address to call."""
-    document = request.app.openapi()
+    document = request.app.openapi_schema or _described(request.app)
     return JSONResponse({**document, "servers": [{"url": link("")}]} if link("") else document)
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """What FastAPI finds out, with the problem documents and the bearer keys; made once."""
+    document = app.openapi()
+    components = document.setdefault("components", {})
+    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    components.setdefault("schemas", {}).update({**problem.pop("$defs", {}), "Problem": problem})
+    told = "As `python -m api keys make` printed it; needed as soon as one was made."
+    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": told}}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            operation["security"] = [] if path in OPEN else [{"key": []}, {}]
+            for status in _NEVER_OPEN if path in OPEN else ():
+                operation["responses"].pop(status, None)
+            if "requestBody" in operation:
+                operation["responses"] |= {str(s): told for s, told in _OF_BODIES.items()}
+    return document
 
 
 @router.get("/docs", include_in_schema=False)
