@@ -1,4 +1,4 @@
-"""The HTTP service under load: fifty questions at once, past the limit, and what the HTTP layer adds."""
+"""The HTTP service under load: fifty questions at once, and what the HTTP layer adds."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from evals.benchmarks.timing import peak_memory, spread
 from tools.errors import ModelError
 
 _ROOT = Path(__file__).parents[2]
-_AT_ONCE, _PAST, _INSTANT = 50, 100, 60
+_AT_ONCE, _INSTANT = 50, 60
 _SECONDS, _STARTING_SECONDS = 900.0, 300.0
 INSTANT_SERVER = """
 import sys
@@ -34,22 +34,20 @@ serve(settings, lambda: Runs(settings, instant_providers, max_concurrent=setting
 
 @dataclass(frozen=True)
 class _Reply:
-    """status; seconds to the first event and to the end; the answer; seconds after which to come again, if refused."""
+    """status; seconds to the first event and to the end; the answer."""
 
     status: int
     first: float
     whole: float
     answer: dict[str, Any] | None
-    retry_after: int
 
 
 def bench_api() -> dict[str, Any]:
     """Embedded providers over the samples, a server process of its own.
 
     alone: one question after another. at once: fifty, at another server that has not met them, whose claims and sources
-    are compared with those of the questions asked alone. past: a hundred at once, of which the server takes as many as
-    it says. instant: over providers that answer at once, the milliseconds of an ask over HTTP, and those that the
-    agent did not take of them.
+    are compared with those of the questions asked alone. instant: over providers that answer at once, the milliseconds
+    of an ask over HTTP, and those that the agent did not take of them.
     """
     questions = _questions()
     with (
@@ -64,8 +62,6 @@ def bench_api() -> dict[str, Any]:
     ):
         together = asyncio.run(_all_at_once(address, [questions[i % len(questions)] for i in range(_AT_ONCE)]))
         peak = round(peak_memory(process.pid))
-        past = asyncio.run(_all_at_once(address, [questions[i % len(questions)] for i in range(_PAST)]))
-        peak_past = round(peak_memory(process.pid))
     return {
         **spread("alone_first_event_ms", [1000 * r.first for r in alone]),
         **spread("alone_seconds", [r.whole for r in alone]),
@@ -76,10 +72,6 @@ def bench_api() -> dict[str, Any]:
         **spread("at_once_first_event_ms", [1000 * r.first for r in together if r.status == 200]),
         **spread("at_once_seconds", [r.whole for r in together if r.status == 200]),
         "peak_memory_mb": peak,
-        "past": _PAST,
-        "past_answered": sum(r.answer is not None for r in past),
-        "past_refused": sum(r.status == 429 and r.retry_after > 0 for r in past),
-        "past_peak_memory_mb": peak_past,
         **bench_instant(),
     }
 
@@ -148,8 +140,7 @@ async def _ask(client: Any, question: str) -> _Reply:
                 first = time.perf_counter() - began
             if line.startswith("data:") and '"answer"' in line:
                 answer = json.loads(line[5:])["answer"]
-        retry = int(reply.headers.get("retry-after", "0"))
-        return _Reply(reply.status_code, first, time.perf_counter() - began, answer, retry)
+        return _Reply(reply.status_code, first, time.perf_counter() - began, answer)
 
 
 def _different(replies: Sequence[_Reply], alone: Sequence[_Reply]) -> int:
