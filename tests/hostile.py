@@ -1,12 +1,5 @@
 """Text that wants to be more than text: as sources, replies and answers; and a look at what a page made of it."""
 
-import re
-from html import unescape
-from typing import Any
-
-from answering_model import STAGES
-from model_replies import Body
-from model_server import ModelServer
 from visitors import Visitor
 
 from agent.answer.model import (
@@ -23,8 +16,6 @@ from agent.answer.model import (
     Usage,
 )
 from tools.passages import SourceDocument
-
-_PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
 
 MARKUP = (
     "<script>window.hacked=1;alert(1)</script><iframe src='https://evil.example/'></iframe>"
@@ -47,8 +38,6 @@ SHORT = (
     ":red[red] :material/delete: $x^2$ <b>bold</b>"
 )
 """Without a mark that ends a sentence, so that it can be quoted."""
-ENDLESS = "endless" * 14_286
-"""100,000 characters without a blank."""
 ADDRESSES = (
     "javascript:alert(1)",
     "JaVaScRiPt:alert(1)",
@@ -128,51 +117,6 @@ def prose(number: int, name: str, words: str) -> str:
         f"A {sort} bridge joins both banks of a town. Whether towns should build bridges is asked in {name} each May. "
         f"Towns with a {sort} bridge in {name} county know what bridges cost, and what towns without bridges lose."
     )
-
-
-def polarity(statement: str, text: str) -> float:
-    """A judge's probability: of what speaks of towns at all, by the words 'not build'."""
-    return 0.9 if "Towns should" in text and ("not build" in statement) == ("not build" in text) else 0.1
-
-
-def replies(server: ModelServer) -> dict[str, str]:
-    """Rules of a model that says hostile things at every stage; the settings of a page that asks it."""
-    framed = {
-        "form": "polar",
-        "question": f"Should towns build bridges? {MARKDOWN}",
-        "alternatives": [],
-        "focus": "",
-    }
-    sides = [
-        {
-            "name": "<b onclick='window.hacked=1'>Yes</b>",
-            "statement": "Towns should build bridges, :red[say some].",
-            "stance": "supports",
-        },
-        {"name": "No :red[no]", "statement": "Towns should not build bridges <b>ever</b>.", "stance": "opposes"},
-    ]
-
-    def written(body: Body) -> dict[str, Any]:
-        passages = _PASSAGE.findall(body["messages"][-1]["content"])
-        said = [(int(number), unescape(text)) for number, text in passages if "Towns should" in text]
-        quoted = [{"text": text[text.index("Towns") :].split(". ")[0] + ".", "passages": [n]} for n, text in said]
-        return {"claims": [*quoted[:4], {"text": f"Towns should build bridges, {MARKUP}.", "passages": [1]}]}
-
-    server.on(STAGES["frame"], framed).on(STAGES["expand"], {"perspectives": sides})
-    server.on(STAGES["again"], {"queries": [f"bridges {HOSTILE}", f"ferries {MARKUP}"]})
-    server.on(STAGES["write"], written)
-    return {
-        "OPENAI_BASE_URL": server.url,
-        "STEELMAN_MODEL": "test-model",
-        "STEELMAN_JUDGE_URL": f"{server.root}/score",
-        "STEELMAN_JUDGE_MODEL": "test-model",
-        "TAVILY_API_KEY": "tvly-key",
-    }
-
-
-def escape_once(text: str) -> str:
-    """As a page has to write it, so that its readers see these very letters."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;")
 
 
 def answer_of(words: str, passages: list[int]) -> Answer:

@@ -55,6 +55,9 @@ def problem_of(reply: httpx.Response, status: int, name: str) -> dict[str, Any]:
     assert reply.headers["content-type"] == "application/problem+json"
     problem: dict[str, Any] = reply.json()
     assert (problem["status"], problem["type"]) == (status, f"urn:steelman:problem:{name}")
+    assert problem["title"]
+    assert problem["detail"][-1] in ".?"
+    assert "python -m" not in reply.text
     return problem
 
 

@@ -7,8 +7,9 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import Door
+from raw_http import problem_of
 
-from api.problems import problem_of
+from api import problems
 from tools import errors
 
 JSON = {"Content-Type": "application/json"}
@@ -20,19 +21,6 @@ pytest_plugins = ["api_on_loopback"]
 @pytest.fixture(scope="module")
 def client(standing: Door) -> httpx.Client:
     return standing.http
-
-
-def problem(reply: httpx.Response, status: int, name: str) -> dict[str, Any]:
-    """The problem document of a reply, which has to be one of this kind."""
-    assert reply.status_code == status, reply.text
-    assert reply.headers["content-type"] == "application/problem+json"
-    document: dict[str, Any] = reply.json()
-    assert document["type"] == f"urn:steelman:problem:{name}"
-    assert document["status"] == status
-    assert document["title"]
-    assert document["detail"][-1] in ".?"
-    assert "python -m" not in reply.text
-    return document
 
 
 BODIES = {
@@ -48,7 +36,7 @@ BODIES = {
 
 def test_an_unreadable_body_is_told_where(client: httpx.Client) -> None:
     for body, says in BODIES.values():
-        assert says in problem(client.post("/v1/ask", content=body, headers=JSON), 400, "unreadable-body")["detail"]
+        assert says in problem_of(client.post("/v1/ask", content=body, headers=JSON), 400, "unreadable-body")["detail"]
 
 
 TYPES = ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "nonsense"]
@@ -59,7 +47,7 @@ def test_a_body_of_another_type_is_told_which_to_send(client: httpx.Client) -> N
         for path in ("/v1/ask", "/v1/collections/mine/documents"):
             headers = {"Content-Type": given} if given else {}
             reply = client.post(path, content=b'{"question": "Should towns build bridges?"}', headers=headers)
-            assert "send 'Content-Type: application/json'" in problem(reply, 415, "unsupported-media-type")["detail"]
+            assert "send 'Content-Type: application/json'" in problem_of(reply, 415, "unsupported-media-type")["detail"]
             assert reply.headers["accept"] == "application/json"
 
 
@@ -85,7 +73,7 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
 def test_a_wrong_field_is_named(client: httpx.Client) -> None:
     for body, field, says in FIELDS.values():
         reply = client.post("/v1/ask", content=json.dumps(body), headers=JSON)
-        wrong = problem(reply, 422, "invalid-request")["errors"]
+        wrong = problem_of(reply, 422, "invalid-request")["errors"]
         assert [(w["field"], says in w["message"]) for w in wrong] == [(field, True)], wrong
 
 
@@ -101,23 +89,23 @@ QUESTIONS = {
 def test_a_question_that_cannot_be_answered_is_told_why(client: httpx.Client) -> None:
     for question, why in QUESTIONS.items():
         for path in ("/v1/ask", "/v1/retrieve"):
-            document = problem(client.post(path, json={"question": question}), 422, "unanswerable-question")
+            document = problem_of(client.post(path, json={"question": question}), 422, "unanswerable-question")
             assert why.lower() in document["detail"].lower()
 
 
 def test_what_is_not_there_is_told_with_where_to_look(client: httpx.Client) -> None:
     ask = client.post("/v1/ask", json={"question": QUESTION, "collections": ["samples", "nowhere"]})
-    unknown = problem(ask, 404, "unknown-collection")["detail"]
+    unknown = problem_of(ask, 404, "unknown-collection")["detail"]
     assert unknown == "There is no collection 'nowhere'. There are: samples. GET /v1/collections lists them."
-    run = problem(client.get("/v1/runs/aaaaaaaaaaaa"), 404, "unknown-run")["detail"]
+    run = problem_of(client.get("/v1/runs/aaaaaaaaaaaa"), 404, "unknown-run")["detail"]
     assert run.startswith("There is no run 'aaaaaaaaaaaa'. A run's id stands in the Location")
     follow_up = client.post("/v1/ask", json={"question": QUESTION, "thread": "aaaaaaaaaaaa"})
-    assert problem(follow_up, 404, "unknown-run")
-    assert problem(client.delete("/v1/collections/samples/documents/d1"), 409, "collection-is-fixed")
+    assert problem_of(follow_up, 404, "unknown-run")
+    assert problem_of(client.delete("/v1/collections/samples/documents/d1"), 409, "collection-is-fixed")
     for path in ("/v1/run", "/v1/runs/", "/v1/ask/", "/nowhere", "/", "/v1/runs/aaaaaaaaaaaa/nothing"):
-        detail = problem(client.get(path), 404, "not-found")["detail"]
+        detail = problem_of(client.get(path), 404, "not-found")["detail"]
         assert detail == f"There is nothing at {path}. GET /openapi.json lists the calls."
-    assert "12 characters" in problem(client.get("/v1/runs/nonsense"), 422, "invalid-request")["detail"]
+    assert "12 characters" in problem_of(client.get("/v1/runs/nonsense"), 422, "invalid-request")["detail"]
 
 
 METHODS = {
@@ -132,7 +120,7 @@ METHODS = {
 def test_another_method_is_told_those_of_the_address(client: httpx.Client) -> None:
     for (method, path), takes in METHODS.items():
         reply = client.request(method, path)
-        detail = problem(reply, 405, "method-not-allowed")["detail"]
+        detail = problem_of(reply, 405, "method-not-allowed")["detail"]
         assert detail == f"{method} is not for {path}, which takes {takes}. GET /openapi.json lists the calls."
         assert reply.headers["allow"] == takes
 
@@ -172,8 +160,8 @@ def test_every_error_of_ours_has_a_status() -> None:
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SteelmanError)
     ]
-    told = {kind.__name__: problem_of(kind("it went wrong.")).problem for kind in kinds}
+    told = {kind.__name__: problems.problem_of(kind("it went wrong.")).problem for kind in kinds}
     assert all(400 <= p.status < 600 and p.detail.startswith("It went wrong.") for p in told.values())
     assert told.pop("SteelmanError").status == 500
     assert 500 not in {p.status for p in told.values()}
-    assert problem_of(errors.StoreBusyError("x.")).headers == {"Retry-After": "5"}
+    assert problems.problem_of(errors.StoreBusyError("x.")).headers == {"Retry-After": "5"}
