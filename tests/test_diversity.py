@@ -12,7 +12,6 @@ from evals.retrievers.projection import FORMS, leaning_scores, without
 from tools.diversity.coverage import Candidates, Terms, pairs_to_judge, select
 from tools.diversity.published import (
     Clustered,
-    cluster_sentences,
     clustered_sentences,
     dkmips,
     greedy_plus,
@@ -53,13 +52,6 @@ def test_dkmips_worked_by_hand() -> None:
     # μ = 0.28: 0.35 − 0.14 against 0.2; divided by k the first term halves: 0.175 − 0.14 against 0.1.
     assert dkmips(relevance, vectors, 2, 0.5, weight=0.28) == [0, 1]
     assert dkmips(relevance, vectors, 2, 0.5, weight=0.28, divided=True) == [0, 2]
-
-
-def test_dkmips_weighs_pairs_for_the_passages_that_are_meant_and_goes_on() -> None:
-    """Passage 1 repeats 0; beside it 2 is worth less. With λ 0.5 and k 2: 0.5·0.9 − 0.5·1 against 0.5·0.5 − 0."""
-    relevance, vectors = np.array([1.0, 0.9, 0.5]), np.array([[1, 0], [1, 0], [0, 1]], np.float32)
-    assert dkmips(relevance, vectors, 3, 0.5, meant=2) == [0, 2, 1]
-    assert dkmips(relevance, vectors, 3, 0.5) == [0, 1, 2]  # of three: 0.45 − 0.167 against 0.25
 
 
 @pytest.mark.parametrize("method", [mmr, dkmips])
@@ -117,29 +109,12 @@ def test_every_form_as_the_paper_words_it(form: str) -> None:
     np.testing.assert_allclose(leaning_scores(form, r, p, q, passages), expected, atol=1e-5)  # type: ignore[arg-type]
 
 
-def test_strength_goes_from_nothing_to_the_released_code() -> None:
-    r, p, q = draw(3, 6)
-    passages = draw(5, 6, seed=3)
-    none, adding = leaning_scores("none", r, p, q, passages), leaning_scores("pap", r, p, q, passages, -1)
-    np.testing.assert_allclose(leaning_scores("pap", r, p, q, passages, 0), none, atol=1e-6)
-    np.testing.assert_allclose(adding, [cosine(q + (q @ p) * p, c) for c in passages], atol=1e-5)
-
-
 # Sentence clusters
 
 
 def test_sentences_of_more_than_five_words_also_at_line_ends() -> None:
     text = "Short one here.\nThis line has six words indeed\nAnd this is the second long sentence. Tiny."
     assert clustered_sentences(text) == ["This line has six words indeed", "And this is the second long sentence."]
-
-
-def test_like_sentences_make_a_cluster() -> None:
-    vectors = unit(0, 1, 2, 90, 91, 92)
-    found = cluster_sentences(vectors, [0, 0, 1, 1, 2, 2])
-    first, second = found.label[:3], found.label[3:6]
-    assert len(set(first)) == len(set(second)) == 1
-    assert first[0] != second[0]
-    assert found.of(1) == {int(first[0]), int(second[0])}
 
 
 # Paragraph 0 has clusters a, a, b; 1 has b, c; 2 has a; 3 has d, e, f.
@@ -216,20 +191,6 @@ def test_reasons_name_what_a_passage_adds() -> None:
     assert first.gain == pytest.approx(0.1 + 0.4 + 0.3)
     assert (second.clusters, second.new_source) == (frozenset({3}), False)
     assert second.gain == pytest.approx(0.09 + 0.2)
-
-
-@pytest.mark.parametrize(
-    ("support", "relevance", "said"),
-    [
-        ([[0.5, 1.5]], [0, 0], "between 0 and 1"),
-        ([[0.5, math.nan]], [0, 0], "between 0 and 1"),
-        ([[0.5]], [0, 0], "not \\(perspectives, 2\\)"),
-        ([[0.5, 0.5]], [0, -1], "0 or more"),
-    ],
-)
-def test_wrong_values_are_refused(support: list[list[float]], relevance: list[float], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Candidates(np.array(support), np.array(relevance))
 
 
 # The pair budget

@@ -104,22 +104,6 @@ def test_a_document_that_merely_leans_answers_nothing() -> None:
     assert respond(brief(), reading_of(leaning)) == []
 
 
-def test_groups_with_more_sources_come_first_then_the_surer() -> None:
-    rows = [
-        Row(1, TEXTS[0], 0.6, 30.0),
-        Row(2, TEXTS[1], 0.6, 20.0),
-        Row(3, TEXTS[4], 0.9, -30.0),
-        Row(4, TEXTS[5], 0.9, -20.0),  # of the same publisher as 3
-    ]
-    found = respond(brief(), reading_of(*rows))
-    assert [(r["group"], r["thesis"]["text"]) for r in found] == [
-        (0, TEXTS[0]),
-        (0, TEXTS[1]),
-        (1, TEXTS[4]),
-        (1, TEXTS[5]),
-    ]
-
-
 def quote(text: str, support: float, shown: str = "", passage: int = 1) -> Quote:
     return Quote(text=text, shown=shown, passage=passage, support=support)
 
@@ -164,17 +148,6 @@ async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> N
         Claim(perspective="p1", text=TEXTS[0], shown="", passages=[1], support=0.8, role="case", tier="case"),
     ]
     assert spares == []
-
-
-async def test_of_one_passage_no_words_are_quoted_twice_and_none_more_than_twice() -> None:
-    rows = [
-        Row(1, TEXTS[0], 0.9, 0.0, positions=(0,)),
-        Row(1, TEXTS[1], 0.8, 60.0, positions=(0, 1)),  # overlaps the first
-        Row(1, TEXTS[2], 0.7, 120.0, positions=(2,)),
-        Row(1, TEXTS[3], 0.6, 180.0, positions=(3,)),  # a third of one passage
-    ]
-    claims, spares = await written(brief(reading=reading_of(*rows)))
-    assert [c["text"] for c in (*claims, *spares)] == [TEXTS[0], TEXTS[2]]
 
 
 @pytest.mark.parametrize("quotes", [True, False])

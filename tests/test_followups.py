@@ -24,15 +24,14 @@ from agent.answer.model import (
     Usage,
 )
 from agent.evidence.aspects import aspects_of, speaking_of
-from agent.evidence.followups import argued_with, counter_rank, refers, resolve, suggestions
+from agent.evidence.followups import argued_with, refers, resolve, suggestions
 from agent.inference import Models
 from agent.options import RunOptions
-from agent.providers.embedded.expanding import denied
 from agent.providers.embedded.stages import EmbeddedWriter
 from agent.runs.service import Runs
 from agent.seams import Brief
 from agent.settings import Settings, load_settings
-from agent.state import Form, FramingState, Target
+from agent.state import FramingState, Target
 from tools.errors import QuestionError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM
@@ -233,12 +232,6 @@ def test_a_number_is_the_claim_that_cites_it_with_its_side_and_the_contrary() ->
     )
 
 
-def test_of_several_claims_the_thesis_is_meant_then_the_best_supported_and_first_of_all_a_yes_or_no() -> None:
-    assert against("rebut 2")["text"] == "Piers pollute a harbour."  # 0.7 against 0.5; the third side is beside them
-    led = PRO.model_copy(update={"claims": [claim("Ferries stop when the river freezes.", 2, role="thesis")]})
-    assert against("rebut 2", answer(led, CON, citations=CITATIONS))["text"] == "Ferries stop when the river freezes."
-
-
 @pytest.mark.parametrize(
     ("what", "text"),
     [
@@ -268,13 +261,6 @@ def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_non
     assert contrary["statement"] == "Ships are best."
 
 
-def test_a_number_that_the_latest_answer_lacks_is_an_earlier_ones() -> None:
-    later = answer(CON.model_copy(update={"claims": [claim("Tolls annoy.", 1)]}), citations=(cited(1, "Tolls annoy."),))
-    nothing = answer(outcome="nothing_found")
-    assert against("rebut 1", ANSWER, later, nothing)["text"] == "Tolls annoy."
-    assert against("rebut 3", ANSWER, later, nothing)["text"] == "A bridge costs more than a ferry ever will."
-
-
 @pytest.mark.parametrize(
     ("question", "answers", "says"),
     [
@@ -293,16 +279,6 @@ def test_what_stands_for_nothing_is_refused_with_what_there_is(question: str, an
 
 
 # --- the side that contradicts, and how it is ranked ------------------------------------------------------------------
-
-
-def test_a_counter_argument_is_for_the_contrary_and_near_to_the_point() -> None:
-    assert counter_rank(0.9, 0.5) == pytest.approx(0.45)
-    assert counter_rank(0.5, 0.8) < counter_rank(0.9, 0.5)  # 0.40: nearer, and hardly against it
-    assert counter_rank(0.9, -0.2) == 0.0
-
-
-def counter_framing(point: str, form: Form = "counter") -> FramingState:
-    return FramingState(form=form, question=BRIDGES, alternatives=[], focus=point)
 
 
 SAID = [
@@ -328,12 +304,6 @@ async def written(encoder: MiniLM, folder: Path, framing: FramingState) -> list[
         judge=models.judge(),
     )
     return [c["text"] for c in (await EmbeddedWriter(models).write(brief))[0]]
-
-
-async def test_what_answers_the_point_is_quoted_first_and_never_its_echo(encoder: MiniLM, tmp_path: Path) -> None:
-    texts = await written(encoder, tmp_path, counter_framing("Ferries stop on the day that the river freezes over."))
-    assert texts[0] == SAID[2]
-    assert SAID[3] not in texts
 
 
 # --- through the door -------------------------------------------------------------------------------------------------
@@ -363,18 +333,6 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert "(4 passages from 4 sources)" in goes_on.summary
     assert again.against is not None
     assert again.against.text in {c.text for s in goes_on.perspectives for c in s.claims}
-
-
-async def test_a_claim_without_a_contrary_side_is_denied_by_the_expander(settings: Settings) -> None:
-    class Open:
-        async def expand(self, framing: FramingState, passages: Any) -> Any:
-            return [denied(framing.get("claim", ""))] if framing["form"] == "counter" else [planned(1), planned(2)]
-
-    async with door(settings, build(expander=Open())) as runs:
-        first = await runs.start(QUESTION)
-        await runs.answer(first)
-        reply = await runs.answer(await runs.start("what speaks against side 2?", thread=first))
-    assert [s.statement for s in reply.perspectives] == ["No: Bridges should be number 2."]
 
 
 async def test_nothing_found_says_against_what_and_what_was_tried(settings: Settings) -> None:

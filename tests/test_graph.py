@@ -224,15 +224,6 @@ async def test_what_does_not_hold_is_replaced_once_by_what_does(settings: Settin
     ]
 
 
-async def test_a_claim_that_does_not_serve_its_side_is_dropped(settings: Settings) -> None:
-    judge = ScriptedJudge(lambda pair: 0.9 if "stands" in pair.text else 0.1)  # passages pass, sentences do not
-    made = build(judge=judge, writer=InstantWriter(), expander=ScriptedExpander(side(1), side(2)))
-    async with door(settings, made) as runs:
-        answer, events = await run(runs)
-    assert of_kind(events, "verified")[0]["held"] == 0
-    assert answer.outcome == "nothing_found"
-
-
 class Misplacing:
     """Puts the first sentence of each passage under the side against."""
 
@@ -297,39 +288,3 @@ def test_the_diagram_has_every_stage() -> None:
     diagram = build_graph(names).get_graph().draw_mermaid()
     for stage in "frame lookup expand review retrieve judge requery select write verify".split():
         assert f"{stage}({stage})" in diagram
-
-
-class WaitingJudge:
-    """Finds that everything holds, the second side's claims only once it may."""
-
-    sentence_threshold = 0.5
-    checks_claims = False
-
-    def __init__(self, may: asyncio.Event) -> None:
-        self._may = may
-
-    async def support(self, pairs: list[Pair], _: float) -> list[float]:
-        if any(p.statement == "Side 2." for p in pairs):
-            await self._may.wait()
-        return [0.9] * len(pairs)
-
-
-async def test_a_side_is_told_as_soon_as_its_claims_are_checked(settings: Settings) -> None:
-    from agent.evidence.claims import ClaimChecks
-
-    may, told = asyncio.Event(), list[str]()
-    async with door(settings) as runs:
-        text = runs.store.passages([1])[1].text
-        claims = [
-            Claim(perspective=f"p{n}", text=text, passages=[1], support=0.9, role="case", written=False) for n in (2, 1)
-        ]
-        state = RunState(perspectives=[{**side(n), "statement": f"Side {n}."} for n in (1, 2)])
-        judge: Any = WaitingJudge(may)
-        checker = ClaimChecks(runs.providers, state, judge, lambda: 9.0)
-
-        def checked(held: list[Claim], _: list[Any]) -> None:
-            told.extend(c["perspective"] for c in held)
-            may.set()
-
-        await asyncio.wait_for(checker.sift_perspectives(claims, checked), 5)
-    assert told == ["p1", "p2"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evidence.claims import comparable_room, once, verbatim
-from agent.evidence.coverage import coverage_by_judge, not_outweighed, with_cited
+from agent.evidence.coverage import coverage_by_judge, with_cited
 from agent.nodes.planning import reviewed
 from agent.nodes.weighing import independent_first, worth_most
 from agent.state import Claim, Coverage
@@ -61,25 +61,12 @@ def test_copies_count_once_also_when_several_of_them_were_judged() -> None:
     assert found["ids"] == [4, 7]
 
 
-def test_a_passage_leans_to_the_side_that_it_supports_more() -> None:
-    assert not_outweighed({1: 0.9, 2: 0.6, 3: 0.7}, {1: 0.2, 2: 0.8}) == {1: 0.9, 3: 0.7}
-
-
 # Selection and room
 
 
 def test_each_source_comes_once_before_any_comes_again() -> None:
     ranked = [passage(1, "A"), passage(2, "A"), passage(3, "B"), passage(4, "A"), passage(5, "B"), passage(6, "C")]
     assert independent_first(ranked) == [1, 3, 6, 2, 5, 4]
-
-
-def test_sides_get_comparable_room() -> None:
-    assert comparable_room({"a": 6, "b": 2}) == {"a": 4, "b": 2}
-    assert comparable_room({"a": 3, "b": 2}) == {"a": 3, "b": 2}
-    # A side without a case is no measure for the other.
-    assert comparable_room({"a": 6, "b": 1, "c": 0}) == {"a": 6, "b": 1, "c": 0}
-    assert comparable_room({"a": 1, "b": 0}) == {"a": 1, "b": 0}
-    assert comparable_room({}) == {}
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)))

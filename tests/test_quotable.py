@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evidence.claims import verbatim
-from tools.language.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, stands_alone, units
+from tools.language.quotable import LONGEST_PAIR, Unit, stands_alone, units
 from tools.passages import Passage
 
 CLEAR = """
@@ -167,17 +167,6 @@ def test_a_sentence_is_quoted_with_what_it_leans_on_and_that_also_by_itself() ->
 def test_what_no_reader_is_helped_by_is_not_put_before_a_sentence(before: str) -> None:
     last = of(f"{before} This would hurt the smallest shops in town.")[-1]
     assert (last.text, last.clear) == ("This would hurt the smallest shops in town.", False)
-
-
-def test_the_limits_of_length() -> None:
-    def sentence(words: int, first: str = "Rivers") -> str:
-        return " ".join([first, *["flow"] * (words - 1)]) + "."
-
-    longest = [bool(of(sentence(n))) for n in (LONGEST, LONGEST + 1)]
-    assert longest == [True, False]
-    assert [bool(of(sentence(n))) for n in (SHORTEST - 1, SHORTEST)] == [False, True]
-    pairs = [of(f"{sentence(30)} {sentence(n, 'This')}")[-1].positions for n in (LONGEST_PAIR - 30, LONGEST_PAIR - 29)]
-    assert pairs == [(0, 1), (1,)]
 
 
 SENTENCES = [

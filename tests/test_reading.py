@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from providers import ScriptedJudge, side
+from providers import side
 
 from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.sentences import read_perspectives, stances_to
@@ -121,23 +121,6 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert len(judge.asked) == 4  # nothing hangs on which side is read first, and nothing is asked twice
 
 
-async def test_sides_without_a_contrary_are_read_by_themselves(made: Callable[[Any], Models]) -> None:
-    judge = ScriptedJudge(lambda pair: 0.9 if pair.text == GOOD else 0.3)
-    models = made(judge)
-    sides = [side(1, YES), side(2, "Towns should keep their ferries.")]
-    given = briefs(models.judge(), [passage(1, GOOD, BAD)], [passage(1, GOOD, BAD)], sides=sides)
-    one, other = await read_perspectives(models, given)
-    assert {p.statement for p in judge.pairs} == {s["statement"] for s in sides}
-    # A sentence counts with its passage: (0.9 + 0.9) / 2, (0.3 + 0.9) / 2
-    assert one.sure == pytest.approx([0.9, 0.6])
-    assert texts(one, one.case) == [GOOD, BAD]
-    assert not one.leaning.any()  # without a contrary nothing is known to lean
-    assert not np.isnan(other.sure).any()
-    judge.sentence_threshold = 0.7
-    [strict] = await read_perspectives(models, briefs(models.judge(), [passage(1, GOOD, BAD)], sides=sides[:1]))
-    assert texts(strict, strict.case) == [GOOD]
-
-
 async def test_what_is_sure_what_leans_and_what_is_neither(made: Callable[[Any], Models]) -> None:
     def score(text: str) -> tuple[float, float]:
         return (0.65, 0.45) if BOTH in text else plainly(text)
@@ -167,24 +150,6 @@ async def test_what_speaks_for_the_other_side_is_refused_in_whatever_company(mad
     assert one.sure[3] > one.sure[:3].min() * 0.8  # its company speaks for it all the same
     assert not one.leaning[3]
     assert not other.case.any()
-
-
-async def test_what_the_words_leave_open_their_passage_and_document_tell(made: Callable[[Any], Models]) -> None:
-    models = made(Stances())
-    given = [
-        passage(1, BOTH, GOOD, document="good"),
-        passage(2, "A bridge over the river is what a town sees first.", document="good"),
-        passage(3, "A bridge over the river is what a town hears at night.", BAD),
-    ]
-    [one, _] = await read_perspectives(models, briefs(models.judge(), given, []))
-    by_text = dict(zip([u.text for u in one.units], one.features, strict=True))
-    assert by_text[BOTH][0] == pytest.approx(0, abs=1e-6)
-    # ln 19 + ln 49 = 6.836 of its company, of weight 0.95 to 0.5: 6.836 * 0.95 / 1.45 = 4.479
-    assert by_text[BOTH][1] == pytest.approx(4.479, abs=1e-3)
-    # with another sentence of the document that is open too: 6.836 * 0.95 / 1.95 = 3.330
-    assert by_text[given[1].text] == pytest.approx([0, 0, 3.330], abs=1e-3)
-    sure = dict(zip([u.text for u in one.units], one.sure, strict=True))
-    assert sure[BOTH] > sure[given[1].text] > sure["A bridge over the river is what a town hears at night."]
 
 
 async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any], Models]) -> None:
@@ -221,19 +186,6 @@ async def test_both_sides_ask_the_same_and_are_told_the_contrary(
     assert first == pytest.approx(np.array([[0.95, 0.02], [0.02, 0.95]]))
     assert second == pytest.approx(first[:, ::-1])
     assert judge.asked == [Pair(one["statement"], text, other["statement"]) for text in (GOOD, BAD)]
-
-
-async def test_a_quotation_is_shown_as_it_was_judged(made: Callable[[Any], Models]) -> None:
-    judge = Stances(lambda _: (0.95, 0.02))
-    models = made(judge)
-    text = f"But {GOOD[0].lower()}{GOOD[1:]} It also brings the whole valley to the market of the town."
-    one, _ = await read_perspectives(models, briefs(models.judge(), [passage(1, text)], []))
-    assert [p.text for p in judge.asked] == [u.shown for u in one.units]
-    first = one.quote(0)
-    assert (first["text"], first["shown"], first["passage"]) == (GOOD[0].lower() + GOOD[1:], f"[A]{GOOD[1:]}", 1)
-    assert first["support"] == one.sure[0]
-    plain, _ = await read_perspectives(models, briefs(models.judge(), [passage(2, BETTER)], []))
-    assert plain.quote(0)["shown"] == ""
 
 
 # What is counted of it

@@ -67,16 +67,6 @@ def test_only_what_is_allowed_is_chosen_unless_nothing_is() -> None:
         assert found.position == position
 
 
-def test_without_sides_relevance_and_place_decide_and_an_unanswered_pair_counts_as_none() -> None:
-    opened = choose_thesis(SENTENCES, QUESTION, np.zeros((0, 4)))
-    assert opened is not None
-    assert (opened.position, opened.side, opened.stance) == (0, None, 0.0)
-    unsure = choose_thesis(SENTENCES, QUESTION, np.array([[NAN, 0.9, NAN, NAN]]))
-    assert unsure is not None
-    assert (unsure.position, unsure.stance) == (1, 0.9)
-    assert choose_thesis(SENTENCES[:0], QUESTION, np.zeros((2, 0))) is None
-
-
 # Groups
 
 

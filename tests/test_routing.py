@@ -106,12 +106,3 @@ def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_option_that_cannot_be_is_refused_by_name(changes: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"collection|" + next(iter(changes))):
         RunOptions.of(**changes)
-
-
-def test_depths_differ_and_an_unknown_one_is_refused() -> None:
-    quick, deep = RunOptions.of("quick"), RunOptions.of("deep")
-    assert (quick.max_rounds, deep.max_rounds) == (0, 2)
-    assert quick.max_pairs < RunOptions.of().max_pairs < deep.max_pairs
-    unknown: Any = "thorough"
-    with pytest.raises(SettingsError, match="thorough"):
-        RunOptions.of(unknown)

@@ -20,11 +20,10 @@ from providers import build, side
 
 from agent.answer.model import Answer
 from agent.commands import langgraph_server as studio
-from agent.commands.langgraph_server import Host, RefusedError, build_served, make_graph, read_options
-from agent.options import RunOptions
+from agent.commands.langgraph_server import Host, RefusedError, build_served, make_graph
 from agent.runs.parts import Parts, open_parts
 from agent.settings import Settings
-from tools.errors import InputError, ProviderReplyError
+from tools.errors import ProviderReplyError
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
@@ -108,13 +107,6 @@ async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Part
     assert pages(parts.database) == 0
 
 
-async def test_the_pages_that_a_run_read_are_forgotten_with_its_end(parts: Parts) -> None:
-    await asyncio.to_thread(read_a_page, parts.store, "t")
-    await asyncio.to_thread(read_a_page, parts.store, "another")
-    await served(parts).ainvoke({"question": QUESTION}, thread())
-    assert pages(parts.database) == 1
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -128,23 +120,6 @@ async def test_the_pages_that_a_run_read_are_forgotten_with_its_end(parts: Parts
 async def test_an_input_that_cannot_be_is_refused(parts: Parts, given: Any, message: str) -> None:
     with pytest.raises(RefusedError, match=message):
         await served(parts).ainvoke(given, thread())
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"depht": "deep"}, "there is no option 'depht'. There are: collections,"),
-        ({"deadline_at": 1.0}, "there is no option 'deadline_at'."),
-        ({"collections": "samples"}, "the option 'collections' cannot be 'samples'"),
-        ({"max_pairs": "many"}, "the option 'max_pairs' cannot be 'many'"),
-        ({"pool": 0}, "pool has to be more than 0"),
-        ({"selection": "best"}, "there is no selection 'best'"),
-    ],
-)
-def test_an_option_that_cannot_be_is_named(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError) as error:
-        read_options(RunOptions.of, given)
-    assert message in str(error.value)
 
 
 # The factory

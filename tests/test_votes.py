@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.evidence.cases import filling_of, from_others
+from agent.evidence.cases import from_others
 from agent.evidence.claims import ClaimChecks, accepts, verdict_of
 from agent.state import Claim, RunState
 from tools.inference.judges.judge import ClaimCheck
@@ -37,16 +37,6 @@ def test_most_of_the_answers_decide_and_a_tie_refuses(votes: list[tuple[float, f
     verdict = verdict_of(votes)
     assert verdict is not None
     assert accepts(verdict) is held
-
-
-def test_a_side_is_filled_to_as_many_with_fresh_quotations_first() -> None:
-    written = claim("Ferries carry nurses.", 1, written=True, evidence=["Nurses cross by ferry."])
-    behind = claim("Nurses cross by ferry.", 1)
-    same, fresh = claim("The first boat is full.", 1), claim("Cars stay at home.", 2)
-    leaning = claim("It rains.", 3, tier="leaning")
-    assert filling_of([written], [leaning, behind, same, fresh], 3) == [fresh, same]
-    assert filling_of([written], [leaning, behind, same, fresh], 5) == [fresh, same, behind, leaning]
-    assert filling_of([written], [fresh], 1) == []
 
 
 # --- the checks of a run
