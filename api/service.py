@@ -16,9 +16,8 @@ from fastapi import Depends, Request
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
-from agent.runs.open import open_runs
 from agent.runs.parts import usual_options
-from agent.runs.service import Runs
+from agent.runs.service import Runs, open_runs
 from agent.runs.store import STALE_SECONDS, Event, RunRow, RunStatus, TableThread
 from agent.settings import Settings
 from api.callers import AnsweredRun, Caller, CallerRuns

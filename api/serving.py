@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from agent.runs.open import open_runs
+from agent.runs.service import open_runs
 from agent.settings import Settings
 from api.app import create_app
 from api.guard.places import is_loopback

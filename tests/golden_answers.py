@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.options import RunOptions
-from agent.runs.open import open_runs
-from agent.runs.service import Runs
+from agent.runs.service import Runs, open_runs
 from agent.samples import sample_questions
 from agent.settings import Settings
 from tools.errors import InputError

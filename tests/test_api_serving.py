@@ -27,13 +27,13 @@ from tools.store.database import Database
 # patience with whoever shows none. To encode a text on culverts takes as many seconds as HANG says.
 COMMAND = """
 import functools, os, sys, time
-import agent.runs.executor, agent.runs.open, agent.runs.parts, agent.runs.store, api.events, api.service
+import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.service
 from agent.runs.service import Runs
 from evals.benchmarks.instant import InstantEncoder
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
-agent.runs.open.Runs = functools.partial(Runs, build=made)
+agent.runs.service.Runs = functools.partial(Runs, build=made)
 agent.runs.parts.index_samples = lambda *_: None
 agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2

@@ -24,7 +24,7 @@ from providers import build
 
 from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
 from agent.answer.model import Answer
-from agent.runs import open as session
+from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -57,7 +57,7 @@ LAUNCHER = """
 import sys, time
 from functools import partial
 from agent.__main__ import main
-from agent.runs import open as session, parts
+from agent.runs import service as session, parts
 from agent.runs.service import Runs
 from providers import build
 

@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 from golden_answers import COMMAND, FOLDER, asked, differences, golden, golden_answer, golden_settings
 
-from agent.runs.open import open_runs
-from agent.runs.service import Runs
+from agent.runs.service import Runs, open_runs
 
 pytestmark = pytest.mark.timeout(600)  # the samples are indexed first
 QUICK = (

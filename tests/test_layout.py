@@ -19,6 +19,8 @@ MAY_IMPORT = {
     "ui": ("agent", "tools", "prompts"),
     "api": ("agent", "tools", "prompts"),
 }
+REACHED = 171
+"""Modules that `ask` may reach; it goes down."""
 HEAVY = (
     "torch chromadb onnxruntime onnx langgraph scipy sklearn textblob trafilatura docx pypdf pypdfium2 rich "
     "numpy pydantic tokenizers"
@@ -91,6 +93,25 @@ def test_nodes_import_no_nodes() -> None:
 
 def test_the_evidence_imports_no_nodes() -> None:
     assert [f"{f}: {m}" for f, m in ours("agent/evidence") if m.startswith("agent.nodes")] == []
+
+
+def test_one_question_reaches_few_modules() -> None:
+    """From the command line and `ask`, along every import: in functions, for type checking and by name too."""
+    seen: set[Path] = set()
+    to_come = [ROOT / "agent" / "__main__.py", ROOT / "agent" / "commands" / "ask.py"]
+    while to_come:
+        if (file := to_come.pop()) in seen:
+            continue
+        seen.add(file)
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{a.name}" for a in node.names)]
+            for name in names:
+                path = [p for p in name.split(".") if name.partition(".")[0] in PACKAGES]
+                places = [ROOT.joinpath(*path[: n + 1]) for n in range(len(path))]
+                to_come += [f for p in places for f in (p.with_suffix(".py"), p / "__init__.py") if f.exists()]
+    assert len(seen) <= REACHED, f"{len(seen)}: {sorted(seen)}"
 
 
 def test_a_newcomer_can_draw_the_agent() -> None:

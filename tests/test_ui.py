@@ -12,7 +12,7 @@ from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
 from agent.answer.words import MAY_SPEAK
-from agent.runs import open as session
+from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.inference.judges.judge import Pair

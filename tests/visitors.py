@@ -157,7 +157,7 @@ def browser() -> Iterator["Browser"]:
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
     """A data folder with the samples indexed."""
-    from agent.runs.open import open_runs
+    from agent.runs.service import open_runs
     from agent.settings import Settings
 
     data = tmp_path_factory.mktemp("filled")

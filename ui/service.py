@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 from agent.answer.retrieved import Evidence
 from agent.doctor import Part, parts
 from agent.options import Depth
-from agent.runs.open import open_runs
 from agent.runs.parts import usual_options
-from agent.runs.service import Runs
+from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event, RunRow, RunStore, Thread
 from agent.settings import Settings
 from tools.inference.worker import lower_priority

@@ -17,9 +17,8 @@ from agent.answer.outline import to_terminal
 from agent.answer.words import plain
 from agent.options import RunOptions
 from agent.runs.failure import RunCrashedError, resume_command
-from agent.runs.open import open_runs
 from agent.runs.parts import usual_options
-from agent.runs.service import Runs
+from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event
 from agent.settings import Settings, load_settings
 from tools.errors import InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError

@@ -10,8 +10,7 @@ from typing import Any, TextIO
 from agent.__main__ import DEGRADED, FAILED, OK
 from agent.commands.ask import exit_status, options_of, settings_of
 from agent.options import RunOptions
-from agent.runs.open import open_runs
-from agent.runs.service import Runs
+from agent.runs.service import Runs, open_runs
 from tools.errors import InputError, SteelmanError
 from tools.store.database import translated
 

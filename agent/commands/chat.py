@@ -8,8 +8,7 @@ from agent.__main__ import OK
 from agent.answer.words import plain
 from agent.commands.ask import follow, options_of, print_answer, settings_of
 from agent.options import RunOptions
-from agent.runs.open import open_runs
-from agent.runs.service import Runs
+from agent.runs.service import Runs, open_runs
 from tools.errors import SteelmanError
 
 _HELLO = "Ask a contentious question; follow up with 'what about the cost?'. 'new' begins another subject, Ctrl-D ends."

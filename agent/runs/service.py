@@ -1,15 +1,17 @@
 """The service to the agent: start a run, follow its events, cancel it, resume it, read its answer, delete it.
 
-Command line, page, API and evals all come through here. A run, its events and its answer are rows in the store's
-database; the graph's checkpoints lie beside it, so that a run continues from its last finished stage in any process.
+Command line, page, API and evals all open it here (`open_runs`). A run, its events and its answer are rows in the
+store's database; the graph's checkpoints lie beside it, so that a run continues from its last finished stage in any
+process. `parts` opens the store, the indexes and the providers.
 """
 
 import asyncio
 import contextlib
+import sys
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,11 +24,14 @@ from agent.runs.executor import RECURSION, RunExecutor, config_of
 from agent.runs.failure import RunFailure, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore, TableThread
-from agent.settings import Settings
+from agent.seams import Providers
+from agent.settings import Settings, load_settings
 from agent.state import RunState
 from agent.tracing import set_up_tracing
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
+from tools.inference.judges.judge import Pair
 from tools.inference.worker import lower_priority
+from tools.store.store import SAMPLES
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -279,3 +284,44 @@ class Runs:
             # takes it for done, with nothing to follow; from its own checkpoint by name it is done again.
             return None, state.config | {"recursion_limit": RECURSION}
         return Command(resume=sides) if sides is not None and state.interrupts else None, config_of(run.id)
+
+
+_QUESTION = "Should schools ban smartphones?"
+
+
+@asynccontextmanager
+async def open_runs(
+    settings: Settings | None = None,
+    *,
+    offline: bool = False,
+    max_concurrent: int | None = None,
+    warm: bool = False,
+    build: BuildProviders | None = None,
+) -> AsyncIterator[Runs]:
+    """The service, with the samples indexed; `offline`: nothing leaves this machine then.
+
+    `warm`: what the first question would wait for is loaded too. `max_concurrent`, `build`: see Runs.
+    """
+    given = {"build": build} if build else {}
+    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
+        if offline:
+            runs.providers.check_offline()
+        if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):
+            print("Indexing the sample passages (once) …", file=sys.stderr)
+        await asyncio.to_thread(runs.parts.index_samples)
+        if warm:
+            await warm_up(runs.providers)
+        yield runs
+
+
+async def warm_up(providers: Providers) -> None:
+    """Asks each embedded provider that is in force something small, so that the first question waits for no loading;
+    no server is asked."""
+    models = providers.models
+    await providers.framer.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
+    if models.remote_judge is None:
+        await models.judge().support([Pair(_QUESTION, _QUESTION)])
+        await models.judge().closely([Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")])
+    if not providers.searched_elsewhere() and providers.store.has_collection(SAMPLES):
+        vector = (await models.encode_queries([_QUESTION]))[0]
+        await asyncio.to_thread(providers.search.search, _QUESTION, vector, [SAMPLES], 1)

@@ -10,55 +10,17 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 _WORD = re.compile(r"[^\W\d_]+")
-_NAMES = {
-    "ar": "Arabic",
-    "be": "Belarusian",
-    "bg": "Bulgarian",
-    "bn": "Bengali",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "es": "Spanish",
-    "et": "Estonian",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "hy": "Armenian",
-    "id": "Indonesian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ka": "Georgian",
-    "kk": "Kazakh",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "mk": "Macedonian",
-    "mr": "Marathi",
-    "nb": "Norwegian",
-    "ne": "Nepali",
-    "nl": "Dutch",
-    "no": "Norwegian",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovene",
-    "sr": "Serbian",
-    "sv": "Swedish",
-    "ta": "Tamil",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "ur": "Urdu",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
+_NAMES = dict(
+    pair.split(" ")
+    for pair in (
+        "ar Arabic, be Belarusian, bg Bulgarian, bn Bengali, cs Czech, da Danish, de German, el Greek, es Spanish, "
+        "et Estonian, fa Persian, fi Finnish, fr French, he Hebrew, hi Hindi, hr Croatian, hu Hungarian, hy Armenian, "
+        "id Indonesian, it Italian, ja Japanese, ka Georgian, kk Kazakh, ko Korean, lt Lithuanian, lv Latvian, "
+        "mk Macedonian, mr Marathi, nb Norwegian, ne Nepali, nl Dutch, no Norwegian, pl Polish, pt Portuguese, "
+        "ro Romanian, ru Russian, sk Slovak, sl Slovene, sr Serbian, sv Swedish, ta Tamil, th Thai, tr Turkish, "
+        "uk Ukrainian, ur Urdu, vi Vietnamese, zh Chinese"
+    ).split(", ")
+)
 _ENGLISH, _FEWEST_COMMON = 0.06, 3  # of the words; how many different ones
 # Scripts that English does not use: their letters, and the languages that are written in them, the likeliest first.
 # Chinese signs stand in Japanese too, so that kana come before them.
