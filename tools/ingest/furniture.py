@@ -1,4 +1,4 @@
-"""Finds the part of a page that holds its text, and takes out what surrounds the text: navigation, forms, banners."""
+"""Takes out of a page what surrounds its text: navigation, forms, banners."""
 
 import re
 from collections import defaultdict
@@ -6,8 +6,6 @@ from typing import Any
 
 from tools.ingest.tidy import drop
 
-_MAIN = ("//main | //*[@role='main']", "//article | //*[@itemprop='articleBody']")
-_MOST_OF_THEM = 0.8  # of the page's words, in a part that is believed to be the main one
 _FURNITURE = frozenset(
     "nav form script style template noscript iframe object embed button select dialog input menu".split()
 )
@@ -23,15 +21,6 @@ _TEXTS = frozenset("html body main article p h1 h2 h3 h4 h5 h6 code em".split())
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _FRAME = 100  # words in a form that is the frame of a page
 _MOST_TAKEN = 0.5  # of the words, that a mere name such as 'related' may take with it
-
-
-def main_part(body: Any) -> Any:
-    """The element that calls itself the page's text and has most of its words, or else `body`."""
-    for path in _MAIN:
-        best = max(body.xpath(path), key=words_in, default=None)
-        if best is not None and words_in(best) >= _MOST_OF_THEM * words_in(body):
-            return best
-    return body
 
 
 def without_furniture(body: Any) -> Any:

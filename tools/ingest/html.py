@@ -8,7 +8,7 @@ from typing import Any
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded
-from tools.ingest.furniture import main_part, without_furniture, words_in
+from tools.ingest.furniture import without_furniture, words_in
 from tools.ingest.html_tree import parse, shorten
 from tools.ingest.markup import SILENT, blocks_of
 from tools.ingest.packed import own_title
@@ -16,7 +16,7 @@ from tools.ingest.raised import write_raised
 from tools.ingest.tidy import tidied
 from tools.passages import Block, SourceDocument
 
-_FAR_LESS = 0.6  # of the words that stand in the page's main part: whatever took no more has missed its text
+_FAR_LESS = 0.6  # of the words of the page without its furniture: whatever took no more has missed its text
 _HTML_OF = {"list": "ul", "item": "li", "row": "tr", "cell": "td", "quote": "blockquote", "lb": "br", "code": "pre"}
 _COUNTED = "words of navigation and furniture"
 
@@ -80,7 +80,7 @@ class _Reading:
 
 
 def _generous(tree: Any) -> _Reading:
-    """All of the page's main part, in the order of the page; `tree` is changed: marks of notes and listings go."""
+    """All of the page but its furniture, in its order; `tree` is changed: marks of notes and listings go."""
     from lxml.etree import strip_elements
 
     counts = Counter({"note marks": write_raised(tree)}) + tidied(tree)
@@ -88,15 +88,14 @@ def _generous(tree: Any) -> _Reading:
     body = deepcopy(tree if body is None else body)
     strip_elements(body, *SILENT, with_tail=False)
     shown = words_in(body)
-    main = main_part(without_furniture(body))
-    counts[_COUNTED] = shown - words_in(main)
-    return _Reading(list(blocks_of(main)), counts)
+    counts[_COUNTED] = shown - words_in(without_furniture(body))
+    return _Reading(list(blocks_of(body)), counts)
 
 
 def _narrower(body: Any, whole: _Reading) -> _Reading:
     """The blocks of the page that the extraction took for its main text, with their headings.
 
-    Where it took far less than the page's main part has, it missed the text, and the whole part is read.
+    Where it took far less than the page has, it missed the text, and the whole page is read.
     """
     for element in body.iter():
         element.tag = (element.get("rend") or "h2") if element.tag == "head" else _HTML_OF.get(element.tag, element.tag)
