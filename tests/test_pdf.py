@@ -9,8 +9,8 @@ import pytest
 from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
 from tools.errors import SourceError
-from tools.ingest.line_ends import Vocabulary
 from tools.ingest.pdf import is_junk_title, read_pdf
+from tools.ingest.plain import Vocabulary
 from tools.passages import Block, SourceDocument
 
 

@@ -26,8 +26,8 @@ from agent.settings import Settings
 from tools.errors import ProviderReplyError
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
+from tools.store.run_passages import WebPage
 from tools.store.store import Store
-from tools.store.web_passages import WebPage
 
 
 class Failing:

@@ -10,8 +10,8 @@ from web_fixtures import prose
 from agent.runs.store import RunStore
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
+from tools.store.run_passages import WEB, WebPage
 from tools.store.store import Store
-from tools.store.web_passages import WEB, WebPage
 
 
 @pytest.fixture

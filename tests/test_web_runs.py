@@ -15,8 +15,8 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.inference.judges.judge import Pair
+from tools.store.run_passages import WEB
 from tools.store.store import SAMPLES
-from tools.store.web_passages import WEB
 
 
 async def run(runs: Runs, question: str = QUESTION, **options: Any) -> Answer:

@@ -22,8 +22,8 @@ from tools.ingest.cutting import cut_document
 from tools.ingest.documents import document_from_json, document_to_json
 from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import passage_text
+from tools.store.run_passages import WebPage
 from tools.store.store import Store
-from tools.store.web_passages import WebPage
 from tools.web.domains import DomainLists
 from tools.web.engines import SearchEngine, WebResult, tidy
 from tools.web.fetch import PageFetcher

@@ -19,8 +19,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from agent.runs.failure import RunFailure
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
-from tools.store.kept_passages import KeptPassages, keep_what_is_gone
-from tools.store.web_passages import WebPassages
+from tools.store.run_passages import KeptPassages, WebPassages, keep_what_is_gone
 
 
 def new_owner() -> str:

@@ -1,4 +1,5 @@
-"""Opens the documents that are zips of XML parts (Word, PowerPoint, OpenDocument, EPUB), within bounds.
+"""Opens the documents that are zips of XML parts (Word, PowerPoint, OpenDocument, EPUB), within bounds, and knows what
+the names of their styles say.
 
 Elements and attributes are found by their local names: the 'strict' form of a format differs from the usual one in its
 namespaces only.
@@ -16,7 +17,18 @@ from typing import Any
 from urllib.parse import unquote
 
 from tools.errors import SourceError
+from tools.passages import BlockForm
 
+# Word keeps the English names of its own styles whatever its language; other programs write what their users see.
+_HEADING = re.compile(
+    r"(?:heading|header|überschrift|titre|título|titolo|kop|rubrik|overskrift|otsikko|nagłówek|nadpis|címsor|"
+    r"заголовок|başlık|見出し|标题|標題|제목) ?([1-9])"
+)
+_CAPTIONS = {"caption", "beschriftung", "légende", "leyenda", "didascalia", "bijschrift", "legenda"}
+_CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
+HYPHENS = {0xAD: None, 0x2011: "-"}
+"""Of a line's end that may come, and one that may not: as plain text has them."""
+_TITLES = {"title", "titel", "titre", "título", "titolo"}
 _MOST_UNPACKED, _MOST_XML = 400_000_000, 20_000_000  # bytes; XML takes forty times its size while it is read
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # what Office wrote before 2007, and what it puts around an encrypted document
@@ -170,3 +182,21 @@ def newest(element: Any) -> list[Any]:
 def number(text: str, otherwise: int = 0) -> int:
     """A whole number in a marking; whatever else stands there counts as `otherwise`."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
+
+
+def is_contents(name: str) -> bool:
+    """Whether it is a line of a list of headings or terms."""
+    return bool(_CONTENTS.fullmatch(name.lower().strip()))
+
+
+def form_of_name(name: str) -> tuple[BlockForm, int] | None:
+    """The form of the paragraphs, and their level as headings; None where the name says nothing."""
+    name = name.lower().strip()
+    if name in _CAPTIONS:
+        return "caption", 0
+    if name in _TITLES:
+        return "heading", 1
+    if name.startswith(("list bullet", "list number")):
+        return "item", 0
+    match = _HEADING.fullmatch(name)
+    return ("heading", int(match[1])) if match else None

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tools.ingest.line_ends import Vocabulary, unligated
 from tools.ingest.pdf_pages import CELL, Line, Sheet
+from tools.ingest.plain import Vocabulary, unligated
 from tools.passages import Block, BlockForm
 
 _EDGE, _PLACES = 0.14, 100  # of the height of a page: its margins; parts of it that a running head stays in

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_file
-from tools.ingest.packed import own_title
-from tools.ingest.styles import HYPHENS, form_of_name
+from tools.ingest.packed import HYPHENS, form_of_name, own_title
 from tools.passages import Block, BlockForm, SourceDocument
 
 _USUAL = "cp1252"

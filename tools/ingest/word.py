@@ -10,9 +10,8 @@ from typing import Any
 from tools.ingest.documents import document_of_file
 from tools.ingest.html_tree import parse
 from tools.ingest.markup import blocks_of
-from tools.ingest.packed import attr, child, local, number, opened
+from tools.ingest.packed import HYPHENS, attr, child, form_of_name, is_contents, local, number, opened
 from tools.ingest.raised import write_raised
-from tools.ingest.styles import HYPHENS, form_of_name, is_contents
 from tools.ingest.tidy import drop, repeat_merged, tidied
 from tools.passages import Block, SourceDocument
 

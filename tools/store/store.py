@@ -24,8 +24,7 @@ from tools.store.documents import (
     remove_document,
     to_half,
 )
-from tools.store.kept_passages import KeptPassages
-from tools.store.web_passages import WebPassages
+from tools.store.run_passages import KeptPassages, WebPassages
 
 SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
