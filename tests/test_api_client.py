@@ -114,6 +114,12 @@ def test_a_key_goes_with_every_call(settings: Settings) -> None:
 
 # Connections that break
 
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.client.connection._FIRST_PAUSE", 0.01)
+
+
 RUN = "0123456789ab"
 
 

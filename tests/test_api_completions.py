@@ -16,12 +16,9 @@ from answering_model import QUESTION as VOTING
 from answering_model import answering
 from api_on_loopback import Door, api
 from conftest import ROOT
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_openai import ChatOpenAI
 from markdown_it import MarkdownIt
 from model_server import ModelServer
 from providers import build
-from pydantic import SecretStr
 from starlette.types import Receive, Scope, Send
 
 from agent.providers.build import build_providers
@@ -38,10 +35,6 @@ def client(address: str, **changes: Any) -> Iterator[Any]:
     given = {"base_url": f"{address}/v1", "api_key": "any", "max_retries": 0, **changes}
     with openai.OpenAI(**given) as made:
         yield made
-
-
-def langchain(address: str, **changes: Any) -> ChatOpenAI:
-    return ChatOpenAI(model="steelman", base_url=f"{address}/v1", api_key=SecretStr("any"), max_retries=0, **changes)
 
 
 def ask(llm: Any, *messages: dict[str, Any], **changes: Any) -> Any:
@@ -210,26 +203,6 @@ def test_a_conversation_that_is_not_ours_is_the_context(standing: Door, llm: Any
     run = httpx.get(f"{address}/v1/runs/{of(reply)['run_id']}").json()
     assert of(reply)["thread"] == of(reply)["run_id"]
     assert (run["question"], run["answer"]["neutral_question"]) == ("What about the cost?", QUESTION)
-
-
-# --- LangChain's client -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("library")
-def test_langchains_client_asks_streams_and_follows_up() -> None:
-    with api(load_settings(), build_providers) as address:
-        llm = langchain(address, temperature=0.3, stream_usage=True)
-        asked: list[BaseMessage] = [SystemMessage("Be brief."), HumanMessage(VOTING)]
-        first = llm.invoke(asked)
-        streamed = list(llm.stream(asked))
-        second = llm.invoke([*asked, first, HumanMessage("Strongest counter-argument to 1?")])
-    assert isinstance(first, AIMessage)
-    assert first.usage_metadata is not None
-    assert first.response_metadata["finish_reason"] == "stop"
-    whole = "".join(c.text for c in streamed)
-    assert whole.splitlines()[:-1] == first.text.splitlines()[:-1]
-    assert len([c for c in streamed if c.text]) > 5
-    assert f"Goes on from: {VOTING}" in second.text
 
 
 # --- Text from sources ------------------------------------------------------------------------------------------------

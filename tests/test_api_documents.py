@@ -9,11 +9,9 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import Door, api
-from conftest import ROOT
 from written_files import pdf, word
 
 from agent.settings import Settings
-from tools.ingest.apart import Readers
 from tools.store.locks import index_lock
 
 TEXT = "A bridge of stone carries a town. It stands for years."
@@ -194,17 +192,3 @@ def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
         assert (again["stored"], again["unchanged"]) == (0, 1)
         answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["busy"]}).json()
         assert [c["document_id"] for c in answer["citations"]] == ["d"]
-
-
-def test_a_file_that_ends_its_reader_is_one_problem(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    readers = Readers("planted_readers", at_once=1)
-    monkeypatch.setattr("tools.ingest.apart.FILES", readers)
-    files = [(f"{harm}.txt", harm.encode()) for harm in ("segfault", "allocate")]
-    reply = upload(client, "apart", *files, ("good.md", f"{TEXT} Beside them.".encode()))
-    readers.close()
-    told = reply.json()
-    assert (reply.status_code, told["stored"]) == (200, 3)  # of each bad file what came before
-    assert [problem.partition(": ")[0] for problem in told["problems"]] == ["segfault.txt", "allocate.txt"]
-    assert "2,048 MB" in told["problems"][1]
-    assert not any("STEELMAN_" in problem for problem in told["problems"])

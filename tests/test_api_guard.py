@@ -32,6 +32,11 @@ def address(standing: Door) -> str:
     return standing.address
 
 
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.guard.bearer._FRESH_SECONDS", 0.05)
+
+
 def with_(settings: Settings, **changes: object) -> Settings:
     return settings.model_copy(update=changes)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from conftest import ROOT
-from visitors import AGAIN, FIRST, Visit, Visitor
+from visitors import AGAIN, Visit, Visitor
 
 from evals.benchmarks.browser import PageServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
+    pass
 
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -85,31 +85,6 @@ def sidebar(visitor: Visitor) -> "Visitor":
         visitor.page.get_by_test_id("stExpandSidebarButton").click()
     visitor.button("New question").wait_for()
     return visitor
-
-
-def test_earlier_questions_are_listed_opened_and_deleted(samples_page: PageServer, visit: Visit) -> None:
-    visitor = visit(samples_page).arrive()
-    for question in (ZOOS, TIPS):
-        visitor.ask(question)
-        visitor.answered(question)
-        sidebar(visitor).button("New question").click()
-        visitor.field(FIRST).wait_for()
-    earlier(visitor, ZOOS).click()
-    visitor.answered(ZOOS)
-    address = visitor.page.url
-    row = sidebar(visitor).page.get_by_test_id("stSidebar").get_by_test_id("stHorizontalBlock")
-    menu = row.filter(has=visitor.page.get_by_role("button", name=ZOOS, exact=True)).get_by_test_id("stPopover")
-    menu.get_by_role("button").click()
-    visitor.button("Delete for good").click()
-    visitor.until(lambda: earlier(visitor, ZOOS).count() == 0, "the question gone")
-    assert earlier(visitor, TIPS).count() == 1
-    visitor.page.goto(address)
-    visitor.text("There is no such run").wait_for()
-
-
-def earlier(visitor: Visitor, question: str) -> "Locator":
-    """The question in the history."""
-    return visitor.page.get_by_test_id("stSidebar").get_by_role("button", name=question, exact=True)
 
 
 # The window

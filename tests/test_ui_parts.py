@@ -21,7 +21,7 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import answer_view, shown, source_view
+from ui import shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -258,6 +258,7 @@ def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:
         from test_rendering import answer_with
 
         from agent.answer.model import Note
+        from ui import answer_view
 
         notes = [Note(kind="scope", text="Counted."), Note(kind="degraded", text="Long <b>.", brief="It failed.")]
         answer_view.show_notes(answer_with("x", notes=notes))
