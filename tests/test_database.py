@@ -1,13 +1,11 @@
 """The SQLite file: its schema, and what happens when it cannot be used."""
 
 import gc
-import resource
 import sqlite3
 import threading
 from pathlib import Path
 
 import pytest
-from conftest import Spawn
 from toys import House
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
@@ -70,32 +68,6 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         db.execute("PRAGMA max_page_count = 1000000")
     house.put("c", b="Ants march.")
     assert len(house.store.scan(0, 100)) == 2
-
-
-FILE_LIMIT = """
-import resource, signal, sys
-from pathlib import Path
-from toys import House
-from tools.errors import StoreError
-house = House(Path(sys.argv[1]))
-house.put("c", a="Bees dance.")
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
-try:
-    house.put("c", **{f"d{i}": "Ants march in lines. " * 500 for i in range(60)})
-except StoreError as exc:
-    print(type(exc).__name__, exc)
-print([p.document_id for _, p in house.store.scan(0, 100)])
-"""
-
-
-@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no limit on file sizes here")
-def test_a_write_that_the_system_refuses_loses_nothing(tmp_path: Path, spawn: Spawn) -> None:
-    said, trouble = spawn(FILE_LIMIT, tmp_path).communicate(timeout=30)
-    assert said.startswith("StoreError"), trouble
-    assert "What was finished before is kept" in said
-    assert said.splitlines()[-1] == "['a']"
-    assert [p.document_id for _, p in House(tmp_path).store.scan(0, 100)] == ["a"]
 
 
 def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

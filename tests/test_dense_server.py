@@ -112,21 +112,6 @@ def test_stores_on_one_server_do_not_mix(shared: ChromaServer, houses: list[Serv
     assert first.nearest("bees dance")[0] == "bees"
 
 
-def test_deletes_and_updates_arrive(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
-    house = served(houses, tmp_path, shared)
-    house.put("c", bees=BEES, ants=ANTS, owls=OWLS)
-    house.search.refresh()
-    house.put("c", bees="Bees sleep in winter.")
-    house.store.delete_document("c", "owls")
-    house.search.refresh()
-    assert house.mine() == [2]
-    assert house.nearest("bees sleep in winter")[0] == "bees"
-    assert "owls" not in house.nearest("owls wait")
-    house.store.delete_collection("c")
-    house.search.refresh()
-    assert house.mine() == []
-
-
 # A server that does not stay
 
 
@@ -175,16 +160,6 @@ def test_a_server_that_goes_away_and_comes_back(own: ChromaServer, houses: list[
     own.start()
     assert house.find("wasps paper")[0] == fresh.find("wasps paper")[0] == "wasps"
     assert house.mine() == [2]
-
-
-def test_a_server_that_goes_away_while_it_is_filled(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
-    house = served(houses, tmp_path, own)
-    house.put("c", **{f"d{i}": f"Text {i} about the honey of bees." for i in range(1500)})
-    with pytest.raises(ProviderDownError):
-        house.search.rebuild(lambda *_: own.stop())
-    own.start()
-    assert len(house.find("honey of bees")) == 5
-    assert house.mine() == [1500]
 
 
 def test_a_server_that_falls_silent(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:

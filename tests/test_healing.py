@@ -20,7 +20,7 @@ from conftest import Spawn
 from toys import House, text
 
 from tools.budget import Budget, StageLog, using
-from tools.errors import IndexDamagedError, StoreBusyError, StoreDamagedError, StoreError, StoreFullError
+from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
 from tools.store import upkeep
 from tools.store.database import Database
 from tools.store.index import index_error
@@ -145,22 +145,6 @@ def test_an_index_of_another_time_is_made_again(folder: Path, tmp_path: Path) ->
         shutil.copytree(index / "index", copied / "index")
         assert_whole(copied)
         assert all(new != old for new, old in zip(makings(copied), makings(folder), strict=True))
-
-
-def test_an_index_that_cannot_be_made_again_says_what_to_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house = House(folder)
-
-    def fails(*_: object) -> None:
-        cause = ValueError("bad sector")
-        raise index_error("lexical", folder, cause) from cause
-
-    (folder / "index" / "lexical" / "NUMBER").unlink()
-    monkeypatch.setattr(house.search.lexical, "apply", fails)
-    with pytest.raises(IndexDamagedError, match=r"made again it failed too \(bad sector\).*Check the disk.*rebuild"):
-        house.find("number")
-    monkeypatch.undo()
-    close(house)
-    assert_whole(folder)
 
 
 # What removes nothing

@@ -94,16 +94,6 @@ def test_only_the_collections_asked_for_and_each_once(house: House) -> None:
     assert house.search.search("bees", vector, ["c", "c"], 5) == once
 
 
-@pytest.mark.parametrize(
-    "words", ["the of and", "", "?!", "日本語", "🐝", "x" * 70_000, 'bees AND (OR ) " * : ^ ~', "\x00"]
-)
-def test_words_that_mean_nothing_to_the_lexical_index(house: House, words: str) -> None:
-    vector = house.encoder.encode([BEES])[0]
-    hits = house.search.search(words, vector, ["c"], 5)
-    assert len(hits) == 3
-    assert house.store.passages([hits[0].passage_id])[hits[0].passage_id].document_id == "bees"
-
-
 # Keeping up
 
 

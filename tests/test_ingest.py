@@ -1,6 +1,5 @@
 """Ingest: everything once, whatever happened before."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -84,16 +83,6 @@ def test_a_document_that_is_too_long(house: House) -> None:
     assert report.problems == ["a: longer than 20,000,000 characters. Split it."]
 
 
-def test_a_file_name_that_is_not_unicode(house: House, tmp_path: Path) -> None:
-    try:
-        Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt")).write_text(BEES)
-    except OSError:
-        pytest.skip("this file system takes only Unicode names")
-    for expected in (1, 0):
-        assert house.ingest_files([str(tmp_path)], "c").stored == expected
-    assert list(stored(house)) == [f"{tmp_path}/caf\\udce9.txt"]
-
-
 def test_what_a_document_repeats_is_stored_once(house: House) -> None:
     sentence = "Ants keep gardens of a fungus that grows nowhere else and feed it with leaves all day."  # 16 words
     report = house.ingester.ingest([SourceDocument("a", " ".join([sentence] * 7_000))], "c")  # 112,000 words
@@ -160,12 +149,6 @@ def test_a_file_is_stored_once_however_it_is_named(house: House, folder: Path, m
     (folder / "bees.txt").write_text("Wasps build with paper.")
     assert house.ingest_files([folder.name], "c").stored == 1
     assert len(stored(house)) == 4
-
-
-def test_a_failed_ingest_leaves_no_empty_collection(house: House, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
-    assert house.ingest_files([str(tmp_path)], "new").problems
-    assert not house.store.has_collection("new")
 
 
 def test_what_was_left_out_and_the_languages_are_told_of_what_is_unchanged(house: House, tmp_path: Path) -> None:

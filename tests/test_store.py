@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from toys import House, ToyEncoder
 
-from tools.errors import EncoderMismatchError, UnknownCollectionError
+from tools.errors import UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
 from tools.store.changes import Position
 from tools.store.documents import PreparedDocument
@@ -80,12 +80,6 @@ def test_deleting_a_collection_takes_everything_and_only_its_own(house: House) -
     assert counts(house) == {"documents": 1, "passages": 1, "vectors": 1}
     with pytest.raises(UnknownCollectionError, match=r"no collection 'c'.*There are: d.*ingest"):
         house.store.delete_collection("c")
-
-
-def test_another_encoder_is_refused(house: House) -> None:
-    house.store.ensure_collection("c", "toy")
-    with pytest.raises(EncoderMismatchError, match=r"toy.*other.*rebuild"):
-        house.store.ensure_collection("c", "other")
 
 
 def test_a_failed_put_changes_nothing(house: House) -> None:

@@ -9,7 +9,7 @@ from search_servers import Found, Kind, SearchServer, Trouble
 from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
 from tools.web.duckduckgo import DuckDuckGo
-from tools.web.engines import SearchEngine, WebResult, iso_date, tidy, with_sites
+from tools.web.engines import SearchEngine, WebResult, iso_date
 from tools.web.paged import SearXng, Serper
 from tools.web.tavily import Tavily
 
@@ -203,18 +203,6 @@ async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
 # --- the parts
 
 
-def test_sites_take_half_of_the_query_at_most() -> None:
-    domains = [f"domain-number-{i}.example" for i in range(50)]
-    text = with_sites("bike lanes " * 40, domains, 200)
-    assert len(text) <= 200
-    assert text.startswith("(site:domain-number-0.example OR ")
-    assert text.endswith(") " + "bike lanes " * 9 + "bike")
-    assert text.count("site:") == 3
-    assert with_sites("bike", [], 100) == "bike"
-    assert with_sites("bike", ["who.int"], 100) == "site:who.int bike"
-    assert with_sites("bike", domains, 4_000).count("site:") == 10
-
-
 @pytest.mark.parametrize(
     ("written", "iso"),
     [
@@ -233,18 +221,3 @@ def test_sites_take_half_of_the_query_at_most() -> None:
 )
 def test_dates(written: Any, iso: str) -> None:
     assert iso_date(written, NOW) == iso
-
-
-def test_tidy_keeps_inside_the_domains_by_host_and_not_by_text() -> None:
-    urls = [
-        "https://who.int/a",
-        "https://notwho.int/b",
-        "https://www.WHO.int./c",
-        "https://x.example/who.int",
-        "https://a.who.int/d",
-    ]
-    kept = tidy([WebResult(u, "", "") for u in urls], 10, ["www.who.int"])
-    assert [r.url for r in kept] == [urls[0], urls[2], urls[4]]
-    assert tidy([WebResult("http://[::1/", "", ""), WebResult("https://a.example:99999/", "", "")])[0].url.endswith(
-        "99999/"
-    )

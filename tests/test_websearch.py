@@ -278,24 +278,6 @@ async def test_a_page_that_cannot_be_read_is_named_with_its_reason(
     assert not found.problems
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
-        ("http://private.example/x", "it leads to an address that is not public"),
-        ("http://169.254.169.254/latest/meta-data", "not public"),
-    ],
-)
-async def test_an_address_that_is_not_public_is_refused(
-    engine: SearchServer, site: WebServer, tmp_path: Path, url: str, why: str
-) -> None:
-    [good] = articles(site, 1)
-    engine.on("bridges", [Found(url), good])
-    async with searching(engine, tmp_path) as s:
-        found = await s.find(pages=2)
-        assert s.hosts(found) == ["site0.example"]
-    assert why in found.unread[url]
-
-
 # Hostile text
 
 

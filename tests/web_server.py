@@ -20,6 +20,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+from written_files import pdf_of
+
 from tools.web.fetch import PageFetcher
 
 Respond = Callable[["Handler"], None]
@@ -230,24 +232,6 @@ def _packed_spaces(megabytes: int) -> bytes:
 
 
 def pdf(pages: Sequence[str], title: str = "") -> bytes:
-    """A PDF written by hand: one line of Helvetica a page."""
-    bodies = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
-    kids = []
-    for text in pages:
-        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else "0 0 100 100 re f"
-        kids.append(f"{len(bodies) + 1} 0 R")
-        bodies.append(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
-            f"/Contents {len(bodies) + 2} 0 R >>"
-        )
-        bodies.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    bodies[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
-    bodies.append(f"<< /Title ({title}) >>")
-    data, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(bodies, start=1):
-        offsets.append(len(data))
-        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    trailer = f"<< /Size {len(bodies) + 1} /Root 1 0 R /Info {len(bodies)} 0 R >>"
-    end = f"xref\n0 {len(bodies) + 1}\n0000000000 65535 f \n{table}trailer\n{trailer}\nstartxref\n{len(data)}\n%%EOF\n"
-    return data + end.encode()
+    """A PDF of one line a page; without one it is a picture."""
+    drawn = (f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else "0 0 100 100 re f" for text in pages)
+    return pdf_of([each.encode() for each in drawn], title)
