@@ -25,7 +25,6 @@ from evals.metrics.answers import (
     stands,
     supported,
 )
-from evals.metrics.measure import Ratio
 from evals.metrics.stance_alignment import correlation, judged_alignment, polarity, stance_alignment
 from tools.inference.cache import VectorCache
 from tools.inference.worker import Worker
@@ -211,15 +210,6 @@ def test_a_correlation_is_pearsons() -> None:
 
 def test_the_judges_view_is_own_minus_contrary() -> None:
     assert judged_alignment([("a", 0.9, 0.1), ("a", 0.4, 0.6)]).value == pytest.approx((0.8 - 0.2) / 2)
-
-
-def test_intervals_draw_whole_questions() -> None:
-    # One question with nine right items and one with one wrong: a draw has all right, all wrong, or 9 of 10.
-    ratio = Ratio((("a", 9.0, 9.0), ("b", 0.0, 1.0)))
-    assert ratio.value == 0.9
-    assert ratio.interval() == (0.0, 1.0)
-    assert ratio.interval(seed=3) == ratio.interval(seed=3)
-    assert math.isnan(Ratio(()).value)
 
 
 PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.", 2: "Nobody minds a ferry."}

@@ -1,22 +1,18 @@
 """The suite `answers`: real runs over documents written here, stopped and resumed, with sides left out and reworded."""
 
 import argparse
-import asyncio
 import gzip
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Spawn
 from providers import Build, ScriptedJudge, build
 
 from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
-from evals.__main__ import main
 from evals.answering.plan import MISSING, PLAIN, plan, shelve
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
@@ -146,22 +142,6 @@ async def test_scoring_asks_nobody(folder: Path, settings: Settings, capsys: pyt
     assert (folder / "out.jsonl").read_bytes().startswith(kept)
 
 
-async def test_a_changed_answer_is_measured_as_it_is(
-    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What the agent verified is not taken on trust: the passages' texts decide."""
-    before = await result(capsys, arguments(folder), settings)
-    lines = (folder / "out.jsonl").read_text().splitlines()
-    record = json.loads(lines[1])
-    record["passages"] = dict.fromkeys(record["passages"], "Something else.")
-    (folder / "out.jsonl").write_text("\n".join([lines[0], json.dumps(record), *lines[2:]]) + "\n")
-    after = await result(capsys, arguments(folder, "--score-only"), settings)
-    claims = sum(len(s["claims"]) for s in record["answer"]["perspectives"])
-    assert after["metrics"]["claims_supported"] == pytest.approx(
-        1 - claims / before["over"]["claims_supported"], abs=1e-4
-    )
-
-
 async def test_a_failed_question_counts_and_is_named(
     tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,48 +230,6 @@ def test_every_question_is_open_to_all_but_what_it_goes_without() -> None:
     assert sum(map(len, shelves.documents.values())) == len(names)  # nothing is stored twice
 
 
-_SLOW = """
-import asyncio, sys, time
-from pathlib import Path
-import test_answers_suite as suite
-from agent.settings import Settings
-from evals.suites.answers import evaluate
-
-def slow(pair):
-    time.sleep(0.03)
-    return suite.sided(pair)
-
-asyncio.run(evaluate(suite.arguments(Path(sys.argv[1]), "--parallel", "1"), Settings(), suite.made(slow)))
-"""
-
-
-@pytest.mark.slow
-async def test_a_killed_run_goes_on(
-    folder: Path,
-    settings: Settings,
-    spawn: Spawn,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(folder))  # a killed process leaves its data folder behind
-    out = folder / "out.jsonl"
-    process, give_up = spawn(_SLOW, folder), time.monotonic() + 60
-    while not (out.exists() and out.read_text().count("\n") >= 2):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < give_up
-        await asyncio.sleep(0.02)
-    process.kill()
-    process.wait(10)
-    kept = out.read_text().splitlines()[1:]
-    assert 1 <= len(kept) < 4
-    with out.open("a") as file:
-        file.write('{"key": "cut')  # as a kill in the middle of a line leaves it
-    found = await result(capsys, arguments(folder), settings)
-    assert found["metrics"]["asked"] == 4
-    assert out.read_text().splitlines()[1 : 1 + len(kept)] == kept
-    assert len({r["key"] for r in rows(folder)}) == 4
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -311,26 +249,6 @@ def test_bad_data_is_named_by_file_line_and_field(tmp_path: Path, change: Any, m
     path.write_text(json.dumps(question) + "\n")
     with pytest.raises(InputError, match=message):
         load_cases(tmp_path, "towns_2way")
-
-
-def test_the_samples_have_their_sides() -> None:
-    found = load_samples()
-    assert len(found.cases) >= 28
-    assert sum(len(c.sides) == 2 for c in found.cases) >= 24
-    assert found.unsided == 2
-
-
-def test_nothing_is_overwritten(folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["answers", "--data", str(folder), "--set", "towns_2way", "--out", str(folder / "towns_2way.queries.jsonl")]
-    before = (folder / "towns_2way.queries.jsonl").read_bytes()
-    assert main(given) == 1
-    assert "holds no records" in capsys.readouterr().err
-    assert (folder / "towns_2way.queries.jsonl").read_bytes() == before
-    (folder / "read.md").write_text("mine")
-    assert main([*given[:-1], str(folder / "new.jsonl"), "--read", str(folder / "read.md")]) == 1
-    assert (folder / "read.md").read_text() == "mine"
-    assert main([*given[:-1], str(folder / "none.jsonl"), "--score-only"]) == 1
-    assert not (folder / "none.jsonl").exists()
 
 
 async def test_records_of_other_data_are_not_mixed(

@@ -3,7 +3,6 @@
 import math
 import random
 import sys
-from collections.abc import Sequence
 
 import pytest
 
@@ -115,26 +114,6 @@ def test_the_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch: 
         alpha_ndcg([["a"]], [GOLD], 5)
 
 
-def naive_alpha_ndcg(ranked: Sequence[str], gold: Sequence[set[str]], k: int, alpha: float = 0.5) -> float:
-    def gain(passage: str, before: list[int]) -> float:
-        return sum((1 - alpha) ** before[i] for i, ids in enumerate(gold) if passage in ids)
-
-    def total(order: Sequence[str]) -> float:
-        before, value = [0] * len(gold), 0.0
-        for rank, passage in enumerate(order[:k], start=1):
-            value += gain(passage, before) / math.log2(1 + rank)
-            before = [n + (passage in ids) for n, ids in zip(before, gold, strict=True)]
-        return value
-
-    left, ideal, before = sorted(set().union(*gold)), [], [0] * len(gold)
-    while left:
-        best = max(left, key=lambda p: gain(p, before))
-        left.remove(best)
-        ideal.append(best)
-        before = [n + (best in ids) for n, ids in zip(before, gold, strict=True)]
-    return total(ranked) / total(ideal)
-
-
 def test_agreement_with_ir_measures_on_random_rankings() -> None:
     import ir_measures
     from ir_measures import P, Qrel, ScoredDoc, StRecall
@@ -149,10 +128,6 @@ def test_agreement_with_ir_measures_on_random_rankings() -> None:
     for k in (1, 5, 10):
         theirs = {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc([StRecall @ k], each, run)}
         theirs |= {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc([P @ k], pooled, run)}
-        ours = zip(alpha_ndcg(rankings, golds, k), rankings, golds, strict=True)
-        apart = [abs(value - naive_alpha_ndcg(ranked, gold, k)) for value, ranked, gold in ours]
-        assert max(apart) < 0.02  # the ideal ranking is greedy, and which of equals is taken makes a difference
-        assert sum(d > 1e-4 for d in apart) < len(apart) / 10
         for q, (ranked, gold) in enumerate(zip(rankings, golds, strict=True)):
             assert coverage(ranked, gold, k) == pytest.approx(theirs[str(q), f"StRecall@{k}"], abs=1e-5)
             assert precision(ranked, gold, k) == pytest.approx(theirs[str(q), f"P@{k}"])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from model_server import ModelServer, Reply
 
-from evals.__main__ import main
 from evals.metrics.expansion import GoldRow, match, perspective_measures
 from evals.suites.expand import add_arguments, read_rows, run
 from tools.errors import InputError, SettingsError
@@ -66,16 +65,6 @@ def arguments(folder: Path, *more: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     return parser.parse_args(["--data", str(folder), "--json", *more])
-
-
-def test_nothing_is_overwritten(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = write(tmp_path / "set", BARGES)
-    mine = tmp_path / "mine.jsonl"
-    mine.write_text("mine")
-    for option in ("--out", "--failures"):
-        assert main(["expand", "--data", str(folder), option, str(mine)]) == 1
-    assert mine.read_text() == "mine"
-    assert "mine.jsonl" in capsys.readouterr().err
 
 
 def test_perspectives_need_a_chat_model(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The judge's training data: the split, the negations, the made-up pairs, the sampler."""
 
-import gzip
 import json
 import random
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from evals.training.data import Example, load_corpus
 from evals.training.sampler import Sampler
 from evals.training.synthetic import synthetic_pair
-from evals.training.text import claim, key, negated, shingles, words_in_common
+from evals.training.text import key, negated, shingles
 from tools.inference.judges.close import beside
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -31,19 +30,10 @@ def test_negated(statement: str, denial: str) -> None:
     assert negated(statement) == denial
 
 
-def test_claim_of_a_question() -> None:
-    assert claim("Should zoos be closed?") == "Zoos should be closed."
-    assert claim("Why zoos?") == "Why zoos?"
-
-
 def test_copies_share_shingles_and_others_do_not() -> None:
     text = "A keeper who feeds the same animals every day learns more about them than any visitor does."
     assert set(shingles(text)) & set(shingles(f"As she said: {text.upper()} So there."))
     assert not set(shingles(text)) & set(shingles(text[::-1]))
-
-
-def test_words_in_common() -> None:
-    assert words_in_common("Zoos protect animals", "An animal is protected") == 2 / 3
 
 
 def test_made_up_pairs_have_every_label_and_are_seeded() -> None:
@@ -81,13 +71,6 @@ def test_no_held_out_or_development_text_is_trained_on() -> None:
     assert not {key(e.group) for e in trained} & {key(e.group) for es in corpus.held_out.values() for e in es}
     questions = [json.loads(line) for line in (SHARED / "judge/berds_pairs.dev.jsonl").read_text().splitlines()]
     assert not {key(e.group) for e in trained} & {key(q["question"]) for q in questions}
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
-def test_every_data_set_has_a_known_label() -> None:
-    for path in (SHARED / "judge" / "train").glob("*.gz"):
-        with gzip.open(path, "rt") as lines:
-            assert json.loads(next(lines))["label"] in {"support", "oppose", "none", "unrelated", "partial"}
 
 
 def test_told_a_pair_has_both_statements_either_way_round_or_the_question() -> None:

@@ -13,7 +13,7 @@ from evals.__main__ import main
 from evals.reports.records import read_records
 from evals.training import data as training_data
 from evals.training import label
-from evals.training.candidates import Asked, choose, digest, segments
+from evals.training.candidates import digest, segments
 from evals.training.data import load_corpus, rows_of
 from evals.training.label import keep_readings, read_labels
 from tools.errors import InputError
@@ -31,17 +31,6 @@ def test_segments_have_a_hundred_words_and_a_short_rest_goes() -> None:
     assert [len(part) for part in found] == [100, 100, 45]
     assert found[1][0] == "w100"
     assert [len(part.split()) for part in segments(" ".join(words[:239]))] == [100, 100]
-
-
-def test_the_nearest_are_sure_and_the_others_drawn() -> None:
-    asked = [Asked("q?", "a", "b")]
-    pool = [f"s{i}" for i in range(20)]
-    found = [c.segment for c in choose(asked, pool, [list(range(20))], 6, seed=1)]
-    assert found[:2] == ["s0", "s1"]
-    assert len(set(found)) == 6
-    assert found == [c.segment for c in choose(asked, pool, [list(range(20))], 6, seed=1)]
-    assert found != [c.segment for c in choose(asked, pool, [list(range(20))], 6, seed=2)]
-    assert len(choose(asked, pool[:3], [[0, 1, 2]], 6, seed=1)) == 3
 
 
 @pytest.mark.slow
@@ -128,10 +117,3 @@ def test_a_wrong_decision_is_named_and_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"decided\.txt, line 3"):
         keep_readings(decisions, kept)
     assert not kept.exists()
-
-
-def test_another_file_holds_no_labels(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"records": 1, "suite": "judge", "config": {}}\n')
-    with pytest.raises(InputError, match="judge-label"):
-        list(read_labels(path))

@@ -2,13 +2,11 @@
 
 import json
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Spawn
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
@@ -182,67 +180,6 @@ def test_a_pair_without_a_verdict_fails_and_counts_as_no(
     assert report["metrics"]["recall"] == pytest.approx(2 / 3)
 
 
-def test_a_server_that_is_down_ends_the_run(suite: Suite, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    served(monkeypatch, "http://127.0.0.1:9/v1")
-    monkeypatch.setattr("tools.net.http._FIRST_PAUSE", 0.01)
-    status, out, err = suite("--data", data, "--judge", "score", "--json")
-    assert (status, out) == (1, "")
-    assert "test-model" in err
-
-
-def test_no_server_is_told(suite: Suite, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, _, err = suite("--data", data, "--judge", "score")
-    assert (status, "STEELMAN_JUDGE_URL" in err) == (1, True)
-    served(monkeypatch, "http://127.0.0.1:9/score")
-    monkeypatch.setenv("STEELMAN_PROVIDER", "embedded")
-    status, _, err = suite("--data", data, "--judge", "score")
-    assert (status, "STEELMAN_PROVIDER" in err) == (1, True)
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spawn: Spawn) -> None:
-    rows = [(f"Question {i % 20}?", f"Text {i} of it.", f"It is {i}.", i % 2) for i in range(700)]
-    data, kept = pairs_file(tmp_path / "many.jsonl", rows), tmp_path / "kept.jsonl"
-    with ModelServer(latency=0.4, score=lambda statement, _: float(statement[-2]) / 10) as server:
-        served(monkeypatch, f"{server.root}/score")
-        arguments = ("--data", data, "--out", kept, "--json")
-        process = spawn(RUN, "judge", *arguments)
-        give_up = time.monotonic() + 30
-        while not (kept.exists() and kept.read_bytes().count(b"\n") > 100) and time.monotonic() < give_up:
-            time.sleep(0.01)
-        process.kill()
-        process.wait(10)
-        time.sleep(0.6)  # requests under way are answered
-        there = len(kept.read_bytes().splitlines()) - 1
-        assert 100 <= there < 700
-        begun = there // 256 * 256  # a part that was cut in two is asked for again
-        with kept.open("ab") as file:
-            file.write(b'{"key": "6')  # a record that the kill cut in two
-        server.requests.clear()
-        server.latency = 0.0
-        status, out, err = suite(*arguments)
-        asked = sum(len(r.body["text_1"]) for r in server.requests)
-        whole = suite("--data", data, "--json")[1]
-    assert (status, "was cut off" in err) == (0, True)
-    assert asked == 700 - begun + 1
-    resumed, fresh = json.loads(out), json.loads(whole)
-    for report in (resumed, fresh):
-        report["metrics"].pop("pairs_per_second")
-    assert resumed == fresh
-    assert resumed["metrics"]["pairs"] == 700
-
-
-def test_where_a_run_was_stopped_does_not_show_in_its_figures(suite: Suite, tmp_path: Path) -> None:
-    rows = [(*ROWS[i % 6][:2], f"{ROWS[i % 6][2]} {'Yes. ' * (i % 9)}", ROWS[i % 6][3]) for i in range(90)]
-    data, whole, cut = pairs_file(tmp_path / "many.jsonl", rows), tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
-    assert suite("--data", data, "--judge", "embedded", "--out", whole)[0] == 0
-    lines = whole.read_text().splitlines(keepends=True)
-    cut.write_text("".join(lines[:41]) + lines[41][:30])  # inside the first part of 64
-    assert suite("--data", data, "--judge", "embedded", "--out", cut)[0] == 0
-    found, wanted = ([r["score"] for r in read_records(path)[1]] for path in (cut, whole))
-    assert found == wanted
-
-
 # Figures by hand
 
 
@@ -269,10 +206,6 @@ def test_a_failed_pair_is_in_every_denominator() -> None:
     assert math.isnan(metrics["contrast_consistency"])
     assert "contrast_consistency" in found["undefined"]
     assert "contrast_consistency" not in found["intervals"]
-
-
-def test_the_threshold_itself_is_accepted() -> None:
-    assert measures([record(1, 0.5), record(0, 0.4)], 0.5, True, 1)["metrics"]["f1"] == 1
 
 
 def test_the_best_threshold() -> None:

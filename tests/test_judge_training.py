@@ -2,17 +2,15 @@
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from judge_data import write_judge_data
-from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.training import pack
-from evals.training.data import Corpus, Example
+from evals.training.data import Example
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import encoder_files
 from tools.inference.judges import close, embedded
@@ -130,7 +128,7 @@ def test_an_instruct_model_learns_its_labels_and_is_written_whole(data: Path, tm
     tiny_models.save_chat_model(base)
     command = ["judge-train", "--data", str(data), "--base", str(base), "--rate", "0.01", "--pairs", "640", "--out"]
     assert main([*command, str(out)]) == 0
-    assert (out / "checkpoint-40").is_dir()
+    assert list(out.glob("checkpoint-*"))
     tokenizer = AutoTokenizer.from_pretrained(out / "model")
     assert tokenizer.chat_template
     before, after = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (base, out / "model"))
@@ -157,12 +155,6 @@ def test_a_template_that_knows_no_system_part_is_said(tmp_path: Path) -> None:
     (tmp_path / "plain.md").write_text("{{passage}}\n{{statement}}\nYes or No:")
     plain = lora.prompt_of(lora.Plan(base="", prompt=str(tmp_path / "plain.md")))
     assert lora.encode(tokenizer, plain, example, 100)
-
-
-def test_what_is_no_instruct_model_is_said(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "o"), "--base", str(tmp_path / "nothing")]
-    assert main(command) == 1
-    assert "--download" in capsys.readouterr().err
 
 
 def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_passes() -> None:
@@ -196,25 +188,6 @@ def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> 
     assert int(again.mean.n_averaged) == int(run.mean.n_averaged)
     for kept, mean in zip(again.best.parameters(), run.best.parameters(), strict=True):
         assert bool((kept == mean).all())
-
-
-def test_sides_are_counted_by_set_and_over_all_pairs() -> None:
-    """A model that always leans to support: right on every supporting pair, wrong on every opposing one."""
-    examples = {
-        name: [Example("Bees help.", f"{name} {i}", target, name, "q") for target, n in counts for i in range(n)]
-        for name, counts in {
-            "one": [((1.0, 0.0, 0.0), 30), ((0.0, 1.0, 0.0), 10), ((0.0, 0.0, 1.0), 50)],
-            "two": [((1.0, 0.0, 0.0), 10), ((0.0, 1.0, 0.0), 10)],
-            "few": [((1.0, 0.0, 0.0), 5)],
-        }.items()
-    }
-    found = pack.stances(Leaning(), Corpus(held_out=examples))  # type: ignore[arg-type]  # as far as it is used
-    assert found == {"stance_one": 0.75, "stance_two": 0.5, "stance": pytest.approx(40 / 60)}
-
-
-class Leaning:
-    def run(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        return np.tile(np.array([1.0, -1.0], np.float32), (len(pairs), 1))
 
 
 def tiny_mpnet(folder: Path) -> Path:

@@ -19,15 +19,15 @@ from tools.inference.chat.model import ChatModel
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
 PAGES = [
-    Page("f1", "for", "Free ferries carry nurses to work. A crossing costs a nurse 9 pounds a day."),
-    Page("a1", "against", "Free ferries are soon cancelled. Skerra lost its boat in 2011."),
-    Page("m1", "mixed", "Some islanders want free ferries and others want more of them."),
+    Page(id="f1", side="for", text="Free ferries carry nurses to work. A crossing costs a nurse 9 pounds a day."),
+    Page(id="a1", side="against", text="Free ferries are soon cancelled. Skerra lost its boat in 2011."),
+    Page(id="m1", side="mixed", text="Some islanders want free ferries and others want more of them."),
 ]
 CLAIMS = [
-    Written("A crossing costs a nurse 9 pounds a day.", "true", "for", ("f1",)),
-    Written("A crossing costs a nurse 90 pounds a day.", "number", "for", ("f1",)),
-    Written("Skerra lost its boat in 2011.", "true", "against", ("a1",)),
-    Written("Every boat was lost in 2012.", "phantom", "against", ("X-99",)),
+    Written(text="A crossing costs a nurse 9 pounds a day.", kind="true", side="for", pages=("f1",)),
+    Written(text="A crossing costs a nurse 90 pounds a day.", kind="number", side="for", pages=("f1",)),
+    Written(text="Skerra lost its boat in 2011.", kind="true", side="against", pages=("a1",)),
+    Written(text="Every boat was lost in 2012.", kind="phantom", side="against", pages=("X-99",)),
 ]
 
 
@@ -132,7 +132,7 @@ def test_whole_runs_are_asked_and_told(
 
     topic = {"topic": "t", "question": "Should ferries be free?", "for": FOR, "against": AGAINST}
     pages = [
-        {"topic": "t", "id": p.key, "side": p.side, "text": p.text, "title": f"Title {p.key}", "publisher": p.key}
+        {"topic": "t", "id": p.id, "side": p.side, "text": p.text, "title": f"Title {p.id}", "publisher": p.id}
         for p in PAGES
     ]
     claims = [

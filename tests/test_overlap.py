@@ -110,13 +110,6 @@ def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
     assert 15 < len(kept) <= 30  # the others, less those held out
 
 
-def test_the_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELMAN_EVAL_DATA", str(tmp_path))
-    assert data_folder() == tmp_path
-    monkeypatch.setenv("STEELMAN_EVAL_DATA", str(tmp_path / "none"))
-    assert data_folder() is None
-
-
 @pytest.mark.slow
 def test_no_judge_is_trained_on_evaluation_data() -> None:
     folder = data_folder()

@@ -31,12 +31,6 @@ def written(path: Path, *rows: object) -> Path:
 # Files
 
 
-def test_our_rows(tmp_path: Path) -> None:
-    pairs = load_pairs(written(tmp_path / "a.jsonl", ROW, "", ROW | {"label": "0"}))
-    assert pairs[0] == LabelledPair(1, "Should zoos close?", "They teach.", "Zoos should stay.", True)
-    assert (pairs[1].line, pairs[1].label) == (3, False)
-
-
 def test_the_published_columns_with_and_without_their_header(tmp_path: Path) -> None:
     lines = ["Why?\t7\tBecause it\tIt is so.\t1\tmore", 'Why?\t8\t"A\nbreak ""here"""\tIt is not.\t0']
     plain = load_pairs(written(tmp_path / "a.tsv", *lines))
@@ -127,11 +121,6 @@ def test_calibration_by_hand() -> None:
     assert high == pytest.approx({"low": 0.5, "high": 1, "pairs": 2, "mean": 0.75, "positive": 0.5})
 
 
-def test_a_bin_takes_its_lower_bound_and_the_last_one_takes_1() -> None:
-    rows = m.reliability(np.array([True] * 3), np.array([0.5, 1.0, 0.0]), bins=2)
-    assert [(r["low"], r["pairs"]) for r in rows] == [(0.0, 1), (0.5, 2)]
-
-
 def test_contrast_by_hand() -> None:
     # p1: both accepted; p2: one; p3: neither; p4: judged against one only; p5: the question has no contraries
     judged = [("q", p, s) for p in ("p1", "p2", "p3") for s in ("yes", "no")] + [("q", "p4", "yes"), ("r", "p5", "a")]
@@ -167,23 +156,6 @@ def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
             assert m.average_precision(labels, values) == pytest.approx(sk.average_precision_score(labels, values))
         if labels.any() and not labels.all():
             assert m.roc_auc(labels, values) == pytest.approx(sk.roc_auc_score(labels, values))
-
-
-@settings(deadline=None)  # a busy machine is no failure
-@given(CASES)
-def test_properties(cases: list[tuple[bool, float]]) -> None:
-    labels, scores = np.array([c[0] for c in cases]), np.array([c[1] for c in cases])
-    rows = m.reliability(labels, scores)
-    assert sum(r["pairs"] for r in rows) == len(cases)
-    assert all(r["low"] - 1e-6 <= r["mean"] <= r["high"] + 1e-6 for r in rows)
-    error = m.expected_calibration_error(labels, scores)
-    assert 0 <= error <= 1
-    assert error >= abs(scores.mean() - labels.mean()) - 1e-6  # bins can only keep apart what cancels out
-    if labels.any() and not labels.all():
-        assert m.roc_auc(labels, scores) + m.roc_auc(~labels, scores) == pytest.approx(1)
-        pos, neg = scores[labels], scores[~labels]
-        above = [(p > n) + 0.5 * (p == n) for p in pos for n in neg]
-        assert m.roc_auc(labels, scores) == pytest.approx(sum(above) / len(above))
 
 
 def test_best_f1_names_its_threshold() -> None:

@@ -4,14 +4,12 @@ import gzip
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from toys import ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
@@ -69,16 +67,6 @@ def test_roots_with_one_perspective_are_left_out_and_counted(tmp_path: Path) -> 
     )
     assert boats.corpus[4] == SourceDocument("4", "Snails eat lettuce at night.")
     assert (boats.copies, trains.alone, len(trains.roots)) == (0, 0, 1)
-
-
-def test_a_packed_file_is_read_and_tasks_are_chosen_by_name(tmp_path: Path) -> None:
-    plain = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS})
-    packed = tmp_path / "pir.json.gz"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert load_tasks(packed) == load_tasks(plain)
-    assert [task.name for task in load_tasks(packed, ["trains"])] == ["trains"]
-    with pytest.raises(InputError, match=r"pir\.json\.gz has no task 'planes'\. It has: boats, trains\."):
-        load_tasks(packed, ["boats", "planes"])
 
 
 @pytest.mark.parametrize("given", [None, "", " ", "When does the night train to Oslo leave?"])
@@ -183,10 +171,6 @@ def test_p_recall_is_the_share_of_a_roots_perspectives(k: int, values: list[list
     assert p_recall(RANKS, k) == pytest.approx(np.array(values))
 
 
-def test_a_root_with_one_perspective_is_0_where_it_is_scored_at_all() -> None:
-    assert p_recall([np.array([[1, 1]]), np.array([[1, 9], [1, 9]])], 5).tolist() == [[0, 0], [1, 0]]
-
-
 def test_roots_weigh_the_same_in_a_task_and_tasks_in_the_average() -> None:
     """Task a at 5: (1/3 + 1) / 2 = 2/3 and (2/3 + 0) / 2 = 1/3. Task b, of one root: 0 and 1.
 
@@ -216,24 +200,6 @@ def test_roots_are_drawn_within_their_tasks() -> None:
     rounds = drawn_means({"a": np.array([[0.0], [1.0]])}, seed=1, rounds=4000)["a"][:, 0]
     shares = [float((rounds == value).mean()) for value in (0, 0.5, 1)]
     assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
-
-
-def test_differences_are_paired() -> None:
-    """The first column is 0, 1/2, 0, 1/2, …, the second always 1/2 more: so is the difference in every draw."""
-    ranks = {"a": [np.array([[9, 1], [1, 1]]) if i % 2 else np.array([[9, 1], [9, 9]]) for i in range(10)]}
-    metrics, intervals = figures(ranks, ["none", "add"], [5], seed=1)
-    assert (metrics["a"]["none"]["p_recall@5"], metrics["a"]["add"]["p_recall@5"]) == (0.25, 0.75)
-    low, high = intervals["a"]["add"]["p_recall@5"]
-    assert low < 0.7 < 0.8 < high
-    assert intervals["a"]["add"]["gain@5"] == (0.5, 0.5)
-
-
-def test_draws_are_seeded_and_of_each_task_by_itself() -> None:
-    one = np.arange(10, dtype=float)[:, None]
-    both = drawn_means({"a": one, "b": one}, seed=1)
-    assert np.array_equal(drawn_means({"b": one}, seed=1)["b"], both["b"])
-    assert not np.array_equal(both["a"], both["b"])  # tasks of one size are not drawn together
-    assert not np.array_equal(drawn_means({"b": one}, seed=2)["b"], both["b"])
 
 
 def test_equal_sums_make_no_gain() -> None:
@@ -297,10 +263,9 @@ def test_ranks_by_hand(cache: VectorCache) -> None:
     task = plane(Root("0", "root", sides))
     columns = [Column("none"), Column("add"), Column("pap"), Column("pap", -1.0)]
     found = rank_tasks([task], columns, encoder, cache)["plane"]
-    (ranks,) = found.roots
+    (ranks,) = found
     # 'none' and 'add' find east and north equally near, and take the earlier first.
     assert ranks.tolist() == [[2, 2, 1, 3], [3, 3, 3, 2]]
-    assert list(found.seconds) == ["none", "add", "pap", "pap -1"]
 
 
 def test_without_a_text_the_perspective_is_the_query_less_the_root(cache: VectorCache) -> None:
@@ -312,34 +277,8 @@ def test_without_a_text_the_perspective_is_the_query_less_the_root(cache: Vector
     sides = (RootPerspective("query", "", (0,)), RootPerspective("query", "", (1,)))
     task = plane(Root("0", "root", sides))
     columns = [Column("none"), Column("add"), Column("cast"), Column("pap")]
-    (ranks,) = rank_tasks([task], columns, encoder, cache)["plane"].roots
+    (ranks,) = rank_tasks([task], columns, encoder, cache)["plane"]
     assert ranks.tolist() == [[3, 3, 1, 2], [2, 2, 2, 1]]
-
-
-class Noting(ToyEncoder):
-    """Notes what it is asked to read as queries."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[list[str]] = []
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.asked.append(list(texts))
-        return super().encode_queries(texts)
-
-
-def test_a_sample_is_encoded_with_the_texts_of_all(tmp_path: Path, cache: VectorCache) -> None:
-    (task,) = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS}))
-    encoder = Noting()
-    rank_tasks([replace(task, roots=task.roots[:1])], [Column("none")], encoder, cache)
-    whole = [
-        *("barges", "praise of barges", "praise", "blame for barges", "blame"),
-        *("ferries", "praise of ferries", "blame for ferries", "snails", "praise of snails"),
-    ]
-    assert encoder.asked == [whole]
-    assert load_tasks(tmp_path / "pir.json", published=True)[0].texts == tuple(whole)
-    rank_tasks([task], [Column("none")], encoder, cache)
-    assert encoder.asked == [whole]  # the second time they are known
 
 
 # The command

@@ -110,42 +110,6 @@ def test_a_document_is_quoted_once_and_by_its_best_part() -> None:
     assert measures([question(*parts, rank=(0.5, 1, 1, 1))], OWN, "case")["right"].value == pytest.approx(2 / 3)
 
 
-def test_words_against_a_side_are_not_quoted_for_it_whatever_their_company() -> None:
-    document = replace(OWN, own=0, document=1)
-    parts = [(-0.3, "a", 1), (-0.5, "b", 1)]
-    q = question(*parts)
-    q.features[:, 2] = 5.0
-    # Beside the case stands what leans against it by no more than 0.4; in the case nothing does.
-    for turned in (q, replace(q, features=-q.features, sides=-q.sides)):
-        assert measures([turned], document, "leaning")["right"].total == 1
-        assert measures([turned], document, "case")["right"].total == 0
-
-
-def test_of_a_side_without_more_the_surest_document_is_quoted() -> None:
-    q = question((0.3, "a", 1), (0.2, "b", -1), (-0.1, "c", -1))  # of 0.574, 0.550 and 0.525
-    assert measures([q], OWN, "leaning")["right"].total == 0
-    one = measures([q], replace(OWN, least=0.54), "leaning")
-    assert (one["right"].value, one["right"].total, one["sides"].value) == (1, 1, 1 / 2)
-    both = measures([q], replace(OWN, least=0.52), "leaning")
-    assert (both["right"].value, both["right"].total, both["both"].value) == (1, 2, 1)
-    assert measures([q], replace(OWN, least=0.52), "case")["right"].total == 0
-
-
-def test_exchanged_sides_have_the_same_figures() -> None:
-    one = question((SURE, "a", 1), (SURE, "b", -1), (-SURE, "c", -1), (LIKELY, "d", 1), (SURE, "e", 0))
-    turned = replace(one, features=-one.features, sides=-one.sides)
-    for tier in TIERS:
-        figures = [values(measures([q], OWN, tier)) for q in (one, turned)]
-        assert figures[0] == figures[1]
-
-
-def test_a_question_without_anything_to_quote_counts_as_two_sides_without() -> None:
-    found = measures([question(), question((SURE, "a", 1))], OWN, "case")
-    assert (found["sides"].value, found["both"].value, found["missing"].value) == (1 / 4, 0, 0)
-    assert found["right"].total == 1
-    assert np.isnan(measures([question()], OWN, "case")["right"].value)
-
-
 def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
     """Questions whose documents lean their way, those of no known side lying apart from the dispute."""
     rng = np.random.default_rng(seed)
@@ -255,22 +219,6 @@ def test_the_gold_judge_knows_the_sides_of_the_questions_that_it_was_told_of(fol
     assert gold.score([Pair(no, AGAINST, yes)]).tolist() == pytest.approx([0.97])
     assert gold.stances([Pair("Yes: Should towns build castles?", FOR, "")]).tolist() == [pytest.approx((0.03, 0.03))]
     assert gold.stances([]).shape == (0, 2)
-
-
-def test_of_two_alternatives_the_first_is_the_side_for(folder: Path) -> None:
-    gold = GoldJudge(load_cases(folder, "towns_2way"))
-    gold.note("Should towns build bridges?", framing("bridges", ("Bridges", "Ferries")))
-    assert set(gold.sides) == {f"{name}: Should towns build bridges?" for name in ("Bridges", "Ferries")}
-    assert gold.score([Pair(statement, FOR) for statement in gold.sides]).tolist() == pytest.approx([0.97, 0.03])
-
-
-def test_a_document_of_both_sides_is_known_for_neither(folder: Path) -> None:
-    chosen = load_cases(folder, "towns_2way")
-    shared = frozenset({"bridges-pro-0"})
-    case = next(c for c in chosen.cases if "bridges" in c.question)
-    gold = GoldJudge(replace(chosen, cases=[replace(case, gold={"supports": shared, "opposes": shared})]))
-    gold.note(case.question, framing("bridges"))
-    assert gold.stances([Pair(YES, FOR)]).tolist() == [pytest.approx((0.03, 0.03))]
 
 
 async def test_with_gold_verdicts_the_framer_tells_the_judge(folder: Path, settings: Settings) -> None:

@@ -48,15 +48,6 @@ def test_a_line_that_is_wrong_is_named(tmp_path: Path, content: str, says: str) 
         list(json_rows(path))
 
 
-def test_a_file_that_is_no_archive_and_one_that_is_not_there(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl.gz"
-    path.write_text("plain")
-    with pytest.raises(InputError, match="line 1: cannot be read"):
-        list(json_rows(path))
-    with pytest.raises(InputError, match=r"none\.jsonl cannot be opened"):
-        list(json_rows(tmp_path / "none.jsonl"))
-
-
 class Boat(Shape):
     name: Text
     ports: tuple[Text, ...] = ()
@@ -144,23 +135,6 @@ def test_a_record_without_a_key_of_its_own_is_named(tmp_path: Path, record: dict
     path = lines(tmp_path / "r.jsonl", header("judge", CONFIG), {"key": "a"}, record)
     with pytest.raises(InputError, match=rf"r\.jsonl line 3: {says}"):
         read_records(path)
-
-
-def test_a_header_that_a_kill_cut_off_is_written_again(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text('{"records": 1, "suite": "jud')
-    with Records(path, "judge", CONFIG) as records:
-        records.add("a", {})
-    assert read_records(path)[0]["config"] == CONFIG
-
-
-def test_without_a_path_records_are_held_in_memory(tmp_path: Path) -> None:
-    with Records(None, "judge", CONFIG) as records:
-        records.add("1", {"score": 0.5})
-        with pytest.raises(InputError, match="holds '1' already"):
-            records.add("1", {"score": 0.5})
-    assert records.done == {"1": {"key": "1", "score": 0.5}}
-    assert not list(tmp_path.iterdir())
 
 
 # Intervals

@@ -13,9 +13,9 @@ from toys import ToyEncoder
 from evals.__main__ import main
 from evals.datasets.responses import read_items
 from evals.judges import judged
-from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2, stance_measures, thesis_overlap
+from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2, stance_measures
 from evals.reports.records import Record, Records
-from evals.suites.responses import Models, ask, named_files, reported, table
+from evals.suites.responses import Models, ask, reported, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.judges.judge import Pair
 
@@ -114,12 +114,6 @@ def test_rouge_2_is_the_harmonic_mean_over_bigrams() -> None:
     assert math.isnan(rouge2("One!", "one word"))
 
 
-def test_theses_are_averaged_and_those_without_bigrams_left_out() -> None:
-    measured = thesis_overlap([("p", "a b", "a b"), ("p", "a b", "b a"), ("q", "a", "a"), ("q", "a b c", "a b")])
-    assert [measured.value, measured.total] == pytest.approx([(1 + 0 + 2 / 3) / 3, 3])
-    assert math.isnan(thesis_overlap([]).value)
-
-
 def test_stances_by_hand() -> None:
     rows: list[tuple[str, Side, Side | None]] = [
         ("a", "support", "support"),
@@ -142,14 +136,6 @@ def test_stances_by_hand() -> None:
     )
     # drawn twice: a alone has 4/5 and 0/1, their mean 0.4; b alone 0/1 and 0/2
     assert list(found["stance_f1"].interval()) == pytest.approx([0.0, 0.4])
-
-
-def test_a_stance_that_nobody_has_or_says_leaves_the_mean_undefined() -> None:
-    found = stance_measures([("a", "support", "support"), ("a", "support", None)])
-    assert math.isnan(found["stance_f1"].value)
-    assert math.isnan(found["stance_f1_oppose"].value)
-    assert found["stance_f1_support"].value == pytest.approx(2 / 3)
-    assert all(math.isnan(measure.value) for measure in stance_measures([]).values())
 
 
 def test_squared_errors_by_hand() -> None:
@@ -186,33 +172,6 @@ def test_bad_rows_are_told_with_file_line_and_field(tmp_path: Path, part: str, b
     folder = write(tmp_path, **{part: [ROWS[part][0], bad]})
     with pytest.raises(InputError, match=rf"{part}\.jsonl line 2: {message}"):
         read(folder, part)
-
-
-def test_sides_are_the_answers_to_the_question_or_the_claim(tmp_path: Path) -> None:
-    items = read(write(tmp_path))
-    assert [item.sides for item in items["theses"]] == [(YES, NO), (YES, NO), ()]
-    assert items["stances"][0].sides == (f"Agree: {KEPT}", f"Disagree: {KEPT}")
-    assert items["evidence"][2].sides == ("Yes: Should zoos be closed?", "No: Should zoos be closed?")
-
-
-class Arguments:
-    def __init__(self, **given: Path | None) -> None:
-        self.__dict__ = dict.fromkeys(("data", *ROWS)) | given
-
-
-def test_files_come_from_their_options_or_else_from_the_folder(tmp_path: Path) -> None:
-    folder = write(tmp_path / "all", theses=ROWS["theses"], evidence=[])
-    other = tmp_path / "other.jsonl"
-    named: Any = Arguments(data=folder, evidence=other)
-    assert named_files(named) == {"theses": folder / "theses.jsonl", "evidence": other}
-    nothing: Any = Arguments()
-    with pytest.raises(InputError, match=r"Name at least one file with --theses, --stances, --evidence"):
-        named_files(nothing)
-    empty: Any = Arguments(data=tmp_path)
-    with pytest.raises(InputError, match=r"holds no theses\.jsonl, stances\.jsonl, evidence\.jsonl"):
-        named_files(empty)
-    with pytest.raises(InputError, match=r"evidence\.jsonl holds no rows"):
-        read_items("evidence", folder / "evidence.jsonl")
 
 
 # Runs with a scripted judge
@@ -340,11 +299,3 @@ def test_a_run_with_the_embedded_models(suite: Suite, tmp_path: Path, capsys: py
     saved.write_text(printed)
     assert main(["report", str(saved)]) == 0
     assert "responses on theses.jsonl, stances.jsonl, evidence.jsonl" in capsys.readouterr().out
-
-
-def test_the_judge_that_says_no_decides_nothing(suite: Suite, tmp_path: Path) -> None:
-    folder = write(tmp_path / "set")
-    report = json.loads(suite("--data", folder, "--judge", "no", "--limit", "2", "--json")[1])
-    metrics = report["metrics"]
-    assert (metrics["stances"], metrics["stance_undecided"], metrics["stance_accuracy"]) == (2, 1, 0)
-    assert report["config"]["sample"] == [2, 1]

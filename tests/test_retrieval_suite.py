@@ -4,7 +4,6 @@ import gzip
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,9 @@ from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet
 from evals.judges import PairJudge
 from evals.metrics.coverage import LEANINGS
 from evals.reports.records import Record
-from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, expanded_queries, gold_queries, hybrid, interleave
+from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, gold_queries, hybrid
 from evals.retrievers.methods import STANDARD, by_each, method, named
-from evals.suites.retrieval import Plan, Spent, rank, scored, table
+from evals.suites.retrieval import Plan, rank, scored, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
@@ -102,14 +101,6 @@ def test_both_layouts_give_the_same(tmp_path: Path) -> None:
     sides = first.questions[0].sides
     assert sides is not None
     assert [s.statement for s in sides] == ["Tea keeps people calm.", "Coffee wakes people up."]
-
-
-def test_sets_of_one_corpus_share_it(tmp_path: Path) -> None:
-    named_layout(tmp_path)
-    (tmp_path / "small_again.queries.jsonl").write_text(lines(QUERIES[:1]))
-    first, second = load_sets(tmp_path, ["small_2way", "small_again"])
-    assert first.corpus is second.corpus
-    assert len(second.questions) == 1
 
 
 @pytest.mark.parametrize(
@@ -215,19 +206,6 @@ def test_the_methods_find_what_the_agent_finds(tmp_path: Path, cache: VectorCach
     house.database.close()
 
 
-def test_bm25_ranks_rarer_words_higher_and_finds_nothing_for_none(tmp_path: Path, cache: VectorCache) -> None:
-    with CorpusIndex(small(tmp_path).corpus, ToyEncoder(), cache) as index:
-        first, second, third = bm25(index, ["snails at night", "of the and", "prices"], 5)
-    assert index.corpus[first[0]].external_id == "x2"
-    assert second == []
-    assert [index.corpus[i].external_id for i in third] == ["t2"]  # the word is in the title
-
-
-def test_interleaved_rank_by_rank_in_the_order_of_the_perspectives() -> None:
-    assert interleave([[1, 2, 3], [2, 4], [1, 5, 6, 7]]) == [1, 2, 4, 5, 3, 6, 7]
-    assert interleave([]) == []
-
-
 def test_gold_queries_ask_for_each_perspective(tmp_path: Path, cache: VectorCache) -> None:
     one = small(tmp_path)
     assert gold_queries(one.questions[1]) == [
@@ -297,14 +275,6 @@ def test_every_method_ranks_and_finds_nothing_twice(name: str, tmp_path: Path, c
     assert [len(set(r)) for r in fewer] == [2, 2]
 
 
-def test_an_expanded_query_for_each_word_that_answers_the_question(tmp_path: Path) -> None:
-    first = small(tmp_path).questions[0]
-    assert len(expanded_queries(first)) == 2
-    assert all(q.startswith(f"{first.question} ") for q in expanded_queries(first))
-    nameless = replace(first, question="How do snails sleep?")
-    assert expanded_queries(nameless) == ["How do snails sleep?"]
-
-
 def judge_of(asked: list[Pair], name: str = "sides") -> PairJudge:
     """Takes a passage that has the statement's last word for support; notes what it was asked."""
 
@@ -325,16 +295,6 @@ def test_the_own_method_asks_the_judge_once_about_both_sides(tmp_path: Path, cac
     assert len(pairs) == asked > 0  # the second time all verdicts are remembered
     assert {p.statement for p in pairs} == {p.contrary for p in pairs}
     assert [len(set(r)) for r in found] == [5, 5]
-
-
-def test_another_judge_ranks_again_and_the_searches_stay(tmp_path: Path, cache: VectorCache) -> None:
-    one, out, methods = small(tmp_path), tmp_path / "r.jsonl", named(["bm25", "steelman"])
-    asked: dict[str, list[Pair]] = {"sides": [], "other sides": []}
-    for name, pairs in asked.items():
-        rank(Plan([one], methods, [1], judge=judge_of(pairs, name)), ToyEncoder(), cache, out, Spent())
-    assert asked["other sides"]
-    kept = [json.loads(line) for line in out.read_text().splitlines()[1:]]
-    assert sorted(r["method"] for r in kept) == ["bm25"] * 2 + ["steelman"] * 4
 
 
 class Failing(ToyEncoder):
@@ -374,7 +334,7 @@ def plan(tmp_path: Path, *methods: str, **changes: Any) -> Plan:
 
 
 def ranked(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path) -> dict[str, Record]:
-    return rank(plan, encoder, cache, path, Spent())
+    return rank(plan, encoder, cache, path)
 
 
 def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(
@@ -396,17 +356,6 @@ def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(
     assert never.asked == 0
 
 
-def test_what_was_searched_is_told_apart_from_what_was_on_file(tmp_path: Path, cache: VectorCache) -> None:
-    path, asked = tmp_path / "records.jsonl", plan(tmp_path, "bm25", "dense")
-    first, second = Spent(), Spent()
-    rank(asked, ToyEncoder(), cache, path, first)
-    assert first.searched == {"small_2way": {"bm25": 2, "dense": 2}}
-    assert first.index > first.search["small_2way"]["bm25"] >= 0  # the index was made before the first search
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    rank(asked, ToyEncoder(), cache, path, second)
-    assert second.searched == {"small_2way": {"bm25": 0, "dense": 1}}
-
-
 def test_methods_may_be_added_but_nothing_else_changed(tmp_path: Path, cache: VectorCache) -> None:
     path = tmp_path / "records.jsonl"
     ranked(plan(tmp_path, "bm25"), ToyEncoder(), cache, path)
@@ -425,7 +374,7 @@ def test_methods_may_be_added_but_nothing_else_changed(tmp_path: Path, cache: Ve
 def test_a_question_that_fails_is_a_miss_and_is_named(tmp_path: Path, cache: VectorCache) -> None:
     asked = plan(tmp_path, "bm25", "dense")
     records = ranked(asked, Failing("replace"), cache, tmp_path / "records.jsonl")
-    report = scored(asked, records, "toy", Spent())
+    report = scored(asked, records, "toy")
     assert report["failed"] == [
         {"set": "small_2way", "method": "dense", "qid": "12", "failed": "the encoder gave nonsense"}
     ]
@@ -434,18 +383,8 @@ def test_a_question_that_fails_is_a_miss_and_is_named(tmp_path: Path, cache: Vec
     assert len(found["drinks"]["ids"]) == len(CORPUS)
     assert report["metrics"]["small_2way"]["dense"]["documents_needed_share"] == 0.5
     assert "failed: small_2way dense 12: the encoder gave nonsense" in table(
-        report | {"seconds": {"total": 1.0}}  # of the whole run
+        report | {"seconds": 1.0}  # of the whole run
     )
-
-
-def test_an_encoder_that_is_down_ends_the_run_and_what_was_found_stays(tmp_path: Path, cache: VectorCache) -> None:
-    path, asked = tmp_path / "records.jsonl", plan(tmp_path, "bm25", "dense")
-    with pytest.raises(ProviderDownError):
-        ranked(asked, Failing("replace", error=ProviderDownError), cache, path)
-    with pytest.raises(ProviderDownError, match="the corpus cannot be encoded"):
-        ranked(asked, Failing("Snails"), VectorCache(tmp_path / "other.db"), path)
-    assert len(path.read_text().splitlines()) == 3  # the header and BM25
-    assert len(ranked(asked, ToyEncoder(), cache, path)) == 4
 
 
 # Figures
@@ -463,7 +402,7 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
         "small_2way dense drinks": record("c1 c2 x1 x2 8 t1"),
         "small_2way dense 12": record("x1 x2"),
     }
-    report = scored(asked, records, "toy", Spent())
+    report = scored(asked, records, "toy")
     words, meaning = (report["metrics"]["small_2way"][m] for m in ("bm25", "dense"))
     assert words["mrecall@1"] == 0.5  # m = 2 > k = 1: one distinct perspective is enough
     assert words["mrecall@2"] == 0.5
@@ -489,8 +428,8 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
 
 def test_the_published_reading_of_precision(tmp_path: Path) -> None:
     records = {"small_2way bm25 drinks": record("t1"), "small_2way bm25 12": record("7 8")}
-    as_asked = scored(plan(tmp_path, "bm25"), records, "toy", Spent())
-    published = scored(plan(tmp_path, "bm25", published=True), records, "toy", Spent())
+    as_asked = scored(plan(tmp_path, "bm25"), records, "toy")
+    published = scored(plan(tmp_path, "bm25", published=True), records, "toy")
     assert as_asked["metrics"]["small_2way"]["bm25"]["precision@2"] == (1 / 2 + 2 / 2) / 2
     assert published["metrics"]["small_2way"]["bm25"]["precision@2"] == (1 / 1 + 2 / 1) / 2
     assert (as_asked["config"]["precision"], published["config"]["precision"]) == ("divided by k", "published")
@@ -536,23 +475,16 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
 
 # Of the whole sets; these are parts of them, of 49 and 113 questions.
 KNOWN = {
-    "bm25": {
-        "theperspective_2way": {"mrecall@5": 0.74},
-        "perspectrum_clusters": {"mrecall@5": 0.25, "coverage@5": 0.49},
-    },
-    "dense": {
-        "theperspective_2way": {"mrecall@5": 0.84},
-        "perspectrum_clusters": {"mrecall@5": 0.25, "coverage@5": 0.52},
-    },
+    "theperspective_2way": {"mrecall@5": 0.74},
+    "perspectrum_clusters": {"mrecall@5": 0.25, "coverage@5": 0.49},
 }
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
-@pytest.mark.parametrize("method", ["bm25", pytest.param("dense", marks=(pytest.mark.slow, pytest.mark.timeout(1200)))])
-def test_the_searches_come_out_near_the_known_figures(method: str, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--data", str(SHARED), "--set", ",".join(KNOWN[method]), "--methods", method, "--k", "5", "--json"]
+def test_the_agents_bm25_comes_out_near_the_known_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--data", str(SHARED), "--set", ",".join(KNOWN), "--methods", "bm25", "--k", "5", "--json"]
     assert main(["retrieval", *asked]) == 0
     metrics = json.loads(capsys.readouterr().out)["metrics"]
-    for name, figures in KNOWN[method].items():
-        found = {measure: metrics[name][method][measure] for measure in figures}
+    for name, figures in KNOWN.items():
+        found = {measure: metrics[name]["bm25"][measure] for measure in figures}
         assert found == pytest.approx(figures, abs=0.12), name

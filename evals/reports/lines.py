@@ -20,7 +20,7 @@ class Line:
     """What was measured of `name` on `data`.
 
     intervals: 95 %, by measure. items: by measure the rows (question, numerator, denominator) whose sums make it.
-    reliability: rows of a calibration curve. per_second: how many it does in a second, NaN where it was not timed.
+    reliability: rows of a calibration curve.
     """
 
     suite: str
@@ -30,7 +30,6 @@ class Line:
     intervals: dict[str, list[float]]
     items: dict[str, list[Row]] = field(default_factory=dict)
     reliability: list[dict[str, float]] = field(default_factory=list)
-    per_second: float = math.nan
 
     def summary(self) -> dict[str, Any]:
         """Without the items."""
@@ -43,21 +42,16 @@ def lines_of(result: dict[str, Any]) -> list[Line]:
 
 
 def _single(result: dict[str, Any]) -> Line:
-    config, speed = result["config"], result["metrics"].get("pairs_per_second")
+    config = result["config"]
     data = str(config.get("data") or config.get("set") or "")
-    more = {"reliability": result.get("reliability", []), "per_second": math.nan if speed is None else speed}
-    return Line(result["suite"], data, _name(config), **_figures(result), **more)
+    return Line(result["suite"], data, _name(config), **_figures(result), reliability=result.get("reliability", []))
 
 
 def _of_methods(result: dict[str, Any]) -> Iterator[Line]:
-    seconds, sizes, searched = result["seconds"]["search"], result["config"]["sizes"], result.get("searched", {})
     for data, methods in result["metrics"].items():
         for name in methods:
-            spent = seconds.get(data, {}).get(name, 0.0)
-            number = searched.get(data, {}).get(name, sizes.get(data, {}).get("questions", 0))  # 0: of several sets
-            speed = number / spent if number and spent > 0.01 else math.nan  # else read from records
             one = {part: result[part][data][name] for part in ("metrics", "intervals", "items")}
-            yield Line(result["suite"], data, name, **_figures(one), per_second=speed)
+            yield Line(result["suite"], data, name, **_figures(one))
 
 
 def _figures(one: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import json
 import platform
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from evals.datasets.rows import json_rows
@@ -60,9 +59,7 @@ class Records:
     def __enter__(self) -> "Records":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file:
             self._file.close()
 

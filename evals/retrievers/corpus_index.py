@@ -5,13 +5,10 @@ The dense search is exact. Passages are searched whole, as the corpus cuts them;
 """
 
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,28 +62,23 @@ class CorpusIndex:
         self.reranker = reranker
         self._largest: float | None = None
         self._clusters: dict[tuple[int, ...], Clustered] = {}
-        self.seconds = 0.0
-        """What making the indexes took, which is no part of a search."""
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
 
     def __enter__(self) -> "CorpusIndex":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.__dict__.pop("lexical", None)
         self._folder.cleanup()
 
     @cached_property
     def lexical(self) -> LexicalIndex:
         """The agent's BM25; a passage's id is its position."""
-        with self._timed():
-            index = LexicalIndex(Path(self._folder.name))
-            index.clear()
-            nowhere = np.zeros(0, np.float32)
-            passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))
-            index.apply([(_COLLECTION, p, nowhere) for p in passages], [])
+        index = LexicalIndex(Path(self._folder.name))
+        index.clear()
+        nowhere = np.zeros(0, np.float32)
+        passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))
+        index.apply([(_COLLECTION, p, nowhere) for p in passages], [])
         return index
 
     @cached_property
@@ -99,7 +91,7 @@ class CorpusIndex:
         rows = []
         bar = progress(total=len(texts), desc="vectors", unit="passage", leave=False)
         try:
-            with self._timed(), bar:
+            with bar:
                 for part in parts(texts, _ENCODED_AT_ONCE):  # kept part by part, so that a killed run goes on
                     rows.append(self._cached("passages", part, self._encoder.encode))
                     bar.update(len(part))
@@ -156,12 +148,6 @@ class CorpusIndex:
             verdicts = {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])}
             self._cache.keep(space, verdicts)
         return scores
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.seconds += time.perf_counter() - began
 
     def _cached(self, kind: str, texts: Sequence[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
         space = f"{self._encoder.name}:{kind}"

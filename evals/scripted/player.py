@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any, Literal
 
+from evals.datasets.rows import Shape, Text
 from tools.language.grounding import content_overlap
 
 Manner = Literal["right", "all", "tenth", "first", "favour"]
@@ -31,23 +32,26 @@ _SPACES = re.compile(r"\s+")
 _ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?([^>]*)>(.*?)</\1>', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Shape):
     """A page and the side that it is on: 'for', 'against', 'mixed' or 'stray'."""
 
-    key: str
-    side: str
-    text: str
+    id: Text
+    side: Text
+    text: Text
+    title: str = ""
+    publisher: str = ""
+    topic: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Shape):
     """A gold claim: whether it is true of its pages or how it is bad, and the side that it is written for."""
 
-    text: str
-    kind: str
-    side: str
+    text: Text
+    kind: Text
+    side: Text
     pages: tuple[str, ...]
+    topic: str = ""
+    half: str = ""
 
 
 @dataclass
@@ -144,14 +148,15 @@ class Player:
         bad = _INVENTED if self.cruxes % 2 == 0 else ""
         halves = one.text.rstrip("."), other.text[:1].lower() + other.text[1:].rstrip(".")
         written = Written(
-            f"{halves[0]}, while {halves[1]}{bad}.", "number" if bad else "true", "", (*one.pages, *other.pages)
-        )
+            text=f"{halves[0]}, while {halves[1]}{bad}.", kind="number" if bad else "true", side="both",
+            pages=(*one.pages, *other.pages),
+        )  # fmt: skip
         self.crux = written
         return {"text": written.text, "passages": [*self._cited(one, shown)[:1], *self._cited(other, shown)[:1]]}
 
     def _cited(self, claim: Written, shown: Sequence[tuple[int, str]]) -> list[int]:
         """The numbers of the passages that the claim is taken from; none where they were not shown."""
-        texts = {p.key: _plain(p.text) for p in self.pages}
+        texts = {p.id: _plain(p.text) for p in self.pages}
         if not any(key in texts for key in claim.pages):
             return [_NOBODYS]
         cited = [(n, t) for n, t in shown if any(t in texts.get(key, "") for key in claim.pages)]

@@ -76,7 +76,6 @@ class Topic:
     question: str
     statements: dict[str, str]
     pages: list[Page]
-    titles: dict[str, tuple[str, str]]
     claims: list[Written]
 
 
@@ -133,28 +132,10 @@ class _Topic(Shape):
     against: Text
 
 
-class _Page(Shape):
-    topic: Text
-    id: Text
-    side: Text
-    text: Text
-    title: Text
-    publisher: Text
-
-
-class _Claim(Shape):
-    topic: Text
-    half: Text
-    kind: Text
-    side: Text
-    pages: tuple[str, ...]
-    text: Text
-
-
 def read_topics(folder: Path, half: str) -> list[Topic]:
     """The topics with the claims of a half. Raises InputError where there is none."""
-    pages = [row.read(_Page) for row in json_rows(folder / "pages.jsonl")]
-    claims = [c for row in json_rows(folder / "claims.jsonl") if (c := row.read(_Claim)).half == half]
+    pages = [row.read(Page) for row in json_rows(folder / "pages.jsonl")]
+    claims = [c for row in json_rows(folder / "claims.jsonl") if (c := row.read(Written)).half == half]
     if not claims:
         raise InputError(f"{folder} has no claims of the half '{half}'.")
     return [
@@ -162,9 +143,8 @@ def read_topics(folder: Path, half: str) -> list[Topic]:
             key=topic.topic,
             question=topic.question,
             statements={"for": topic.for_, "against": topic.against},
-            pages=[Page(p.id, p.side, p.text) for p in pages if p.topic == topic.topic],
-            titles={p.id: (p.title, p.publisher) for p in pages if p.topic == topic.topic},
-            claims=[Written(c.text, c.kind, c.side, c.pages) for c in claims if c.topic == topic.topic],
+            pages=[p for p in pages if p.topic == topic.topic],
+            claims=[c for c in claims if c.topic == topic.topic],
         )
         for topic in (row.read(_Topic) for row in json_rows(folder / "topics.jsonl"))
     ]
@@ -196,13 +176,13 @@ async def _opened(settings: Settings, topics: Sequence[Topic]) -> AsyncIterator[
     with ChatServer() as server:
         async with Runs(settings.model_copy(update={"openai_base_url": server.url})) as runs:
             for topic in topics:
-                await asyncio.to_thread(_fill, runs, topic, topic.pages, topic.key)
+                await asyncio.to_thread(_fill, runs, topic.pages, topic.key)
             yield runs, server
 
 
-def _fill(runs: Runs, topic: Topic, pages: Sequence[Page], collection: str) -> None:
-    search, titles = runs.providers.search, topic.titles
-    documents = [SourceDocument(p.key, p.text, title=titles[p.key][0], publisher=titles[p.key][1]) for p in pages]
+def _fill(runs: Runs, pages: Sequence[Page], collection: str) -> None:
+    search = runs.providers.search
+    documents = [SourceDocument(p.id, p.text, title=p.title, publisher=p.publisher) for p in pages]
     Ingester(runs.store, search, search.encoder).ingest(documents, collection)
 
 
@@ -223,8 +203,8 @@ async def _until_all_were_offered(
         collection, pages = topic.key, topic.pages
         if turn:
             wanted = {key for c in player.waiting for key in c.pages}
-            collection, pages = f"{topic.key}-{turn}", [p for p in topic.pages if p.key in wanted]
-            await asyncio.to_thread(_fill, runs, topic, pages, collection)
+            collection, pages = f"{topic.key}-{turn}", [p for p in topic.pages if p.id in wanted]
+            await asyncio.to_thread(_fill, runs, pages, collection)
         player.offered, player.crux = [], None
         server.taken()
         answer = await _answer(runs, topic, collection)

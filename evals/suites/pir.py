@@ -48,15 +48,6 @@ class Column:
         return self.form if self.strength == 1 else f"{self.form} {self.strength}".removesuffix(".0")
 
 
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """Of one task: for each root the ranks of the first gold passages, shape (perspectives, columns), and the seconds
-    that each column took."""
-
-    roots: list[Ints]
-    seconds: dict[str, float]
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
@@ -86,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     encoder, cache = open_encoder(), retrieval_cache()
     ranks = rank_tasks(tasks, columns, encoder, cache)
     result = report(tasks, columns, ranks, _config(args, tasks, columns, encoder.name))
-    result["seconds"]["total"] = time.perf_counter() - began
+    result["seconds"] = time.perf_counter() - began
     show(args.json, result, lambda: table(result))
     return 0
 
@@ -103,14 +94,17 @@ def columns_of(forms: Sequence[str], strengths: Sequence[float]) -> list[Column]
 
 def rank_tasks(
     tasks: Sequence[PirTask], columns: Sequence[Column], encoder: Encoder, cache: VectorCache
-) -> dict[str, Ranks]:
-    """By task. Raises ProviderError of an encoder elsewhere."""
+) -> dict[str, list[Ints]]:
+    """By task, for each root the ranks of the first gold passages, shape (perspectives, columns). Raises ProviderError
+    of an encoder elsewhere."""
     total = sum(len(root.perspectives) for task in tasks for root in task.roots) * len(columns)
     with progress(total=total, unit="search") as bar:
         return {task.name: _rank(task, columns, encoder, cache, bar) for task in tasks}
 
 
-def _rank(task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, bar: "tqdm[Any]") -> Ranks:
+def _rank(
+    task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, bar: "tqdm[Any]"
+) -> list[Ints]:
     with CorpusIndex(task.corpus, encoder, cache) as index:
         passages = index.vectors
         vectors = _query_vectors(task, index)
@@ -119,16 +113,14 @@ def _rank(task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: Vec
         for root in task.roots
         for one in root.perspectives
     ]
-    ranks, seconds = np.zeros((len(asked), len(columns)), np.int64), {}
+    ranks = np.zeros((len(asked), len(columns)), np.int64)
     for i, column in enumerate(columns):
-        began = time.perf_counter()
         bar.set_description(f"{task.name} {column.name}")
         for row, (r, p, q, gold) in enumerate(asked):
             ranks[row, i] = first_gold(leaning_scores(column.form, r, p, q, passages, column.strength), gold)
             bar.update()
-        seconds[column.name] = time.perf_counter() - began
     ends = np.cumsum([len(root.perspectives) for root in task.roots])[:-1]
-    return Ranks(np.split(ranks, ends), seconds)
+    return np.split(ranks, ends)
 
 
 def _query_vectors(task: PirTask, index: CorpusIndex) -> dict[str, NDArray[np.float32]]:
@@ -149,22 +141,20 @@ def _direction(root: Root, one: RootPerspective, vectors: dict[str, NDArray[np.f
     return vectors[one.text] if one.text else vectors[one.query] - vectors[root.text]
 
 
-def report(tasks: Sequence[PirTask], columns: Sequence[Column], ranks: dict[str, Ranks], config: Record) -> Record:
-    """Metrics and intervals by task, average, column and measure; items by root; configuration; seconds."""
+def report(tasks: Sequence[PirTask], columns: Sequence[Column], ranks: dict[str, list[Ints]], config: Record) -> Record:
+    """Metrics and intervals by task, average, column and measure; items by root; configuration."""
     names_ = [column.name for column in columns]
-    roots = {task: found.roots for task, found in ranks.items()}
-    metrics, intervals = figures(roots, names_, config["k"], config["seed"])
+    metrics, intervals = figures(ranks, names_, config["k"], config["seed"])
     items: Record = {AVERAGE: {name: {} for name in names_}}
     for task in tasks:
-        values = {f"p_recall@{k}": p_recall(roots[task.name], k) for k in config["k"]}
+        values = {f"p_recall@{k}": p_recall(ranks[task.name], k) for k in config["k"]}
         keys = [root.key for root in task.roots]
         items[task.name] = {
             name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
             for i, name in enumerate(names_)
         }
-    seconds = {"search": {task: found.seconds for task, found in ranks.items()}}
     told = {"metrics": metrics, "intervals": intervals, "items": items}
-    return {"suite": "pir", **told, "config": config, "seconds": seconds}
+    return {"suite": "pir", **told, "config": config}
 
 
 def _config(args: argparse.Namespace, tasks: Sequence[PirTask], columns: Sequence[Column], encoder: str) -> Record:
@@ -209,7 +199,7 @@ def table(result: Record) -> str:
         "",
         "* the paired interval of the difference from 'none' leaves zero out",
         f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
-        f"{result['seconds']['total']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
+        f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
     ]) + "\n"  # fmt: skip
 
 

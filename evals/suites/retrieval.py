@@ -10,7 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,17 +66,6 @@ class Plan:
         return " ".join((one.name, name, question.qid, *([f"by {helper.name}"] if helper else [])))
 
 
-@dataclass(slots=True)
-class Spent:
-    """Seconds, by what they went into. `searched`: of how many questions `search` tells; the others were on file."""
-
-    load: float = 0.0
-    index: float = 0.0
-    search: dict[str, dict[str, float]] = field(default_factory=dict)
-    searched: dict[str, dict[str, int]] = field(default_factory=dict)
-    score: float = 0.0
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
@@ -114,10 +103,8 @@ def run(args: argparse.Namespace) -> int:
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
     plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, *_helpers(methods))
     encoder, cache = open_encoder(), retrieval_cache()
-    spent = Spent(load=time.perf_counter() - began)
-    done = rank(plan, encoder, cache, args.out, spent)
-    report = scored(plan, done, encoder.name, spent)
-    report["seconds"]["total"] = time.perf_counter() - began
+    report = scored(plan, rank(plan, encoder, cache, args.out), encoder.name)
+    report["seconds"] = time.perf_counter() - began
     show(args.json, report, lambda: table(report))
     return 0
 
@@ -132,7 +119,7 @@ def _helpers(methods: dict[str, Method]) -> "tuple[PairJudge | None, Reranker | 
     return judge, reranker
 
 
-def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None, spent: Spent) -> dict[str, Record]:
+def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) -> dict[str, Record]:
     """The records by their key, those of the file and those that were missing in it.
 
     Raises InputError for a file of something else, ProviderDownError for an encoder that cannot be reached.
@@ -143,16 +130,11 @@ def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None, sp
         for part in by_corpus(plan.sets):
             with CorpusIndex(part[0].corpus, encoder, cache, plan.judge, plan.reranker) as index:
                 for one, name in itertools.product(part, plan.methods):
-                    began, made, before = time.perf_counter(), index.seconds, len(records.done)
                     bar.set_description(f"{one.name} {name}")
                     index.questions = one.questions
                     for question, found in _missing(plan, one, name, index, records, bar):
                         bar.update()
                         records.add(plan.key(one, name, question), _record(one, name, question, found, index))
-                    took, indexed = time.perf_counter() - began, index.seconds - made
-                    spent.index += indexed
-                    spent.search.setdefault(one.name, {})[name] = took - indexed
-                    spent.searched.setdefault(one.name, {})[name] = len(records.done) - before
     return records.done
 
 
@@ -178,9 +160,8 @@ def _found(method: Method, index: CorpusIndex, batch: Sequence[GoldQuestion]) ->
     return [found for question in batch for found in _found(method, index, [question])]
 
 
-def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -> Record:
-    """The report: metrics, intervals, union, what failed, configuration, seconds, machine."""
-    began = time.perf_counter()
+def scored(plan: Plan, records: dict[str, Record], encoder: str) -> Record:
+    """The report: metrics, intervals, union, what failed, configuration, machine."""
     found: dict[str, dict[str, dict[str, Figure]]] = {}
     union: Record = {}
     failed: list[Record] = []
@@ -195,16 +176,12 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -
             {part: r[part] for part in ("set", "method", "qid", "failed")}
             for rows in kept.values() for r in rows if "failed" in r
         ]  # fmt: skip
-    told = figures_by(found, plan.seed)
-    spent.score = time.perf_counter() - began
     return {
         "suite": "retrieval",
-        **told,
+        **figures_by(found, plan.seed),
         "union": union,
         "failed": failed,
         "config": _config(plan, encoder),
-        "seconds": {"load": spent.load, "index": spent.index, "search": spent.search, "score": spent.score},
-        "searched": spent.searched,
         "machine": {"cpus": os.cpu_count(), "peak_memory_mb": peak_memory()},
     }
 
@@ -267,7 +244,7 @@ def table(report: Record) -> str:
         cells = (f"{m} {_cell(m, union[m], union['intervals'][m])}" for m in ("covered", "coverage", "passages"))
         lines += ["", f"union of all top 100: {', '.join(cells)}", ""]
     lines += [f"failed: {f['set']} {f['method']} {f['qid']}: {f['failed']}" for f in report["failed"]]
-    seconds, memory = report["seconds"]["total"], report["machine"]["peak_memory_mb"]
+    seconds, memory = report["seconds"], report["machine"]["peak_memory_mb"]
     return "\n".join([*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {config['encoder']}"]) + "\n"
 
 
