@@ -1,10 +1,6 @@
-"""The embedded judge in a process of its own: pairs a second, how long it takes to load, and its memory.
-
-`python -m evals.benchmarks.judge`.
-"""
+"""The embedded judge: pairs a second, how long it takes to load, and its memory; to be run in a process of its own."""
 
 import itertools
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +15,7 @@ _WORDS = 115
 _CLOSELY = 32  # sentences, as many as an answer asks about
 
 
-def measure() -> dict[str, float]:
+def measure_judge() -> dict[str, float]:
     """Rates are medians over rounds. A pair of about 160 tokens is a short statement and a text of 115 words."""
     from agent.samples import sample_documents
     from tools.inference.judges.embedded import load_judge
@@ -52,7 +48,3 @@ def measure() -> dict[str, float]:
 def _rates(read: Callable[[Sequence[Any]], object], pairs: Sequence[object]) -> float:
     """Pairs a second, the median over rounds."""
     return round(statistics.median(len(pairs) / seconds_of(partial(read, pairs)) for _ in range(_ROUNDS)), 1)
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure()))

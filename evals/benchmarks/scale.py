@@ -1,13 +1,9 @@
 """A store of many passages: filled, searched and made again, by the code that serves a user's own.
 
-`python -m evals.benchmarks.scale STEP FOLDER PASSAGES` is one step in a process of its own, so that its memory is its
-own; `bench_scale` takes them in turn. A folder that is filled already is measured as it is.
+Each step is taken in a process of its own. A folder that is filled already is measured as it is.
 """
 
 import contextlib
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.benchmarks.corpus import WIDTH, near, texts, vectors
-from evals.benchmarks.timing import peak_memory
-from tools.errors import InputError, SteelmanError, StoreError
+from evals.benchmarks.timing import apart, peak_memory
+from tools.errors import InputError
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.documents import PreparedDocument
@@ -70,17 +66,7 @@ def bench_scale(passages: int = PASSAGES, data: Path | None = None) -> dict[str,
         raise InputError(f"--passages needs a number from {_A_DOCUMENT}.")
     with contextlib.ExitStack() as stack:
         folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return {"passages": passages} | {name: _in_a_process(name, folder, passages) for name in STEPS}
-
-
-def _in_a_process(step: str, folder: Path, passages: int) -> dict[str, Any]:
-    """Raises StoreError when the process did not come to its end."""
-    command = [sys.executable, "-m", "evals.benchmarks.scale", step, str(folder), str(passages)]
-    child = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    if child.returncode:
-        raise StoreError(f"'{step}' ended early, with status {child.returncode}. Run the same command again.")
-    found: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
-    return found
+        return {"passages": passages} | {step.__name__: apart(step, folder, passages) for step in STEPS}
 
 
 # The steps
@@ -149,12 +135,7 @@ def rebuild(folder: Path, passages: int) -> dict[str, Any]:
     }
 
 
-STEPS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
-    "fill": fill,
-    "query": query,
-    "start": start,
-    "rebuild": rebuild,
-}
+STEPS: tuple[Callable[[Path, int], dict[str, Any]], ...] = (fill, query, start, rebuild)
 
 
 # What the steps share
@@ -203,11 +184,3 @@ def _milliseconds(pairs: list[Spent]) -> dict[str, float]:
 def _size(folder: Path) -> int:
     """Bytes of all files."""
     return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-
-
-if __name__ == "__main__":
-    step, folder, passages = sys.argv[1:]
-    try:
-        print(json.dumps(STEPS[step](Path(folder), int(passages))))
-    except SteelmanError as exc:
-        sys.exit(f"\n{exc}")

@@ -1,5 +1,6 @@
 """Clocks and meters that the benchmarks share."""
 
+import multiprocessing
 import os
 import re
 import resource
@@ -9,7 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+_T = TypeVar("_T")
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -66,3 +69,9 @@ def process(command: list[str], environment: dict[str, str]) -> Taken:
     _, _, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - began
     return Taken(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(usage.ru_maxrss / 1024, 1))
+
+
+def apart(work: Callable[..., _T], *arguments: object) -> _T:
+    """What a function of a module returns in a process of its own, so that its memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, arguments)

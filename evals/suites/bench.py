@@ -10,8 +10,6 @@ import json
 import os
 import platform
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from evals.benchmarks.api import bench_api
+from evals.benchmarks.judge import measure_judge
 from evals.benchmarks.page import bench_page
 from evals.benchmarks.scale import PASSAGES, bench_scale
-from evals.benchmarks.timing import process, seconds_of
+from evals.benchmarks.timing import apart, process, seconds_of
 
 _ROUNDS = 5
 _INGESTED = 5000
@@ -39,18 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the parts and prints their figures."""
     results: dict[str, Any] = {"machine": machine()}
-    benches: dict[str, Callable[[], dict[str, Any]]] = {
-        **PARTS,
-        "scale": partial(bench_scale, args.passages, args.data),
-    }
     for part in args.parts or PARTS:
-        results[part] = benches[part]()
+        results[part] = bench_scale(args.passages, args.data) if part == "scale" else PARTS[part]()
         if not args.json:
             print(part, json.dumps(results[part]), flush=True)
-    if args.json:
-        print(json.dumps(results, indent=2))
-    else:
-        print("machine", json.dumps(results["machine"]))
+    print(json.dumps(results, indent=2) if args.json else f"machine {json.dumps(results['machine'])}")
     return 0
 
 
@@ -191,10 +183,7 @@ async def _agent_alone() -> dict[str, float]:
 
 def bench_judge() -> dict[str, float]:
     """Pairs a second (of 160 tokens, passages of about 100 words, single sentences), loading time and memory."""
-    command = [sys.executable, "-m", "evals.benchmarks.judge"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found: dict[str, float] = json.loads(said)
-    return found
+    return apart(measure_judge)
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {

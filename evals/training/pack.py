@@ -1,13 +1,12 @@
 """Puts a trained judge into the repository: its int8 graph, calibration, thresholds, reference outputs.
 
-`python -m evals judge-pack --weights RUN --data DIR` reads what `judge-train` or `judge-mean` wrote. Calibration
+`python -m evals judge-pack --weights RUN --data DIR` reads what `judge-train` wrote. Calibration
 and thresholds come from development pairs, held-out questions and the samples, on the int8 model as it will run.
 """
 
 import argparse
 import json
 import random
-import shutil
 import sys
 import tempfile
 from dataclasses import asdict, replace
@@ -22,7 +21,7 @@ from evals.training.answers import fit_answers
 from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.graph import build_bert, write_int8
 from evals.training.pack_close import pack_close, packed_figures
-from evals.training.packing import Reader, as_float, fit, reaches, reference
+from evals.training.packing import Reader, as_float, fit, put_in_place, reaches, reference
 from evals.training.trained import TOKENIZER, read_trained
 from tools.inference.int8 import Int8Model, load_model
 from tools.inference.judges.embedded import (
@@ -94,10 +93,7 @@ def run(args: argparse.Namespace) -> int:
         figures |= _rounded(stances(model, corpus) | int8_distance(model, weights, reader, calibration))
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
         (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        for file in made.iterdir():
-            shutil.move(file, FOLDER / file.name)
-            (FOLDER / file.name).chmod(0o644)
+        put_in_place(made, FOLDER)
     print(json.dumps(figures, indent=1))
     print("The closer reading weighs this model's logits too: pack that again (docs/decisions/0017).", file=sys.stderr)
     return 0

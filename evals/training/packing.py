@@ -1,16 +1,21 @@
 """What packing a judge's weights takes, whichever model it is: reaches, reference, and the regression of its logits."""
 
 import json
+import random
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.metrics.classification import NONE, OPPOSE, SUPPORT
+from evals.training.data import Example
 from evals.training.graph import HEADS, REACH, build_bert
 from tools.inference.int8 import Int8Model
+from tools.inference.judges import embedded
 from tools.inference.judges.embedded import sigmoid
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -48,6 +53,52 @@ def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int,
     bounds = [(0, None) if sign > 0 else (None, 0) for sign in signs] + [(None, None)]
     found = minimize(loss, np.zeros(x.shape[1]), jac=slope, bounds=bounds, method="L-BFGS-B")
     return tuple(round(float(w), 5) for w in found.x)
+
+
+def believed(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> tuple[float, ...]:
+    """A weight a model and an offset: how much each model is believed is fitted on which side sided texts take; how
+    far, and the offset, on all. logits: of both sides, shape (n, 2, models)."""
+    sided = labels < NONE
+    signs = (1,) * logits.shape[2]
+    weights = np.array(fit(logits[sided, 0] - logits[sided, 1], labels[sided] == SUPPORT, signs)[:-1])
+    truth = (labels[:, None] == np.array([SUPPORT, OPPOSE])).reshape(-1)
+    scale, offset = fit((logits @ weights).reshape(-1, 1), truth, (1,))
+    return (*(round(float(w * scale), 5) for w in weights), offset)
+
+
+def crossed(logits: NDArray[np.float32], labels: NDArray[np.int64], groups: Sequence[str]) -> NDArray[np.float32]:
+    """Probabilities of both sides, (n, 2): each half of the questions by the weights of the other half."""
+    halves = np.array([random.Random(group).random() < 0.5 for group in groups], bool)
+    scores = np.zeros((len(labels), 2), np.float32)
+    for half in (halves, ~halves):
+        weights = np.array(believed(logits[~half], labels[~half]))
+        scores[half] = sigmoid(np.asarray(logits[half] @ weights[:-1] + weights[-1], np.float32))
+    return scores
+
+
+def with_strangers(rows: Sequence[Example]) -> list[Example]:
+    """And as many again with another question's text, which says nothing there: most of what is read in a search is
+    like that, and the sets have little of it."""
+    others = random.Random(len(rows)).sample(list(rows), len(rows))
+    pairs = zip(rows, others, strict=True)
+    apart = [(e, o.text) for e, o in pairs if e.group != o.group]
+    return [*rows, *(replace(e, text=t, target=(0, 0, 1), dataset="another question's") for e, t in apart)]
+
+
+def store(**fitted: tuple[float, ...]) -> None:
+    """Writes these regressions into the calibration of the judge."""
+    stored = asdict(embedded.read_calibration()) | fitted
+    (embedded.FOLDER / "calibration.json").write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+def put_in_place(made: Path, folder: Path) -> None:
+    """Moves the files of a model to where it ships, in the place of the former ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("model*"):
+        old.unlink()
+    for file in made.iterdir():
+        shutil.move(file, folder / file.name)
+        (folder / file.name).chmod(0o644)
 
 
 def reaches(weights: Weights, reader: Reader, texts: Texts) -> dict[str, NDArray[np.float32]]:
