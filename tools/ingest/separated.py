@@ -39,7 +39,8 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
         first = list(islice(rows, _TRIED))
     except csv.Error as exc:
         raise SourceError(f"{name}: not valid csv ({exc}).") from exc
-    above = next((i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width), 0)
+    named = (i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width and not _is_title(cells, width))
+    above = next(named, 0)
     notes += [f"left out what stands above the names of its columns ({above} lines)"] if above else []
     first = first[above:]
     if not first:
@@ -137,6 +138,11 @@ def _usual(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]
     return count / len(counts), width
+
+
+def _is_title(cells: Sequence[str], width: int) -> bool:
+    """Whether it says something in its first cell alone."""
+    return width > 1 and not any(map(str.strip, cells[1:]))
 
 
 def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:

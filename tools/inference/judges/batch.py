@@ -237,15 +237,12 @@ async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]]
         async with turn:
             await call()
 
-    tasks = [asyncio.ensure_future(one(call)) for call in calls]
-    if not tasks:
-        return
     try:
-        limit = None if math.isinf(seconds) else max(0.0, seconds)
-        done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_EXCEPTION)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, seconds)), asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(one(call))
+    except TimeoutError:
+        pass
+    except ExceptionGroup as failed:
+        first = failed.exceptions[0]
+        raise first from first.__cause__
