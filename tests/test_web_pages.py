@@ -167,7 +167,7 @@ def test_addresses_of_one_page(other: str) -> None:
 # Hostile pages
 
 WORDS = " ".join(STORY)
-SIZE = 1_000_000
+SIZE = 300_000
 HOSTILE = {
     "nested": "<div>" * (SIZE // 5),
     "nested tables": "<table><tr><td>a" * (SIZE // 16),
@@ -179,7 +179,7 @@ HOSTILE = {
     "an author of brackets": f'<meta name="author" content="{"(" * SIZE} x">',
     "many authors": ('<meta name="author" content="' + "(" * 1900 + ' x">') * (SIZE // 2000),
     "metadata that is not closed": ld_json('"author": ' * (SIZE // 10)),
-    "metadata of brackets": ld_json('{"@type": "Article", "author": {"name": "' + "(" * 190_000 + '"}}'),
+    "metadata of brackets": ld_json('{"@type": "Article", "author": {"name": "' + "(" * 50_000 + '"}}'),
     "one long attribute": f'<p class="{"comment " * (SIZE // 8)}">',
     "one long word": "x" * SIZE,
     "open brackets": "<" * SIZE,
@@ -193,4 +193,4 @@ def test_a_hostile_page_is_read_or_refused_soon(what: str) -> None:
     with contextlib.suppress(SourceError):
         assert len(read_page(page).text) <= LONGEST_TEXT
     hint_of(page)
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 6

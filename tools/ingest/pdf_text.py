@@ -18,7 +18,6 @@ _PAGE = re.compile(
 _LEADERS = re.compile(r"(?:\.\s?){5,}\s*\w{0,6}$")
 _BULLET = re.compile(r"(?:[•◦▪‣●○■□∙·▶►✓✔➢❖]|[–—*-](?=\s))\s*(?=\S)")
 _NUMBER = re.compile(r"(?:\(?(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)]|\[\w{1,8}\])\s+(?=\S)")
-_SECTION = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z]\.)\s+(?=\S)")
 _CAPTION = re.compile(
     r"(?:Figure|Fig\.|Table|Chart|Map|Photo|Graph|Diagram)\s+[A-Z]?[-.\dIVX]{1,9}[a-z]?\s?[:.|–—)]", re.I
 )
@@ -144,7 +143,7 @@ def _is_row(lines: Sequence[Line], i: int) -> bool:
 
 def _has_cells(line: Line) -> bool:
     first, cell, _ = line.text.partition(CELL)
-    return bool(cell) and not _marker(f"{first} x") and not _SECTION.match(f"{first} x")
+    return bool(cell) and not _marker(f"{first} x")
 
 
 def _marker(text: str) -> "re.Match[str] | None":
@@ -155,7 +154,7 @@ def _begins(lines: Sequence[Line], i: int, part: _Part | None, step: float, body
     """Whether a paragraph or another column begins with this line."""
     last, line = lines[i - 1], lines[i]
     size, down, shift = max(last.size, line.size), line.base - last.base, (line.left - last.left) / line.size
-    if line.size == last.size >= _LARGER * body and not _SECTION.match(line.text):
+    if line.size == last.size >= _LARGER * body:
         return not 0 < down < 1.6 * size  # a further line of a heading
     room, small = _room(lines, i - 1), line.text[:1].islower()
     ended = room or bool(_SENTENCE_END.search(last.text))

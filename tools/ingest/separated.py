@@ -73,33 +73,28 @@ def _lines(
     A quotation mark that is closed nowhere, and has rows below it, is a plain sign; `notes` is told. Raises csv.Error.
     """
     plain: list[str] = []
-    at = start
-    while at < len(lines):
-        begin, rows = at, _parsed(islice(lines, at, None), separator, quoted)
-        for size, cells in rows:
-            taken = lines[begin : begin + size - (begin - at)]
-            if width and size > begin - at + 1 and not _is_closed(taken, separator):
-                if _holds_rows(taken[1:], separator, width):
-                    break
-                if notes is not None:
+    at: int | None = start
+    while at is not None:
+        begin, first, at = at, at, None
+        left = (lines[i] for i in range(first, len(lines)))
+        reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+        for cells in reader:
+            end = first + reader.line_num
+            if width and end - begin > 1 and not _is_closed(lines[begin:end], separator):
+                if _holds_rows(lines[begin + 1 : end], separator, width):
+                    plain.append(str(begin + 1))
+                    cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
+                    at = end = begin + 1
+                elif notes is not None:
                     notes.append(f"a quotation mark that opens in line {begin + 1} is closed nowhere")
             if any(cell.strip() for cell in cells):
                 yield begin + 1, cells
-            begin = at + size
-        else:
-            break
-        plain.append(str(begin + 1))
-        yield begin + 1, next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
-        at = begin + 1
+            begin = end
+            if at is not None:
+                break
     if notes is not None and plain:
         shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
         notes.append(f"a quotation mark that opens a cell and is not closed was taken for a plain sign (line {shown})")
-
-
-def _parsed(lines: Iterable[str], separator: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
-    """The rows, each with the number of lines up to its end."""
-    reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
-    return ((reader.line_num, cells) for cells in reader)
 
 
 def _is_closed(taken: Sequence[str], separator: str) -> bool:
