@@ -53,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, text in SUITES.items():
         suite = suites.add_parser(name, prog=f"python -m evals {name}", description=text)
         if name == chosen:
+            suite.description, suite.formatter_class = _module(name).__doc__, argparse.RawDescriptionHelpFormatter
             _module(name).add_arguments(suite)
     args = parser.parse_args(arguments)
     try:

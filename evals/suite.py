@@ -30,12 +30,6 @@ _T = TypeVar("_T")
 # Options
 
 
-def show_docstring(parser: argparse.ArgumentParser, text: str | None) -> None:
-    """Makes a suite's docstring its help, with the lines as they are."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = text
-
-
 def common_options(
     parser: argparse.ArgumentParser, limit: str = "", seed: str = "", default_seed: int = 1, parallel: str = ""
 ) -> None:

@@ -2,13 +2,16 @@
 
 import gzip
 import json
+import os
 import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from evals.datasets.overlap import Evaluated, data_folder, overlaps, read_evaluated
+from evals.datasets.overlap import Evaluated, read_evaluated
 from evals.training.data import Example, load_corpus
+from evals.training.text import key, shingles
 
 PASSAGE = (
     "A ferry that runs every hour through the night keeps the nurses and bakers of an island at home on it, "
@@ -24,6 +27,24 @@ VIEW = (
 )
 APART = "Paint on a hull has to be scraped off and put on again each spring before the first guests come aboard."
 THIRD = "A toll of four coins a crossing pays for the lamps, the keeper and the salt, and leaves a little for the quay."
+
+
+def overlaps(training: Mapping[str, Sequence[Example]], evaluated: Iterable[Evaluated]) -> Iterator[str]:
+    """A line for every file and data set that share something: a question or statement, by its words alone, or a
+    passage, by the runs of words that only copies share."""
+    for one in evaluated:
+        questions, passages = {key(text) for text in one.asked}, runs(one.passages)
+        for name, taught in training.items():
+            asked = {key(text) for e in taught for text in (e.group, e.statement)} & questions
+            copied = {passages[run] for run in passages.keys() & runs(e.text for e in taught).keys()}
+            for what, shared in (("questions or statements", asked), ("passages", copied)):
+                if shared:
+                    yield f"{one.name} and {name} share {len(shared)} {what}, such as {min(shared)[:80]!r}."
+
+
+def runs(texts: Iterable[str]) -> dict[int, str]:
+    """Each run of words to a text that has it."""
+    return {run: text for text in set(texts) for run in shingles(text)}
 
 
 def example(text: str, group: str = "Boats", statement: str = "Boats last.") -> Example:
@@ -112,10 +133,10 @@ def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_judge_is_trained_on_evaluation_data() -> None:
-    folder = data_folder()
-    if folder is None:
+    folder = Path(os.environ.get("STEELMAN_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not folder.is_dir():
         pytest.skip("needs ../shared/data, or STEELMAN_EVAL_DATA")
-    evaluated = read_evaluated(folder)
+    evaluated = list(read_evaluated(folder))
     assert evaluated[0].passages
     assert all(one.asked and one.passages for one in evaluated)
     assert ("LocalNews" in {one.name for one in evaluated}) == (folder / "newscope").is_dir()

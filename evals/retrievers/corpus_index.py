@@ -37,7 +37,7 @@ Ranking = list[int]
 """Positions of passages in the corpus, best first, none twice."""
 
 _COLLECTION = 1
-_ENCODED_AT_ONCE = 256
+_AT_ONCE = 256
 _WORDS_TOLD = 500  # passages of which the BM25 score is told
 
 
@@ -56,10 +56,8 @@ class CorpusIndex:
         self.corpus = corpus
         self.questions: Sequence[GoldQuestion] = ()
         """All that the corpus is searched for, for what is divided by the largest of a data set."""
-        self._encoder = encoder
-        self._cache = cache
-        self.judge = judge
-        self.reranker = reranker
+        self._encoder, self._cache = encoder, cache
+        self.judge, self.reranker = judge, reranker
         self._largest: float | None = None
         self._clusters: dict[tuple[int, ...], Clustered] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
@@ -92,7 +90,7 @@ class CorpusIndex:
         bar = progress(total=len(texts), desc="vectors", unit="passage", leave=False)
         try:
             with bar:
-                for part in parts(texts, _ENCODED_AT_ONCE):  # kept part by part, so that a killed run goes on
+                for part in parts(texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
                     rows.append(self._cached("passages", part, self._encoder.encode))
                     bar.update(len(part))
         except ProviderError as exc:
@@ -120,17 +118,13 @@ class CorpusIndex:
         """The sentence clusters of the passages at these positions, kept: methods share candidates, and it is slow."""
         key = tuple(positions)
         if key not in self._clusters:
-            self._clusters[key] = self._cluster(positions)
+            found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
+            rows = [
+                self._cached("passages", part, self._encoder.encode) for part in parts([s for _, s in found], _AT_ONCE)
+            ]
+            nothing = np.zeros((0, self._encoder.dimensions), np.float32)
+            self._clusters[key] = cluster_sentences(np.concatenate([nothing, *rows]), [n for n, _ in found])
         return self._clusters[key]
-
-    def _cluster(self, positions: Sequence[int]) -> Clustered:
-        sentences = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
-        vectors = [
-            self._cached("passages", part, self._encoder.encode)
-            for part in parts([s for _, s in sentences], _ENCODED_AT_ONCE)
-        ]
-        rows = np.concatenate(vectors) if vectors else np.zeros((0, self._encoder.dimensions), np.float32)
-        return cluster_sentences(rows, [n for n, _ in sentences])
 
     def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """The judge's probabilities, shape (n,), from the cache as far as they are there; NaN for no verdict.

@@ -33,7 +33,7 @@ from evals.retrievers.corpus_index import (
     leaning,
     sides_of,
 )
-from evals.retrievers.projection import FORMS, Form
+from evals.retrievers.projection import FORMS
 from tools.diversity.coverage import pairs_to_judge
 from tools.diversity.names import DIALS, FOUND, needs_clusters
 from tools.diversity.selection import Pool, chosen, pick
@@ -95,30 +95,26 @@ def method(name: str) -> Method:
         raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
     find = _finder(name, search, queries)
     knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
-    if selection == FOUND:
-        return Method(find, knows)
     if selection == "rerank":
         return Method(_reranked(find), knows, "reranker")
-    return Method(_selected(find, selection), knows)
+    return Method(find if selection == FOUND else _selected(find, selection), knows)
 
 
 def _finder(name: str, search: str, queries: str) -> Rank:
     """How a method finds candidates: by the question, by several queries, or by queries that lean."""
     if not queries:
-        return by_question(SEARCHES[search])
+        return lambda index, questions, k: SEARCHES[search](index, [q.question for q in questions], k)
     if queries in QUERIES:
         return by_each(SEARCHES[search], QUERIES[queries])
     form, _, number = queries.partition(":")
     if search != "dense":
         raise InputError(f"'{name}': only vectors can be made to lean. Write 'dense+{queries}'.")
-    return by_leaning(next(f for f in LEANING if f == form), _strength(queries, number))
-
-
-def _strength(part: str, number: str) -> float:
     try:
-        return float(number) if number else 1.0
+        strength = float(number or 1.0)
     except ValueError as exc:
-        raise InputError(f"'{part}': the strength is a number, such as 0.5.") from exc
+        raise InputError(f"'{queries}': the strength is a number, such as 0.5.") from exc
+    leans = next(f for f in LEANING if f == form)
+    return lambda index, questions, k: [interleave(leaning(index, q, leans, strength, k))[:k] for q in questions]
 
 
 def _there_are() -> str:
@@ -133,11 +129,6 @@ def _there_are() -> str:
 # Candidates
 
 
-def by_question(search: Search) -> Rank:
-    """The question is the query."""
-    return lambda index, questions, k: search(index, [q.question for q in questions], k)
-
-
 def by_each(search: Search, queries_of: Callable[[GoldQuestion], list[str]]) -> Rank:
     """Several queries a question; what they find is interleaved (query expansion, BERDS §6)."""
 
@@ -145,15 +136,6 @@ def by_each(search: Search, queries_of: Callable[[GoldQuestion], list[str]]) -> 
         queries = [queries_of(q) for q in questions]
         found = iter(search(index, [text for texts in queries for text in texts], k))
         return [interleave([next(found) for _ in texts])[:k] for texts in queries]
-
-    return rank
-
-
-def by_leaning(form: Form, strength: float) -> Rank:
-    """One query a side, made to lean to it by `form`; what they find is interleaved."""
-
-    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
-        return [interleave(leaning(index, q, form, strength, k))[:k] for q in questions]
 
     return rank
 
@@ -206,8 +188,7 @@ def _steelman(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> 
 
 
 def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
-    sides = sides_of(question)
-    positions = candidates(index, question)
+    sides, positions = sides_of(question), candidates(index, question)
     pool = pool_of(index, question, positions)
     support = np.full((len(sides), pool.size), np.nan)
     pairs = pairs_to_judge(support, np.tile(pool.likely / 2, (len(sides), 1)), PAIRS, _FEW)

@@ -51,7 +51,6 @@ from evals.suite import (
     number,
     refuse_existing,
     show,
-    show_docstring,
     with_intervals,
     write_new,
 )
@@ -62,7 +61,6 @@ Measures = dict[str, Ratio | Figure]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add(

@@ -24,7 +24,7 @@ from evals.metrics.expansion import Found, GoldRow, match, perspective_measures
 from evals.metrics.measure import figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
-from evals.suite import common_options, json_lines, progress, refuse_existing, sample, show, show_docstring, write_new
+from evals.suite import common_options, progress, sample, show
 from tools.budget import Budget, using
 from tools.errors import InputError, SteelmanError
 
@@ -36,11 +36,9 @@ class _Row(Shape):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with questions and perspectives")
     add("--out", type=Path, metavar="FILE", help="keep a record a question there, and go on with it when stopped")
-    add("--failures", type=Path, metavar="FILE", help="write the rows that are not close as jsonl")
     common_options(
         parser,
         limit="a sample of N rows",
@@ -53,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask, measure and print. Raises InputError when the folder holds no row that counts, SettingsError where no chat
     model is set."""
-    refuse_existing(args.failures, "--failures")
     rows = list(read_rows(args.data))
     if not rows:
         raise InputError(
@@ -69,9 +66,6 @@ def run(args: argparse.Namespace) -> int:
             asyncio.run(_ask(waiting, settings, records, args.parallel))
         found = [_found(row, records.done[row.key]) for row in chosen]
         head = records.header
-    if args.failures:
-        missed = [asdict(f) for f in found if f.failed or f.close < len(f.row.gold)]
-        write_new(args.failures, json_lines(missed), "--failures")
     failed = [f"{f.row.question}: {f.failed}" for f in found if f.failed]
     told = figures(perspective_measures(found), seed=1)
     told["metrics"] |= {"rows": len(found), "failed": len(failed)}

@@ -26,7 +26,7 @@ from evals.judges import JUDGES, PairJudge, judge_named, open_judge
 from evals.metrics.classification import BINS, best_f1
 from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.reports.records import Records
-from evals.suite import common_options, digest, progress, sample, show, show_docstring
+from evals.suite import common_options, digest, progress, sample, show
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.inference.judges.judge import Pair, PairForm
@@ -37,7 +37,6 @@ _USUAL_RATE = 0.168
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
     add("--judge", type=judge_named, default="settings", metavar="JUDGE", help=JUDGES)

@@ -53,7 +53,7 @@ from evals.reports.table import block, number, percent
 from evals.scripted.live import ask_live
 from evals.scripted.player import MANNERS, Manner, Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
-from evals.suite import GOLD, HALVES, common_options, show, show_docstring, with_intervals
+from evals.suite import GOLD, HALVES, common_options, show, with_intervals
 from tools.errors import InputError
 from tools.ingest.ingest import Ingester
 from tools.passages import SourceDocument
@@ -98,7 +98,6 @@ class Found:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--half", choices=HALVES, default="dev", help="which half of the claims (default: dev)")
     add("--judges", default=",".join(COLUMNS), metavar="NAME[,NAME…]", help="which judges (default: all)")

@@ -17,7 +17,7 @@ from typing import Any
 
 from evals.reports.lines import Line, compared, lines_of
 from evals.reports.table import block, markdown, number, sure, text_table
-from evals.suite import refuse_existing, show, show_docstring
+from evals.suite import refuse_existing, show
 from tools.errors import InputError
 
 SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
@@ -25,7 +25,6 @@ SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    show_docstring(parser, __doc__)
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULT", help="what a suite printed with --json")
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write report.md and its figures there")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")

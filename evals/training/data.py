@@ -110,7 +110,7 @@ def load_corpus(data: Path, seed: int = 0, labels: Iterable[Example] = ()) -> Co
     everything = _read_all(data, rng)
     if given := list(labels):
         everything["labels"] = given
-    measured = read_evaluated(data)
+    measured = list(read_evaluated(data))
     asked = {key(text) for one in measured for text in one.asked}
     blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}
     blocked.update(s for _, text, _ in corpus.development for s in shingles(text))

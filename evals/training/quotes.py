@@ -39,7 +39,7 @@ from evals.metrics.measure import figures_by
 from evals.metrics.quoting import TIERS, Kind, Question, fit, measures
 from evals.reports.records import Records
 from evals.reports.table import block, percent
-from evals.suite import common_options, names, show, show_docstring
+from evals.suite import common_options, names, show
 from tools.errors import InputError
 from tools.inference.judges.quoting import FILE, GROUNDS, load_quoting
 from tools.store.store import Store
@@ -47,7 +47,6 @@ from tools.store.store import Store
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add("--set", default=SAMPLES_SET, metavar="NAME[,NAME…]", help="which queries (default: samples)")

@@ -20,7 +20,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evals.suite import show_docstring
 from evals.training.data import load_corpus
 from evals.training.plan import Plan, close_plan
 from tools.errors import InputError, SettingsError
@@ -29,7 +28,6 @@ _PLAN = "plan.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/")
     add("--out", type=Path, required=True, metavar="DIR", help="checkpoints, log and weights; a stopped run goes on")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agent.samples import sample_documents
 from evals.datasets.rows import json_rows
-from evals.suite import GOLD, common_options, show, show_docstring
+from evals.suite import GOLD, common_options, show
 from tools.errors import InputError
 from tools.web.walls import WallWeights, features, unquoted
 
@@ -30,7 +30,6 @@ _BEGINNING = 150  # words of a sample document
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--pages", type=Path, default=WALLS, metavar="FILE", help="walls and articles as jsonl: kind, title, text")
     add("--lost", type=float, default=0.14, metavar="P", help="of the hard articles (default: 0.14)")
