@@ -7,7 +7,8 @@ import logging
 import os
 import signal
 import sys
-from typing import TextIO
+from collections.abc import Callable
+from typing import TextIO, cast
 
 from tools.diversity.names import DIALS, OWN
 from tools.errors import InputError, SteelmanError
@@ -238,10 +239,18 @@ def _run(arguments: list[str] | None) -> int:
         sys.stdout.flush()  # the help, which nobody may be reading any more
         raise
     _check_text(args)
-    command = importlib.import_module(f"agent.commands.{args.command}")
-    status = int(command.run(args))
+    status = int(command_of(args.command)(args))
     sys.stdout.flush()
     return status
+
+
+def command_of(name: str) -> Callable[[argparse.Namespace], int]:
+    """What carries out the command, whose module is imported only now."""
+    if name in ("ask", "batch", "chat", "ingest"):
+        run = importlib.import_module(f"agent.commands.{name}").run
+    else:
+        run = getattr(importlib.import_module("agent.commands.housekeeping"), name)
+    return cast(Callable[[argparse.Namespace], int], run)
 
 
 def _check_text(args: argparse.Namespace) -> None:

@@ -469,7 +469,7 @@ def test_a_mistake_and_a_refusal_of_the_system_are_one_line(cli: Cli, monkeypatc
         def breaks(_: object, raised: Exception = raised) -> int:
             raise raised
 
-        monkeypatch.setattr("agent.commands.runs.run", breaks)
+        monkeypatch.setattr("agent.commands.housekeeping.runs", breaks)
         status, out, err = cli("runs")
         assert (status, out) == (FAILED, "")
         assert one_line(err)

@@ -1,7 +1,6 @@
 """The house: who imports whom, how long a module may be, what the command line costs to start."""
 
 import ast
-import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -143,13 +142,13 @@ def test_the_help_loads_nothing_heavy() -> None:
 
 
 def test_the_help_of_every_command_shows() -> None:
-    from agent.__main__ import main
+    from agent.__main__ import command_of, main
 
     for command in "ask chat batch ingest collections delete rebuild runs doctor graph".split():
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0
-        assert callable(importlib.import_module(f"agent.commands.{command}").run)
+        assert callable(command_of(command))
 
 
 def test_packages_of_tools_import_one_way() -> None:

@@ -1,0 +1,129 @@
+"""What is stored and what is on: `collections`, `delete`, `rebuild`, `runs`, `doctor`, `graph`; each is a function."""
+
+import argparse
+import asyncio
+import sys
+from contextlib import closing
+from typing import cast
+
+from agent.__main__ import FAILED, OK
+from agent.answer.words import plain
+from agent.runs.failure import resume_command
+from agent.runs.store import RunStore
+from agent.settings import Settings, load_settings
+from tools.errors import InputError
+from tools.language.words import count
+from tools.shell import command
+from tools.store.database import Database
+from tools.store.store import SAMPLES
+
+_SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}
+
+
+def collections(args: argparse.Namespace) -> int:
+    """A line a collection, or a line a document of one collection."""
+    from agent.runs.parts import open_store
+
+    store, settings = open_store()
+    if args.name:
+        for row in store.documents(args.name):
+            about = ", ".join(filter(None, [row["title"], row["publisher"], row["date"]]))
+            print(plain(f"{row['shown_id']} ({row['passages']} passages) {about}"))
+        return OK
+    for c in store.collections():
+        print(plain(f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"))
+    print(f"Kept in {settings.data_dir}")
+    return OK
+
+
+def delete(args: argparse.Namespace) -> int:
+    """Removes a collection or one of its documents, with every trace of it in the indexes; says how many passages."""
+    from agent.runs.parts import open_indexes
+
+    if args.name == SAMPLES:
+        raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
+    store, search, _ = open_indexes()
+    if args.document:
+        removed = store.delete_document(args.name, args.document)
+        if not removed:
+            raise InputError(
+                f"collection '{args.name}' has no document '{args.document}'.",
+                hint=f"See `{command('python -m agent collections', args.name)}`.",
+            )
+    else:
+        removed = store.delete_collection(args.name)
+    print(f"{removed} passages removed.")
+    search.refresh()
+    return OK
+
+
+def rebuild(_: argparse.Namespace) -> int:
+    """Both indexes again from the store. One that was stopped is finished by whoever searches next; a second call
+    starts over and loses nothing."""
+    from agent.runs.parts import open_indexes
+
+    store, search, _encoder = open_indexes()
+    taken: dict[str, int] = {}
+
+    def progress(name: str, number: int) -> None:
+        taken[name] = taken.get(name, 0) + number
+        if sys.stderr.isatty():
+            told = ", ".join(f"{n}: {c} passages" for n, c in taken.items())
+            print(f"\r  {told}", end="", file=sys.stderr, flush=True)
+
+    search.rebuild(progress)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print(f"Rebuilt from {sum(c.passages for c in store.collections())} passages.")
+    return OK
+
+
+def runs(args: argparse.Namespace) -> int:
+    """A line a run: id, when, how it ended, question. With --delete one run goes, with all that it read on the web."""
+    if args.limit < 1:
+        raise InputError(f"--limit has to be 1 or more, not {args.limit}.")
+    settings = load_settings()
+    with closing(Database(settings.database_path)) as database:
+        store = RunStore(database)
+        if args.delete:
+            row = store.get(args.delete)
+            asyncio.run(_delete_run(settings, store, row.id))
+            print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
+            return OK
+        shown = store.latest(args.limit)
+        for row in shown:
+            print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {plain(row.question)}")
+        if stopped := [row.id for row in shown if row.abandoned]:
+            print(f"Go on with an interrupted run: {resume_command(stopped[0])}", file=sys.stderr)
+    return OK
+
+
+async def _delete_run(settings: Settings, store: RunStore, run_id: str) -> None:
+    from agent.runs.checkpoints import open_checkpointer
+    from agent.runs.service import delete_runs
+
+    async with open_checkpointer(settings) as saver:
+        await delete_runs([run_id], store, saver)
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Tries each part; exit status 1 when one that is on does not work."""
+    from agent.doctor import examine, parts
+
+    failed = False
+    for part in parts(load_settings(), ask=args.ask):
+        found = examine(part)
+        failed = failed or found.state == "fails"
+        took = "" if found.state == "off" else f"  ({found.seconds:.1f} s)"
+        print(f"{_SHOWN[found.state]:<6} {found.name:<14} {found.detail}{took}", flush=True)
+    print("How to turn each on, what it costs and what is sent to whom: docs/providers.md")
+    return FAILED if failed else OK
+
+
+def graph(_: argparse.Namespace) -> int:
+    """Prints the agent's graph as Mermaid; the wiring needs no provider."""
+    from agent.graph import build_graph
+    from agent.seams import Providers
+
+    print(build_graph(cast(Providers, None)).get_graph().draw_mermaid())
+    return OK
