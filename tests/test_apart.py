@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT, Spawn
 
 from tools.errors import ReaderFailedError, SourceError
-from tools.ingest.apart import GivenUpError, Readers, end_readers, read_apart
+from tools.ingest.apart import GivenUpError, Readers, read_apart
 from tools.ingest.limits import Limits
 from tools.passages import SourceDocument
 
@@ -140,15 +140,6 @@ def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: Rea
     assert len(ended) == 5
     assert not Path(f"/proc/{number}").exists()
     assert len(read(tmp_path, "plain")) == 2
-
-
-def test_a_process_is_started_ahead_and_ended_on_demand(readers: Readers, tmp_path: Path) -> None:
-    readers.close()
-    readers.start()
-    before = reader_of(tmp_path)
-    end_readers()
-    assert not Path(f"/proc/{before}").exists()
-    assert reader_of(tmp_path) != before
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])

@@ -199,13 +199,6 @@ def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:
     assert found.notes == ["a.csv: 1 rows that say again what an earlier one of their id says."]
 
 
-def test_an_id_that_keeps_repeating_is_none(tmp_path: Path) -> None:
-    rows: list[list[Any]] = [["id", "argument"], *([i // 3, f"{t} {i}"] for i, t in enumerate(LONG * 4))]
-    found = Reading(made(tmp_path, "a.csv", table(rows)))
-    assert (len(found.texts), found.problems, found.ids[11]) == (12, [], "a.csv, row 12")
-    assert "ids from the row numbers" in found.notes[0]
-
-
 def test_a_column_of_ids_with_gaps_is_none_unless_it_is_named(tmp_path: Path) -> None:
     rows = [{"id": f"x{i}" if i else "", "text": t} for i, t in enumerate(LONG)]
     path = made(tmp_path, "a.jsonl", lines(*rows))
@@ -248,13 +241,6 @@ def test_a_quotation_mark_that_is_closed_nowhere_swallows_no_rows(tmp_path: Path
     found = Reading(made(tmp_path, "a.csv", data))
     assert (found.texts, found.problems) == (texts, [])
     assert f"not closed was taken for a plain sign (line {at + 2})" in found.notes[-1]
-
-
-def test_quotation_marks_that_close_in_another_row(tmp_path: Path) -> None:
-    data = 'id,text,by\n1,"An open one,A\n2,"A whole, good one",B\n3,plain,C\n4,"Again open,D\n5,"end",E\n'
-    found = Reading(made(tmp_path, "a.csv", data), text=("text",))
-    assert found.texts == ['"An open one', "A whole, good one", "plain", '"Again open', "end"]
-    assert "(line 2, 5)" in found.notes[-1]
 
 
 @pytest.mark.parametrize(

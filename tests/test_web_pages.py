@@ -8,7 +8,7 @@ from web_server import LOGIN_WALL, article, pdf
 
 from tools.errors import SourceError
 from tools.web.fetch import FetchedPage
-from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, decode, hint_of, normalise_url, read_page
+from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, hint_of, normalise_url, read_page
 
 URL = "https://gazette.example/harbour"
 STORY = [
@@ -44,29 +44,6 @@ def test_an_article() -> None:
 
 
 # Encodings
-
-
-@pytest.mark.parametrize(
-    ("data", "charset"),
-    [
-        ("Café “Ö”".encode(), ""),
-        ("Café “Ö”".encode(), "utf-8"),
-        ("Café “Ö”".encode("cp1252"), ""),
-        ("Café “Ö”".encode("cp1252"), "iso-8859-1"),
-        ("Café “Ö”".encode("cp1252"), "ascii"),
-        (b"<meta charset='windows-1252'>" + "Café “Ö”".encode("cp1252"), ""),
-        (b'<meta http-equiv=x content="text/html; charset=utf-8">' + "Café “Ö”".encode(), "no-such"),
-        ("\ufeffCafé “Ö”".encode("utf-16-le"), ""),
-        ("\ufeffCafé “Ö”".encode("utf-16-be"), "utf-8"),
-        ("\ufeffCafé “Ö”".encode(), "cp1252"),
-        ("Café “Ö”".encode(), "punycode"),
-        ("Café “Ö”".encode(), "hex"),
-        ("Café “Ö”".encode(), "unicode_escape"),
-        ("Café “Ö”".encode(), "a" * 10_000),
-    ],
-)
-def test_encodings(data: bytes, charset: str) -> None:
-    assert decode(html_page(data, charset=charset)).rpartition(">")[2] == "Café “Ö”"
 
 
 # Walls
