@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,9 @@ _DROPPED = {
     **dict.fromkeys(("table-of-content", "illustration-index", "table-index", "object-index"), "lists of contents"),
     **dict.fromkeys(("user-index", "alphabetical-index"), "lists of contents"),
     "annotation": "comments",
+    "tracked-changes": "lists of changes",
 }
 _BLOCKS = frozenset("p h1 h2 h3 h4 h5 h6 figcaption table".split())
-_MOST_REPEATED, _LONGEST_REPEATED = 50, 200  # times, and characters, of a cell that stands for several
 _ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
 
 
@@ -76,9 +75,6 @@ class _OdtText:
     def _keeps(self, each: Any, name: str, body: Any) -> bool:
         """Renames an element; whether it stays with what is in it."""
         chain = list(self._chain(attr(each, "style-name")))
-        if name == "tracked-changes":
-            self.left_out["deleted changes"] += sum(local(inner) == "deletion" for inner in each.iter())
-            return self._without(each)
         if name in _DROPPED:
             return self._without(each, _DROPPED[name])
         if attr(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain):
@@ -124,14 +120,8 @@ class _OdtText:
 
     def _cell(self, each: Any) -> None:
         each.tag = "td"
-        times = number(attr(each, "number-columns-repeated"), 1)
         each.set("rowspan", str(number(attr(each, "number-rows-spanned"), 1)))
         each.set("colspan", str(max(number(attr(each, "number-columns-spanned"), 1), 1)))
-        for key in [key for key in each.keys() if key.endswith("repeated")]:  # noqa: SIM118
-            del each.attrib[key]
-        if 0 < len("".join(each.itertext())) <= _LONGEST_REPEATED:
-            for _ in range(min(times, _MOST_REPEATED) - 1):
-                each.addnext(deepcopy(each))
 
     def _without(self, each: Any, counted: str = "") -> bool:
         if counted:
