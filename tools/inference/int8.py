@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 _SAMPLED = 1 << 20
+_RESTORE = "Restore it from the project."
 
 Text = str | tuple[str, str]
 
@@ -101,16 +102,16 @@ def load_model(files: ModelFiles, check: Callable[[Int8Model], bool], name: str)
         if not path.is_file():
             raise ModelError(f"the file {path} of the model '{name}' is missing. {_RESTORE}")
     model = _open(files)
-    if check(model):
-        return model
+    try:
+        if check(model):
+            return model
+    except (OSError, ValueError, TypeError, KeyError) as exc:
+        raise ModelError(f"the reference in {files.folder} cannot be read ({exc}). {_RESTORE}") from exc
     raise ModelError(
         f"the embedded model '{name}' computes wrong numbers on this processor. Use another provider for this "
         "stage (see `python -m agent doctor`), or report this with your processor's name.",
         hint=" (see `python -m agent doctor`)",
     )
-
-
-_RESTORE = "Restore it from the project."
 
 
 def _open(files: ModelFiles) -> Int8Model:

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.errors import ModelError
 from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import lower_priority
@@ -53,12 +52,7 @@ def close_files(folder: Path | None = None) -> ModelFiles:
 
 def load_close_model() -> Int8Model:
     """The model. Raises ModelError when its files cannot be used."""
-    try:
-        return load_model(close_files(), partial(agrees, folder=FOLDER), "close-judge")
-    except (OSError, ValueError, TypeError, KeyError) as exc:
-        raise ModelError(
-            f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
-        ) from exc
+    return load_model(close_files(), partial(agrees, folder=FOLDER), "close-judge")
 
 
 def loading() -> Callable[[], Int8Model]:
