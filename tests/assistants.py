@@ -88,11 +88,6 @@ async def goes_through(client: Client) -> None:
     assert [r.title for r in kept[:2]] == ["What about the cost?", QUESTION]
     assert kept[1].uri == f"steelman://answers/{answer.run_id}"
     (page,) = (await client.read_resource(kept[1].uri)).contents
-    (whole,) = (await client.read_resource(f"{kept[1].uri}/json")).contents
     assert isinstance(page, TextResourceContents)
-    assert isinstance(whole, TextResourceContents)
-    assert (page.mime_type, whole.mime_type) == ("text/markdown", "application/json")
+    assert page.mime_type == "text/markdown"
     assert text.startswith(page.text)
-    assert Answer.model_validate_json(whole.text) == answer
-    templates = (await client.list_resource_templates()).resource_templates
-    assert {t.uri_template.format(run_id=answer.run_id) for t in templates} == {page.uri, whole.uri}

@@ -21,7 +21,7 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import shown, source_view
+from ui import ledger, shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -188,6 +188,21 @@ EVIDENCE = [
     judged("p2", 3, 0.2),
     judged("p3", 2, 0.9),
 ]
+
+
+def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
+    dots = ledger.dots(ANSWER, EVIDENCE)
+    assert [(d.side, d.column, d.cited, d.verdict) for d in dots if d.side in ("For", "Against")] == [
+        ("For", 1, "[1]", ledger.COUNTS),
+        ("For", 3, "[1]", ledger.COUNTS),
+        ("For", 2, "", ledger.COUNTS),  # of 0.6 here, but of 0.9 for another side
+        ("Against", 1, "", ledger.COUNTS_NOT),
+        ("Against", 4, "", ledger.COUNTS_NOT),
+    ]
+    assert [(b.side, b.part, b.amount) for b in ledger.kind_bars(ANSWER, EVIDENCE)][:2] == [
+        ("For", "academic", 1),
+        ("For", "news", 2),
+    ]
 
 
 # The card of a source

@@ -24,13 +24,11 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
-    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
-    ResourceTemplate,
     TextResourceContents,
 )
 from starlette.routing import Route
@@ -50,30 +48,14 @@ VERSION = "1.0"
 PATH = "/mcp"
 _OPENING_SECONDS = 2.0
 _LISTED = 50
-_ADDRESS = re.compile(rf"{re.escape(SCHEME)}([0-9a-f]{{12}})(/json)?")
-_MARKDOWN, _JSON = "text/markdown", "application/json"
+_ADDRESS = re.compile(rf"{re.escape(SCHEME)}([0-9a-f]{{12}})")
+_MARKDOWN = "text/markdown"
 _INSIDE = "Something went wrong inside Steelman; whoever runs the server finds it in its log. Try once more."
 _INSTRUCTIONS = """\
 Steelman finds the strongest sourced case for every side of a contentious question. `ask` gives a finished answer with \
 citations, `retrieve` the passages alone, `judge` checks whether a passage supports a statement. It does not say who \
 is right. Keep quotations word for word and their numbers with the list of sources, and report what was not found. \
 Follow up with `thread`. Earlier answers are resources under steelman://answers/."""
-_TEMPLATES = [
-    ResourceTemplate(
-        uri_template=f"{SCHEME}{{run_id}}",
-        name="answer",
-        title="A past answer",
-        description="An earlier answer with its citations. The run id stands at the end of the answer.",
-        mime_type=_MARKDOWN,
-    ),
-    ResourceTemplate(
-        uri_template=f"{SCHEME}{{run_id}}/json",
-        name="answer_json",
-        title="A past answer as JSON",
-        description="The same with everything that is known: every side's evidence, providers, timings.",
-        mime_type=_JSON,
-    ),
-]
 
 Opened = Callable[[], Awaitable[Service]]
 """The service, once it is open."""
@@ -118,9 +100,6 @@ class Handlers:
         ]
         return ListResourcesResult(resources=resources)
 
-    async def list_templates(self, _: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=_TEMPLATES)
-
     async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address."""
         service, uri = await ctx.lifespan_context(), str(params.uri)
@@ -136,8 +115,8 @@ class Handlers:
             answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your last ones."
         if answer is None:
             raise MCPError(code=INVALID_PARAMS, message=why, data={"uri": uri})
-        text, kind = (answer.model_dump_json(), _JSON) if address[2] else (to_markdown(answer, remote=True), _MARKDOWN)
-        return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=kind)])
+        shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
+        return ReadResourceResult(contents=[shown])
 
     def _caller_of(self, ctx: Context) -> Caller:
         """As the guard found out, where a request came through it."""
@@ -158,7 +137,6 @@ def build_server(opening: Opening, caller: Caller) -> Server[Opened]:
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
     )
 
