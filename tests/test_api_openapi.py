@@ -57,9 +57,11 @@ def answerable() -> Iterator[None]:
     schemathesis.hooks.unregister(before_call)
 
 
-def explore(address: str, examples: int, seed: int) -> Findings:
+def explore(address: str, examples: int, seed: int, *, edges: bool) -> Findings:
+    """edges: with each constraint at its edges, which is most of the requests."""
     wanted = {"max-examples": examples, "deterministic": True, "database": "none"}
-    config = schemathesis.Config.from_dict({"seed": seed, "generation": wanted})
+    phases = {"coverage": {"enabled": edges}}
+    config = schemathesis.Config.from_dict({"seed": seed, "generation": wanted, "phases": phases})
     schema = schemathesis.openapi.from_url(f"{address}/openapi.json", config=config)
     found = Findings()
     for event in from_schema(schema).execute():
@@ -84,16 +86,17 @@ def note(event: events.ScenarioFinished, found: Findings) -> None:
 
 
 def test_the_server_does_as_the_document_says(address: str) -> None:
-    found = explore(address, examples=3, seed=1)
+    found = explore(address, examples=3, seed=1, edges=False)
     assert found.wrong == []
     calls = httpx.get(f"{address}/openapi.json").json()["paths"]
     named = {f"{method.upper()} {path}" for path, methods in calls.items() for method in methods}
     assert named <= set(found.requests)
-    assert {200, 202, 204, 400, 404, 405, 409, 415, 422} <= set(found.statuses)
+    assert {200, 202, 422} <= set(found.statuses)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", [2])
-def test_the_server_does_as_the_document_says_at_length(address: str, seed: int) -> None:
-    assert explore(address, examples=100, seed=seed).wrong == []
+def test_the_server_does_as_the_document_says_at_length(address: str) -> None:
+    found = explore(address, examples=100, seed=2, edges=True)
+    assert found.wrong == []
+    assert {200, 202, 204, 400, 404, 405, 409, 415, 422} <= set(found.statuses)
