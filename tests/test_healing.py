@@ -23,6 +23,7 @@ from tools.budget import Budget, StageLog, using
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
 from tools.store import upkeep
 from tools.store.database import Database
+from tools.store.dense import DenseIndex
 from tools.store.index import index_error
 from tools.store.locks import index_lock
 
@@ -128,6 +129,19 @@ def test_damage_is_noticed_told_and_mended(folder: Path, spawn: Spawn, how: str)
             break
     assert process.returncode == 0, trouble
     assert " ".join(line.split()[1] for line in said.splitlines() if "made again from the store" in line) == damaged
+
+
+def test_an_index_that_holds_fewer_passages_is_made_again(folder: Path) -> None:
+    house = House(folder)
+    assert isinstance(house.search.dense, DenseIndex)
+    [collection] = house.search.dense._mine()
+    collection.delete(ids=collection.get(limit=1)["ids"])
+    close(house)
+    house = House(folder)
+    told = f"The dense index was damaged (it holds {MANY - 1} passages instead of {MANY}) and was made again"
+    assert asked(house, 5) == ("d5", [f"{told} from the store."])
+    close(house)
+    assert_whole(folder)
 
 
 def test_an_index_of_another_time_is_made_again(folder: Path, tmp_path: Path) -> None:
