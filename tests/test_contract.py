@@ -58,13 +58,13 @@ from agent.answer.model import Note
 from agent.answer.notes import what_happened
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
+from agent.providers.build import build_encoder
 from agent.providers.chat.expanding import ContrarySide, PlannedSides
 from agent.providers.chat.stages import ChatFramer, FramedQuestion, PlannedQueries
 from agent.providers.chat.writing import WrittenCase, WrittenCrux
 from agent.providers.embedded.stages import EmbeddedFramer
 from agent.providers.fallback import FramerWithFallback
 from agent.providers.models import build_judge
-from agent.providers.retrieval import build_encoder
 from agent.question import check_question
 from agent.settings import Settings, load_settings
 from agent.state import RunState

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agent.answer.model import Answer
 from agent.evidence.followups import opening
 from agent.options import Depth, RunOptions
-from agent.providers.build import build_providers
-from agent.providers.retrieval import build_encoder, build_search
+from agent.providers.build import build_encoder, build_providers, build_search
 from agent.question import check_form, check_question
 from agent.samples import index_samples
 from agent.seams import Providers
