@@ -225,29 +225,6 @@ def test_batch_answers_goes_on_and_asks_failed_lines_again(cli: Cli, tmp_path: P
     }
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("", "holds no question"),
-        ("\n\n", "holds no question"),
-        ('{"question": "Is it?"}\nno json\n', "line 2"),
-        ('{"ask": "Is it?"}\n', "line 1"),
-        ("[1]\n", "line 1"),
-        ('{"question": 5}\n', "line 1"),
-        ("[" * 100_000, "line 1"),
-        (b"\xff\xfe", "not UTF-8"),
-    ],
-)
-def test_batch_names_the_bad_line(cli: Cli, tmp_path: Path, content: str | bytes, says: str) -> None:
-    path = tmp_path / "q.jsonl"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    status, out, err = cli("batch", str(path), "--out", str(tmp_path / "a.jsonl"))
-    assert (status, out) == (BAD_INPUT, "")
-    assert one_line(err)
-    assert says in err
-    assert not (tmp_path / "a.jsonl").exists()
-
-
 def test_batch_never_overwrites_what_it_did_not_write(cli: Cli, tmp_path: Path) -> None:
     questions = write_questions(tmp_path / "q.jsonl", QUESTION)
     before = Path(questions).read_bytes()
@@ -339,15 +316,6 @@ def test_a_file_that_cannot_be_read_this_time_keeps_its_documents(cli: Cli, tmp_
     rows.write_text("id,text\n1,Ferries ask for patience.\n3,too,many,cells\n")
     status, out, err = cli("ingest", str(tmp_path), "--sync", "--yes")
     assert (status, "0 documents removed" in out, "not to their end: 1 document" in err) == (FAILED, True, True)
-
-
-def test_a_report_that_cannot_be_written_is_refused_first(cli: Cli, tmp_path: Path) -> None:
-    note = tmp_path / "note.txt"
-    note.write_text("Ferries ask for patience.")
-    for report in (note, tmp_path / "nowhere" / "r.json"):
-        status, _, err = cli("ingest", str(note), "--report", str(report))
-        assert (status, one_line(err)) == (BAD_INPUT, True)
-    assert note.read_text() == "Ferries ask for patience."
 
 
 def test_the_samples_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
@@ -454,13 +422,6 @@ def test_whoever_reads_the_output_may_go(spawn: Spawn, settings: Settings) -> No
     assert process.stderr.read() == ""
     assert process.returncode == 128 + signal.SIGPIPE
     process.stdout = None
-
-
-def test_what_an_encoding_cannot_say_is_replaced(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    assert main(["ask", "Are bridges “good”?"]) == OK
-    assert raw.getvalue().decode("ascii").splitlines()[0] == "Are bridges ?good??"
 
 
 def test_a_mistake_and_a_refusal_of_the_system_are_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

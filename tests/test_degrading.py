@@ -13,7 +13,6 @@ from model_server import ModelServer, Reply
 
 from agent.__main__ import BAD_INPUT, DEGRADED, FAILED, OK, main
 from agent.answer.model import Answer
-from agent.answer.words import closing
 from agent.commands.ask import exit_status
 from agent.options import RunOptions
 from agent.runs.service import Runs
@@ -78,18 +77,6 @@ async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
     assert answer.outcome == "answered"
     assert notes(answer, "degraded") == []
     assert exit_status(answer) == OK
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_plain_question_is_framed_by_the_rules() -> None:
-    with ModelServer() as server:  # which has no reply for a framing
-        answering(server)
-        answer = await run(settings(server), seconds=20, max_rounds=0)
-    assert (answer.neutral_question, answer.providers["frame"]) == (QUESTION, "rules")
-    assert "test-model" in closing(answer)
-    assert "rules" not in closing(answer)
-    assert {answer.providers[s] for s in ("expand", "write")} == {"test-model"}
-    assert notes(answer, "degraded") == []
 
 
 @pytest.mark.usefixtures("library")
@@ -206,15 +193,6 @@ async def test_nothing_is_asked_beyond_the_budget(server: ModelServer) -> None:
     assert answer.outcome == "answered"
     assert answer.providers["write"] == "embedded"
     assert any("budget of calls is used up" in t for t in notes(answer, "degraded"))
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_question_that_only_the_model_could_read_says_so_when_it_cannot(server: ModelServer) -> None:
-    server.on("", Reply("oh dear", status=500))
-    async with Runs(settings(server)) as runs:
-        run_id = await runs.start("Sollen Schulen Handys verbieten?", RunOptions.of(deadline_seconds=20))
-        with pytest.raises(RunError, match="does not read as English"):
-            await runs.answer(run_id)
 
 
 # --- a provider that was named ----------------------------------------------------------------------------------------
@@ -421,24 +399,6 @@ async def test_everything_is_scored_again_when_the_judge_fails(
         assert told[0] == told[1]
         assert [c.support for c in answer.citations] == [c.support for c in alone.citations] != []
     assert exit_status(answer) == DEGRADED
-
-
-@pytest.mark.usefixtures("library")
-async def test_no_score_of_the_first_judge_remains(server: ModelServer) -> None:
-    unsure = Reply(top_logprobs={"Yes": -1.204, "No": -0.357})  # 0.3, so that this side is searched for again
-    server.on(lambda body: body.get("logprobs") and "made easier" in body["messages"][-1]["content"], unsure)
-    FailingJudge(server, _of_a_claim, DOWN["500"])
-    answering(server, again=True)
-    server.on(STAGES["write"], case_of)
-    given = settings(server, judge_url=server.url, judge_model="judge-model")
-    async with Runs(given) as runs:  # with few pairs, the two judges do not get to see the same ones
-        options = RunOptions.of(deadline_seconds=20, max_pairs=14, max_rounds=1)
-        run_id = await runs.start(QUESTION, options)
-        assert (await runs.answer(run_id)).providers["judge"] == "quick"
-        state = (await runs._graph.aget_state({"configurable": {"thread_id": run_id}})).values
-    scores = {round(s, 3) for side in state["support"].values() for s in side.values()}
-    assert scores <= {0.9, 0.2, 0.1}
-    assert sum(len(side) for side in state["support"].values()) <= 14
 
 
 @pytest.mark.parametrize("kind", ["chat"])

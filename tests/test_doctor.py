@@ -114,20 +114,6 @@ def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("data")
-def test_a_chat_model_that_judges_is_not_asked_unless_that_is_wanted(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("STEELMAN_MODEL", "small")
-    assert main(["doctor"]) == 0
-    told = lines(capsys)
-    assert told["judge"].startswith("ok batch-judge-small-")
-    assert "not asked" in told["judge"]
-    assert told["judge server"].startswith("off ")
-    assert not [r for r in server.requests if r.body]
-
-
-@pytest.mark.usefixtures("data")
 @pytest.mark.parametrize(
     ("settings", "part", "says"),
     [

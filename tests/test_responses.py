@@ -14,7 +14,6 @@ from tools.responses import (
     conditioned,
     group_theses,
     likelihood,
-    places,
     side_taken,
 )
 
@@ -51,12 +50,6 @@ def test_the_side_is_that_of_the_three_surest_sentences() -> None:
     assert side_taken(np.array([[0.2], [0.3]])) == 1
     assert side_taken(np.zeros((2, 3))) == 0
     assert side_taken(np.zeros((0, 3))) is None
-
-
-def test_the_ends_of_a_text_count_and_its_middle_does_not() -> None:
-    assert places(5).tolist() == [1.0, 0.5, 0.0, 0.5, 1.0]
-    assert places(4).tolist() == pytest.approx([1, 1 / 3, 1 / 3, 1])
-    assert places(1).tolist() == [1.0]
 
 
 def test_only_what_is_allowed_is_chosen_unless_nothing_is() -> None:

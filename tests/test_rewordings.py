@@ -104,15 +104,6 @@ def test_sources_do_not_agree_by_saying_the_same_in_other_words(reworded: bool) 
         assert (one["passages"], one["sources"], one["reworded"], one["status"]) == (1, 1, 24, "thin")
 
 
-@pytest.mark.parametrize(("distinct", "agree"), [(4, False), (5, True)])
-def test_sources_do_not_agree_where_most_of_them_are_near_each_other(distinct: int, agree: bool) -> None:
-    found = passages(9)
-    one = coverage_by_judge(dict.fromkeys(range(1, 10), 0.9), 0.5, found, {i: i for i in found})
-    other = coverage_by_judge({}, 0.5, found, {})
-    assert is_settled(one, other)
-    assert is_settled({**one, "distinct": distinct}, other) is agree
-
-
 def test_a_cited_passage_stands_for_what_says_the_same() -> None:
     found = passages(4)
     before = coverage_by_judge({1: 0.9, 2: 0.8, 3: 0.7}, 0.5, found, {i: i for i in found})

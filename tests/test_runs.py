@@ -85,18 +85,6 @@ async def test_who_reconnects_misses_nothing_and_sees_nothing_twice(settings: Se
         assert await followed(runs, run_id, rest[-1].number) == []
 
 
-async def test_eight_runs_at_once(settings: Settings) -> None:
-    async with door(settings) as runs:
-        ids = await asyncio.gather(
-            *(runs.start(f"Should towns build {n} bridges?") for n in "one two six ten".split() * 2)
-        )
-        answers = await asyncio.gather(*(runs.answer(i) for i in ids))
-        logs = await asyncio.gather(*(followed(runs, i) for i in ids))
-    assert {a.outcome for a in answers} == {"answered"}
-    assert [a.run_id for a in answers] == ids
-    assert all([e.number for e in log] == list(range(1, len(log) + 1)) for log in logs)
-
-
 # What is refused before anything is begun
 
 
@@ -271,20 +259,6 @@ async def test_a_run_whose_checkpoints_are_gone_begins_again(settings: Settings)
         assert (await runs.answer(run_id)).outcome == "answered"
         events = await followed(runs, run_id)
     assert [e.data["stage"] for e in events if e.kind == "stage"].count("frame") == 2
-
-
-async def test_two_resumes_at_once_make_one_run(settings: Settings) -> None:
-    gate = Gate()
-    async with door(settings, build(before_search=gate)) as runs:
-        run_id = await runs.start(QUESTION)
-        await until(runs, run_id, "framed")
-        await runs.cancel(run_id)
-        gate.opened.set()
-        outcomes = await asyncio.gather(*(runs.resume(run_id) for _ in range(3)), return_exceptions=True)
-        await runs.answer(run_id)
-        kinds = [e.kind for e in await followed(runs, run_id)]
-    assert all(o == run_id or isinstance(o, RunBusyError) for o in outcomes)
-    assert (kinds.count("resumed"), kinds.count("done")) == (1, 1)
 
 
 async def test_who_follows_an_abandoned_run_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

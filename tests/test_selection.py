@@ -1,13 +1,12 @@
 """Selections over a pool: what tells relevant passages, points that are mined, the own choice, names, hard input."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evals.training.select_fit import Labelled, fitted_report
+from evals.training.select_fit import Labelled
 from tools.diversity.names import DIALS, OWN, parse_selection
 from tools.diversity.published import Clustered
 from tools.diversity.selection import (
@@ -167,15 +166,3 @@ def labelled(n: int, seed: int, weight: float = 3.0) -> Labelled:
     values = rng.normal(size=(n, len(SIGNALS)))
     gold = rng.random(n) < 1 / (1 + np.exp(-weight * values[:, 2]))
     return Labelled(values, rng.random(n), gold)
-
-
-def test_each_corpus_is_told_by_the_weights_of_the_others() -> None:
-    # In 'b' the signal speaks the other way, so that the weights of 'a' must do worse there than chance.
-    report = fitted_report({"a": [labelled(200, 1)], "b": [labelled(200, 2, weight=-3.0)]}, "toy")
-    assert (
-        report["metrics"]["b"]["signals"]
-        <= 0.2
-        < 0.8
-        <= fitted_report({"a": [labelled(200, 1)], "b": [labelled(200, 2)]}, "toy")["metrics"]["b"]["signals"]
-    )
-    assert json.loads(json.dumps(report))["weights"]["names"] == list(SIGNALS)
