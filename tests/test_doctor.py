@@ -150,6 +150,8 @@ def test_what_is_on_comes_first_and_each_part_says_what_it_serves(tmp_path: Path
 
 def test_a_part_that_is_broken_fails_and_says_what_to_do(settings: Settings) -> None:
     settings.database_path.write_text("no database at all " * 99)
+    for journal in settings.data_dir.glob("steelman.db-*"):
+        journal.unlink()
     found = finding("data", settings)
     assert found.state == "fails"
     assert "Move the file away" in found.detail
