@@ -6,7 +6,7 @@ from typing import Any
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from agent.runs.failure import RunFailure
+from agent.runs.executor import RunFailure
 from agent.runs.store import Event
 from api.problems import failed_run, problem_of
 from api.service import Service, stored_answer

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
-from agent.runs.failure import RunCrashedError, RunFailure
+from agent.runs.executor import RunCrashedError, RunFailure
 from api.guard.outside import link
 from api.schemas import PATTERNS
 from tools import errors

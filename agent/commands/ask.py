@@ -16,7 +16,7 @@ from agent.answer.notes import all_looked_into
 from agent.answer.outline import to_terminal
 from agent.answer.words import plain
 from agent.options import RunOptions
-from agent.runs.failure import RunCrashedError, resume_command
+from agent.runs.executor import RunCrashedError, resume_command
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event

@@ -8,7 +8,7 @@ from typing import cast
 
 from agent.__main__ import FAILED, OK
 from agent.answer.words import plain
-from agent.runs.failure import resume_command
+from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from tools.errors import InputError

@@ -20,8 +20,7 @@ from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidenc
 from agent.evidence.followups import opening
 from agent.options import RunOptions
 from agent.providers.build import build_providers
-from agent.runs.executor import RECURSION, RunExecutor, config_of
-from agent.runs.failure import RunFailure, resume_command
+from agent.runs.executor import RECURSION, RunExecutor, RunFailure, config_of, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.seams import Providers
@@ -136,7 +135,8 @@ class Runs:
 
     async def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
         """How the runs failed, by id; those that never did have none."""
-        return await self._in_thread(self.run_store.failures, run_ids)
+        kept = await self._in_thread(self.run_store.failures, run_ids)
+        return {run_id: RunFailure.read(data) for run_id, data in kept.items()}
 
     async def settled(self, run_id: str) -> RunRow:
         """The run once this process does not work on it any more."""

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from agent.runs.failure import RunFailure
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.run_passages import KeptPassages, WebPassages, keep_what_is_gone
@@ -280,12 +279,12 @@ class RunStore:
             rows = db.execute("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
             return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
 
-    def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
-        """How the runs failed last, by id; those that never did have none."""
+    def failures(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """What the runs' last events of a failure keep of it, by run; those that never failed have none."""
         marks = ", ".join("?" * len(run_ids))
         query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
         with self._db.read() as db:
-            return {r["run_id"]: RunFailure.read(json.loads(r["data"])) for r in db.execute(query, tuple(run_ids))}
+            return {r["run_id"]: json.loads(r["data"]) for r in db.execute(query, tuple(run_ids))}
 
 
 def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:
