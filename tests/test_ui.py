@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,10 +13,13 @@ from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
 from agent.answer.words import MAY_SPEAK
+from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.service import Runs
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.inference.judges.judge import Pair
+from tools.store.database import Database
 from ui.service import PageService
 
 
@@ -154,6 +158,16 @@ def test_a_run_is_stopped_and_goes_on(page: Callable[..., AppTest]) -> None:
     until(app, lambda a: "was stopped" in html(a))
     click(app, "Go on with it")
     until(app, answered)
+
+
+def test_a_run_whose_process_was_killed_goes_on(page: Callable[..., AppTest], settings: Settings) -> None:
+    with closing(Database(settings.database_path)) as database:
+        RunStore(database).create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "killed")
+        with database.write() as db:
+            db.execute("UPDATE runs SET heartbeat = 0")
+    app = page(run="a" * 12)
+    assert "This run was interrupted: its process is gone." in html(app)
+    until(click(app, "Go on with it"), answered)
 
 
 def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:

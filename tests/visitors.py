@@ -8,8 +8,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -141,7 +140,6 @@ class Visitor:
         dialog.dismiss()
 
 
-Serve = Callable[..., PageServer]
 Visit = Callable[..., Visitor]
 
 
@@ -172,22 +170,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path
 
 
 @pytest.fixture(scope="session")
-def serve(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """Starts a page on a copy of that folder, for the whole session; it may be given settings and another start."""
-    with ExitStack() as running:
-
-        def start(environment: Mapping[str, str] | None = None, start: Sequence[str] = ()) -> PageServer:
-            server = PageServer(tmp_path_factory.mktemp("page"), environment, start)
-            shutil.copytree(filled, server.data)
-            return running.enter_context(server)
-
-        yield start
-
-
-@pytest.fixture(scope="session")
-def samples_page(serve: Serve) -> PageServer:
-    """One page on the samples for all tests."""
-    return serve()
+def samples_page(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    """One page on a copy of that folder for all tests."""
+    server = PageServer(tmp_path_factory.mktemp("page"))
+    shutil.copytree(filled, server.data)
+    with server:
+        yield server
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,40 +56,28 @@ def chromium() -> Iterator["Browser"]:
 
 
 class PageServer:
-    """The page, served by a process that knows of this one's environment nothing but what it is given.
+    """The page, served by a process that knows nothing of this one's environment, while the context is open.
 
-    home: its data, its log and its home folder. start: what is run in the place of Streamlit's own command line.
-    Use it as a context manager, which starts and stops it.
+    home: its data, its log and its home folder. Raises ModelError with what it said where it does not come up.
     """
 
-    def __init__(self, home: Path, environment: Mapping[str, str] | None = None, start: Sequence[str] = ()) -> None:
+    def __init__(self, home: Path) -> None:
         self.home = home
         self.data = home / "data"
         self.log = home / "page.log"
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._given = dict(environment or {})
-        self._start = start or ("-m", "streamlit")
-        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "PageServer":
-        self.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Serves, at the same port each time. Raises ModelError with what it said where it does not come up."""
-        self.home.mkdir(parents=True, exist_ok=True)
         settings = self.home / ".streamlit"
         if not settings.exists():  # the page's own, without a .env of the folder that they are from
             settings.symlink_to(ROOT / ".streamlit")
         app = str(ROOT / "ui" / "app.py")
-        told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "NO_COLOR": "1", **self._given}
+        told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "NO_COLOR": "1"}
+        port = f"--server.port={self.port}"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, *self._start, "run", app, f"--server.port={self.port}", "--server.headless=true"],
+                [sys.executable, "-m", "streamlit", "run", app, port, "--server.headless=true"],
                 cwd=self.home,
                 env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ} | told,
                 stdin=subprocess.DEVNULL,
@@ -97,23 +85,17 @@ class PageServer:
                 stderr=log,
             )
         try:
-            self._wait(self._process)
+            self._wait()
         except ModelError:
-            self.stop()
+            self.__exit__()
             raise
+        return self
 
-    def stop(self) -> None:
-        """Ends it as Ctrl-C would."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(_ENDS_WITHIN)
-            except subprocess.TimeoutExpired:
-                self.kill()
-
-    def kill(self) -> None:
-        """Ends it as a crash would."""
-        if self._process is not None:
+    def __exit__(self, *exc: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
@@ -121,10 +103,10 @@ class PageServer:
         """All that it wrote to its terminal."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
-    def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+    def _wait(self) -> None:
         opener = build_opener(ProxyHandler({}))
         until = time.monotonic() + _UP_WITHIN
-        while time.monotonic() < until and process.poll() is None:
+        while time.monotonic() < until and self._process.poll() is None:
             try:
                 with opener.open(f"{self.url}/_stcore/health", timeout=1) as reply:
                     reply.read()
