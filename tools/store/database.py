@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
@@ -176,6 +176,9 @@ class Database:
         """Closes this thread's connection. Those of others stay as long as these use them: SQLite crashes the process
         where one thread closes what another one reads."""
         if (mine := getattr(self._local, "opened", None)) is not None:
+            with suppress(sqlite3.Error):  # the file is whole by itself then, even while others have it open
+                mine.execute("PRAGMA busy_timeout = 0")
+                mine.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             mine.close()
             self._local.opened = None
 
