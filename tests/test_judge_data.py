@@ -51,15 +51,6 @@ def test_sampler_goes_on_where_it_was() -> None:
     assert Sampler(corpus, 3, dict(again.state)).draw({"a": 1.0}, 5, 0.5) == second
 
 
-def test_negated_statements_swap_support_and_opposition() -> None:
-    corpus = {"a": [Example("Zoos should stay.", "Zoos help.", (1, 0, 0), "a", "zoos")]}
-    drawn = Sampler(corpus, 1).draw({"a": 1.0}, 60, 1.0)
-    assert {(e.statement, e.target) for e in drawn} == {
-        ("Zoos should stay.", (1, 0, 0)),
-        ("Zoos should not stay.", (0, 1, 0)),
-    }
-
-
 @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
 @pytest.mark.slow
 def test_no_held_out_or_development_text_is_trained_on() -> None:

@@ -127,20 +127,6 @@ def test_bad_data_is_told_with_file_paragraph_and_field(tmp_path: Path, changes:
             load_news(data)
 
 
-def test_what_is_no_news_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is neither a file nor a folder"):
-        load_news(tmp_path / "nowhere.zip")
-    with pytest.raises(InputError, match=r"holds no 'raw_data/headline\.json'"):
-        load_news(tmp_path)
-    (tmp_path / "text.zip").write_text("no zip")
-    with pytest.raises(InputError, match=r"text\.zip is no whole zip file"):
-        load_news(tmp_path / "text.zip")
-    write(tmp_path / "one")
-    write(tmp_path / "two")
-    with pytest.raises(InputError, match="holds several sets: one, two"):
-        load_news(tmp_path)
-
-
 # Measures
 
 

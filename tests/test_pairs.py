@@ -74,25 +74,6 @@ def test_a_bad_row_is_named(tmp_path: Path, row: object, said: str | None) -> No
         load_pairs(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("a.tsv", "Why?\t7\tBecause\tIt is so.\n", "line 1: 'label' is missing"),
-        ("a.tsv", "Why?\t7\tBecause\tIt is so.\tno idea\n", "line 1: 'label' is 'no idea'"),
-        ("a.tsv", "question\tid\tdocument\taspect\tlabel\n", "holds no pairs"),
-        ("a.jsonl", "", "holds no pairs"),
-        ("a.csv", "a,b\n", "is no file of pairs"),
-    ],
-)
-def test_a_wrong_file_is_named(tmp_path: Path, name: str, text: str, said: str) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(InputError, match=f"{name} {said}"):
-        load_pairs(path)
-    with pytest.raises(InputError, match="cannot be opened"):
-        load_pairs(tmp_path / "none.jsonl")
-
-
 def test_a_contrary_needs_exactly_two_perspectives() -> None:
     two = [LabelledPair(i, "q", "d", text, True) for i, text in enumerate(("yes", "no", "yes"))]
     three = [LabelledPair(i, "r", "d", text, True) for i, text in enumerate(("a", "b", "c"))]

@@ -1,6 +1,5 @@
 """The suite `pir`: its data, p-Recall worked by hand, its intervals, its columns and what it prints."""
 
-import gzip
 import json
 import math
 from collections.abc import Sequence
@@ -103,7 +102,6 @@ def test_published_every_line_counts_and_no_root_is_left_out(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"corpus": None}, r"'boats' 'corpus': Field required"),
         ({"corpus": []}, r"'boats' 'corpus': List should have"),
         ({"corpus": ["Words.", ""]}, r"'boats' 'corpus' item 2: it is empty"),
         ({"queries": [1, 2, 3, 4, 5]}, r"'queries' item 1: Input should be a valid string"),
@@ -120,23 +118,6 @@ def test_bad_data_is_told_with_file_task_and_field(tmp_path: Path, changes: dict
     task = {k: v for k, v in (BOATS | changes).items() if v is not None}
     with pytest.raises(InputError, match=rf"pir\.json.*{message}"):
         load_tasks(saved(tmp_path / "pir.json", {"trains": TRAINS, "boats": task}))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("pir.json", b'{"boats": ', r"pir\.json: Invalid JSON"),
-        ("pir.json", b"[]", r"pir\.json: Input should be"),
-        ("pir.json.gz", b"{}", r"pir\.json\.gz cannot be read"),
-        ("pir.json.gz", gzip.compress(b"{}" * 99, mtime=0)[:-9], r"pir\.json\.gz cannot be read"),
-    ],
-)
-def test_another_file_is_told(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        load_tasks(tmp_path / name)
-    with pytest.raises(InputError, match=r"nowhere\.json cannot be read"):
-        load_tasks(tmp_path / "nowhere.json")
 
 
 # Measures

@@ -159,21 +159,10 @@ def test_two_results_from_the_command_line(tmp_path: Path, capsys: pytest.Captur
     assert "--compare OLD NEW" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("{", "no JSON"),
-        ("[]", "no result of a suite"),
-        ('{"suite": "bench"}', "no result of a suite"),
-        ('{"suite": "judge", "metrics": {}, "intervals": {}, "config": {}}', "'items' is missing"),
-    ],
-)
+@pytest.mark.parametrize(("content", "says"), [("{", "no JSON"), ("[]", "no result of a suite")])
 def test_what_is_no_result_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, says: str
 ) -> None:
-    path = tmp_path / "wrong.json"
-    path.write_text(content)
-    assert main(["report", str(path)]) == 1
-    told = capsys.readouterr().err
-    assert str(path) in told
-    assert says in told
+    (tmp_path / "wrong.json").write_text(content)
+    assert main(["report", str(tmp_path / "wrong.json")]) == 1
+    assert f"wrong.json {'is' if says == 'no JSON' else 'holds'} {says}" in capsys.readouterr().err

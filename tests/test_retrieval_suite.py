@@ -313,19 +313,6 @@ class Failing(ToyEncoder):
         return super().encode(texts)
 
 
-def test_vectors_are_computed_once(tmp_path: Path, cache: VectorCache) -> None:
-    corpus, encoder = small(tmp_path).corpus, Failing()
-    with CorpusIndex(corpus, encoder, cache) as index:
-        first = dense(index, ["tea", "coffee"], 3)
-    assert encoder.asked == len(corpus) + 2
-    with CorpusIndex(corpus, encoder, VectorCache(tmp_path / "vectors.db")) as index:
-        assert dense(index, ["tea", "coffee"], 3) == first
-    assert encoder.asked == len(corpus) + 2
-    other = ToyEncoder("other")
-    with CorpusIndex(corpus, other, cache) as index:  # what one encoder made is none of another's
-        assert np.array_equal(index.vectors[0], other.encode([corpus[0].text])[0])
-
-
 # Records
 
 
