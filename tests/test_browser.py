@@ -1,26 +1,34 @@
-"""The page in a real browser over real runs on the samples: ask, watch, read, follow up, look back."""
+"""The page in a real browser over real runs on the samples: ask, watch, read, follow up; and over hostile text, which
+stays text."""
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from conftest import ROOT
+from hostile import HOSTILE, answer_of, check_harmless, documents, hidden
 from visitors import AGAIN, Visit, Visitor
 
+from agent.options import RunOptions
+from agent.runs.store import RunStore
 from evals.benchmarks.browser import PageServer
-
-if TYPE_CHECKING:
-    pass
+from tools.inference.encoders.encoder import MiniLM
+from tools.ingest.ingest import Ingester
+from tools.store.database import Database
+from tools.store.hybrid import HybridSearch
+from tools.store.store import Store
 
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-PHONES = "Should schools ban smartphones?"
-ZOOS, TIPS = "Are zoos cruel?", "Should tipping in restaurants be abolished?"
+PHONES, VOTING = "Should schools ban smartphones?", "Should voting be compulsory?"
 
 
 @pytest.fixture(scope="session")
@@ -120,3 +128,77 @@ def small_print(visitor: Visitor) -> list[str]:
       && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())
       && parseFloat(getComputedStyle(e).fontSize) < 11).map(e => e.textContent.slice(0, 80))"""
     return list(visitor.page.evaluate(script))
+
+
+# While runs go on
+
+
+def test_a_reload_in_mid_run_finds_the_run_again(samples_page: PageServer, visit: Visit) -> None:
+    visitor = visit(samples_page).arrive()
+    visitor.ask(PHONES)
+    visitor.running()
+    run = visitor.run_id
+    assert run
+    visitor.reload()
+    visitor.answered(PHONES)
+    assert visitor.run_id == run
+
+
+def test_two_people_at_once_each_get_their_own_answer(samples_page: PageServer, visit: Visit) -> None:
+    first, second = visit(samples_page).arrive(), visit(samples_page).arrive()
+    first.ask(PHONES)
+    second.ask(VOTING)
+    first.answered(PHONES)
+    second.answered(VOTING)
+    assert first.run_id != second.run_id
+    theirs = [v.page.get_by_test_id("stMain").inner_text() for v in (first, second)]
+    assert ("smartphones" in theirs[0], "compulsory" in theirs[0]) == (True, False)
+    assert ("smartphones" in theirs[1], "compulsory" in theirs[1]) == (False, True)
+
+
+# Text that would rather be a script
+
+
+@pytest.fixture(scope="module")
+def page(filled: Path, encoder: MiniLM, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    """A page whose collection is hostile."""
+    home = tmp_path_factory.mktemp("hostile")
+    shutil.copytree(filled, home / "data")
+    with closing(Database(home / "data" / "steelman.db")) as database:
+        store = Store(database)
+        search = HybridSearch(store, home / "data" / "index", encoder)
+        Ingester(store, search, encoder).ingest(documents(), "mine")
+        search.close()
+    with PageServer(home) as server:
+        yield server
+
+
+def stored(home: Path) -> str:
+    """Puts an answer that is hostile in every field into the page's database; returns its address."""
+    run = uuid.uuid4().hex[:12]
+    with closing(Database(home / "data" / "steelman.db")) as database:
+        runs = RunStore(database)
+        passages = [passage.id for _, passage in Store(database).scan(0, 10_000) if passage.collection == "mine"]
+        answer = answer_of(HOSTILE, passages).model_copy(update={"run_id": run})
+        runs.create(run, run, HOSTILE, RunOptions.of().to_dict(), "a test")
+        assert runs.finish(run, "a test", "done", {}, answer.model_dump_json())
+    return f"/?run={run}"
+
+
+def test_an_answer_that_is_hostile_throughout_shows_text(page: PageServer, visit: Visit) -> None:
+    visitor = visit(page, width=390).go(stored(page.home))
+    visitor.field(AGAIN).wait_for()
+    visitor.cited.first.wait_for()
+    visitor.page.wait_for_timeout(1000)  # what a picture would ask for is asked by now
+    check_harmless(visitor)
+    assert hidden(visitor) == []
+    read = ""
+    for number in range(visitor.cited.count()):
+        visitor.cited.nth(number).click()
+        card = visitor.page.locator(".sm-source:visible")
+        card.first.wait_for()
+        read += card.first.inner_text()
+        check_harmless(visitor)
+        visitor.page.keyboard.press("Escape")
+        visitor.until(lambda: visitor.page.locator(".sm-source:visible").count() == 0, "the source closed", 5)
+    assert "<script>window.hacked=1" in read
