@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agent.inference import Models
 from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester
-from tools.ingest.readers import read_file
+from tools.ingest.markdown import read_markdown
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
@@ -35,7 +35,7 @@ def sample_questions() -> dict[str, str]:
 def sample_documents() -> list[SourceDocument]:
     """The sample passages, named by their path in the project."""
     files = sorted(FOLDER.glob("*/*.md"))
-    return [d for f in files for d in read_file(f, f"samples/{f.relative_to(FOLDER).as_posix()}")]
+    return [d for f in files for d in read_markdown(f, f"samples/{f.relative_to(FOLDER).as_posix()}")]
 
 
 def samples_signature(encoder: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from tools.errors import SourceError
 from tools.ingest.columns import Columns
 from tools.ingest.dates import iso_date
-from tools.ingest.files import FoundFile
+from tools.ingest.documents import FoundFile
 from tools.ingest.ingest import IngestReport, read_all
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument

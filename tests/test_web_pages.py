@@ -8,7 +8,8 @@ from web_server import LOGIN_WALL, article, pdf
 
 from tools.errors import SourceError
 from tools.web.fetch import FetchedPage
-from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, hint_of, normalise_url, read_page
+from tools.web.hosts import normalise_url
+from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, hint_of, read_page
 
 URL = "https://gazette.example/harbour"
 STORY = [

@@ -27,8 +27,7 @@ from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.engines import SearchEngine, WebResult, tidy
 from tools.web.fetch import PageFetcher
-from tools.web.hosts import host_of
-from tools.web.pages import normalise_url
+from tools.web.hosts import host_of, normalise_url
 from tools.web.sources import PAGES, read_source
 
 _SEARCH_TTL = 3600.0  # seconds in the cache

@@ -32,6 +32,15 @@ Found = SourceDocument | SourceError | Note
 """What a reader finds in a file: wrong rows and notes among the documents."""
 
 
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that can be read: where it is, the name it is shown by, and its whole path, by which it is known."""
+
+    path: Path
+    name: str
+    origin: str
+
+
 def document_to_json(found: SourceDocument) -> dict[str, Any]:
     """The document as JSON has it; shallow, since a book has a hundred thousand blocks."""
     told = {each.name: getattr(found, each.name) for each in fields(found)}

@@ -3,23 +3,13 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import InputError
-from tools.ingest.documents import printable
+from tools.ingest.documents import FoundFile, printable
 from tools.ingest.readers import IN_FOLDERS, READERS
 
 _NOT_MEANT = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file that can be read: where it is, the name it is shown by, and its whole path, by which it is known."""
-
-    path: Path
-    name: str
-    origin: str
 
 
 def find_files(

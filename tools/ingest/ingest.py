@@ -10,8 +10,7 @@ from tools.inference.encoders.encoder import Encoder, encode_with_sentences
 from tools.ingest.apart import read_apart
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
-from tools.ingest.documents import printable
-from tools.ingest.files import FoundFile
+from tools.ingest.documents import FoundFile, printable
 from tools.ingest.limits import LARGEST_TEXT, USUAL, Limits
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences

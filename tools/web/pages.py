@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from tools.errors import SourceError
 from tools.ingest.documents import shortened
@@ -16,7 +16,7 @@ from tools.ingest.pdf import pdf_document
 from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
 from tools.web.fetch import FetchedPage
-from tools.web.hosts import host_of
+from tools.web.hosts import host_of, without_tracking
 from tools.web.walls import wall
 
 LONGEST_TEXT = 300_000
@@ -25,13 +25,6 @@ FEWEST_WORDS = 60
 """Words that a page has to have."""
 _SHORT_PAGE = 250  # words; of a longer text enough can be read without paying
 _MOST_PDF_PAGES = 60
-
-_TRACKING = re.compile(
-    r"(?:utm_|hsa_|pk_|mtm_|matomo_|at_(?:medium|campaign)|mc_[ce]id|_hs(?:enc|mi)|vero_|oly_).*"
-    r"|gclid|gclsrc|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|igsh|li_fat_id|wickedid"
-    r"|s_cid|cmpid|ncid|_ga|_gl|srsltid|ref_src|ref_url|spm|mkt_tok",
-    re.IGNORECASE,
-)
 
 # The types of schema.org that tell what kind of source a page is, the telling ones first.
 _TELLING_TYPES = tuple(
@@ -82,31 +75,6 @@ def hint_of(page: FetchedPage) -> str:
         declared.add("ScholarlyArticle")  # the tags that scholarly search engines ask publishers for
     found = next((name for name in _TELLING_TYPES if name in declared), "")
     return found or str(tree.xpath("string(//meta[@property='og:type']/@content)")).strip()[:40]
-
-
-def without_tracking(url: str) -> str:
-    """The address without fragment and without the parameters that only tell where a visitor came from."""
-    parts = urlsplit(url)
-    kept = [p for p in parts.query.split("&") if p and not _TRACKING.fullmatch(unquote_plus(p.partition("=")[0]))]
-    return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", "&".join(kept), ""))
-
-
-def normalise_url(url: str) -> str:
-    """One form for the addresses of one page, to compare and not to fetch.
-
-    Without tracking, fragment, `www.`, default port and a slash at the end; https, and parameters sorted. What is no
-    address comes back as it is.
-    """
-    try:
-        parts = urlsplit(without_tracking(url.strip()))
-        port = parts.port
-    except ValueError:
-        return url
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return url
-    place = host_of(url) if port in (None, 80, 443) else f"{host_of(url)}:{port}"
-    query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
-    return urlunsplit(("https", place, parts.path.rstrip("/") or "/", query, ""))
 
 
 def _read_html(page: FetchedPage, url: str) -> SourceDocument:
