@@ -15,8 +15,7 @@ from evals.training.trained import is_trained, read_trained
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.int8 import Int8Model
-from tools.inference.judges.close import as_read, close_logits
-from tools.inference.judges.embedded import EmbeddedJudge, load_judge, read_calibration, sigmoid
+from tools.inference.judges.embedded import EmbeddedJudge, as_read, close_logits, load_judge, read_calibration, sigmoid
 from tools.inference.judges.judge import Judge, Pair, strongest, windowed
 
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine", "random", "no")

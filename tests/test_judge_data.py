@@ -10,7 +10,7 @@ from evals.training.data import Example, load_corpus
 from evals.training.sampler import Sampler
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import key, negated, shingles
-from tools.inference.judges.close import beside
+from tools.inference.judges.embedded import beside
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

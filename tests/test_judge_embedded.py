@@ -1,7 +1,8 @@
-"""The embedded judge: its seam, its files, and that it tells plain support from plain opposition."""
+"""The embedded judge: its files, that it tells plain support from plain opposition, and its closer reading."""
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 from tools.errors import ModelError
 from tools.inference.judges import embedded as judge_embedded
-from tools.inference.judges.embedded import EmbeddedJudge, load_judge, regression, sigmoid
-from tools.inference.judges.judge import UNJUDGED, Pair, side_score, windows
+from tools.inference.judges.embedded import EmbeddedJudge, as_read, load_judge, swapped
+from tools.inference.judges.judge import CloseJudge, Pair, windows
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
 AGAINST = "Ferries should not be free, because a ferry that nobody pays for is the first to be cancelled."
 NEITHER = "The bakery on the corner sells bread with seeds."
+PAIRS = [Pair(CLAIM, text, DENIAL) for text in (FOR, AGAINST, NEITHER)]
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +84,6 @@ def test_damaged_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         load_judge()
 
 
-def test_side_score_by_hand() -> None:
-    assert side_score(0.6, 0.4) == pytest.approx(0.5)
-    assert side_score(0.6, None) == pytest.approx((0.6 + UNJUDGED) / 2)
-
-
-def test_regression_by_hand() -> None:
-    logits = np.array([2.0, 1.0], np.float32)
-    assert regression(logits, (0.5, -1.0, 0.0)) == pytest.approx(0.5)
-    assert regression(logits, (1.0, 0.0, 1.0)) == pytest.approx(1 / (1 + np.exp(-3)))
-    assert sigmoid(np.array([0.0, 1000.0, -1000.0], np.float32)).tolist() == pytest.approx([0.5, 1.0, 0.0])
-
-
 def test_another_calibration_is_another_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores are kept under the judge's name."""
     folder = tmp_path / "judge"
@@ -105,3 +95,71 @@ def test_another_calibration_is_another_judge(tmp_path: Path, monkeypatch: pytes
     after = load_judge()
     assert before.name != after.name
     assert before.score([Pair(CLAIM, NEITHER)])[0] < after.score([Pair(CLAIM, NEITHER)])[0]
+
+
+# The closer reading
+
+
+def test_one_close_reading_tells_both_sides(judge: EmbeddedJudge) -> None:
+    assert isinstance(judge, CloseJudge)
+    found = judge.closely(PAIRS)
+    assert found.shape == (3, 2)
+    assert found[0, 0] > 0.6 > 0.3 > found[0, 1]
+    assert found[1, 1] > 0.6 > 0.3 > found[1, 0]
+    assert found[2].max() < 0.3
+
+
+def test_exchanged_statements_exchange_the_answer_to_the_last_bit(judge: EmbeddedJudge) -> None:
+    there, back = judge.closely(PAIRS), judge.closely([swapped(p) for p in PAIRS])
+    assert there.tolist() == back[:, ::-1].tolist()
+
+
+def test_a_text_argues_for_the_statement_that_it_is(judge: EmbeddedJudge) -> None:
+    town, country = "Living in a town is better than living in a village.", "Living in a village is better than a town."
+    found = judge.closely([Pair(town, town.upper(), country), Pair(town, f"'{country[:-1]}'", country), Pair(town, "")])
+    assert found[:2].tolist() == [[1, 0], [0, 1]]
+    assert 0 < found[2, 0] < 1
+
+
+def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) -> None:
+    question = "Should ferries be free?"
+    yes = Pair(f"Yes: {question}", FOR, f"No: {question}", form="answer")
+    no = replace(yes, statement=yes.contrary, contrary=yes.statement)
+    assert as_read(yes) == as_read(no) == Pair(question, FOR)
+    assert as_read(replace(yes, form="statement")).contrary  # what is no answer is read beside its contrary
+    there, back = judge.closely([yes]), judge.closely([no])
+    assert there.tolist() == back[:, ::-1].tolist()
+    assert there[0, 0] > there[0, 1]
+    there, back = judge.stances([yes]), judge.stances([no])
+    assert there.tolist() == back[:, ::-1].tolist()
+    assert judge.score([yes, no]).tolist() == pytest.approx(there[0].tolist())
+
+
+def test_a_text_is_read_alone_whatever_is_asked_beside(judge: EmbeddedJudge) -> None:
+    together = judge.closely(PAIRS)
+    assert together.tolist() == [judge.closely([p])[0].tolist() for p in PAIRS]
+    assert judge.closely([]).shape == (0, 2)
+
+
+def test_long_texts_and_statements_without_a_contrary(judge: EmbeddedJudge) -> None:
+    found = judge.closely([Pair(CLAIM, f"{NEITHER} " * 40 + FOR, DENIAL), Pair(CLAIM, FOR), Pair(CLAIM, "", DENIAL)])
+    assert ((found > 0) & (found < 1)).all()
+    assert found[1, 0] > found[1, 1]
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "reference.json"])
+def test_a_file_that_is_damaged_later_is_told_when_the_model_is_asked(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "close_judge"
+    shutil.copytree(judge_embedded.CLOSE_FOLDER, folder)
+    monkeypatch.setattr(judge_embedded, "CLOSE_FOLDER", folder)
+    (folder / name).write_text("{")
+    coming = judge_embedded._loading()
+    with pytest.raises(ModelError, match=str(folder)):
+        coming()
+
+
+def test_without_the_larger_model_both_sides_are_told_as_ever(judge: EmbeddedJudge) -> None:
+    plain = EmbeddedJudge(judge._model, "plain", judge._calibration)
+    np.testing.assert_array_equal(plain.closely(PAIRS), plain.stances(PAIRS))

@@ -13,8 +13,7 @@ from evals.judges import judge_named, open_judge
 from evals.training.trained import read_trained
 from tools.errors import InputError
 from tools.inference.encoders.encoder import encoder_files
-from tools.inference.judges.close import as_read, close_logits, swapped
-from tools.inference.judges.embedded import sigmoid
+from tools.inference.judges.embedded import as_read, close_logits, sigmoid, swapped
 from tools.inference.judges.judge import Pair
 
 WIDTH, HEADS, WORDS = 8, 2, 30522

@@ -13,7 +13,7 @@ from evals.training import pack
 from evals.training.data import Example
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import encoder_files
-from tools.inference.judges import close, embedded
+from tools.inference.judges import embedded
 from tools.inference.judges.judge import Pair
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -251,8 +251,8 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     shutil.copytree(embedded.FOLDER, small)
     monkeypatch.setattr(embedded, "FOLDER", small)
     monkeypatch.setattr(pack_close, "VOCABULARY", 3000)
-    for module in (close, pack_close):
-        monkeypatch.setattr(module, "FOLDER", folder)
+    for module in (embedded, pack_close):
+        monkeypatch.setattr(module, "CLOSE_FOLDER", folder)
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()
@@ -266,6 +266,6 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     judge = embedded.load_judge()
     assert judge.name != before.name
     pair = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")
-    there, back = judge.closely([pair]), judge.closely([close.swapped(pair)])
+    there, back = judge.closely([pair]), judge.closely([embedded.swapped(pair)])
     assert there.tolist() == back[:, ::-1].tolist()
     assert ((there > 0) & (there < 1)).all()

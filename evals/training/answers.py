@@ -12,8 +12,7 @@ from evals.metrics.classification import SUPPORT, expected_calibration_error, ro
 from evals.training.data import Corpus, Example, hard
 from evals.training.packing import believed, crossed, store, with_strangers
 from tools.inference.int8 import load_model
-from tools.inference.judges.close import load_close_model
-from tools.inference.judges.embedded import judge_files
+from tools.inference.judges.embedded import judge_files, load_close_model
 
 _SETS = ("berds", "contrasts", "procon20")
 _A_SET = 600  # examples of a data set at most

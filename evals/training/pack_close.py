@@ -31,9 +31,15 @@ from evals.training.packing import (
 )
 from evals.training.text import negated
 from tools.inference.int8 import Int8Model, load_model
-from tools.inference.judges import close
-from tools.inference.judges.close import FOLDER, MAX_LENGTH, beside, close_files
-from tools.inference.judges.embedded import judge_files, sigmoid
+from tools.inference.judges.embedded import (
+    CLOSE_FOLDER,
+    CLOSE_LENGTH,
+    beside,
+    close_files,
+    judge_files,
+    load_close_model,
+    sigmoid,
+)
 
 VOCABULARY = 15_000
 """Words and parts of words that are kept: the most frequent ones of the training texts."""
@@ -62,14 +68,14 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
         made.mkdir()
         texts = [t for examples in corpus.training.values() for e in examples for t in (e.statement, e.text)]
         weights = trimmed(weights, tokenizer, texts, made)
-        reader = Reader(made / "tokenizer.json", MAX_LENGTH, heads)
+        reader = Reader(made / "tokenizer.json", CLOSE_LENGTH, heads)
         watched = [(beside(e.statement, e.contrary), e.text) for e in _sentences(corpus)][:_WATCHED]
         write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, heads, "classifier"), made)
         (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
         model = load_model(close_files(made), lambda _: True, "close-judge")
         small = load_model(judge_files(), lambda _: True, "judge")
         fitted, figures = calibrate(corpus, small, model)
-        put_in_place(made, FOLDER)
+        put_in_place(made, CLOSE_FOLDER)
         store(close=fitted)
     return figures
 
@@ -77,7 +83,7 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
 def packed_figures(corpus: Corpus) -> dict[str, float]:
     """The held-out figures of both models as they stand in the project. Raises ModelError."""
     small = load_model(judge_files(), lambda _: True, "judge")
-    return calibrate(corpus, small, close.load_close_model())[1]
+    return calibrate(corpus, small, load_close_model())[1]
 
 
 def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path) -> dict[str, NDArray[np.float32]]:
@@ -105,7 +111,7 @@ def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path)
         token["ids"] = [place[i] for i in token["ids"]]
     stored["padding"] = stored["truncation"] = None
     (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
-    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][:MAX_LENGTH]}
+    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][:CLOSE_LENGTH]}
 
 
 def calibrate(corpus: Corpus, small: Int8Model, large: Int8Model) -> tuple[tuple[float, ...], dict[str, float]]:

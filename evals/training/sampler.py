@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from evals.training.data import HARD_TARGETS, LABELS, Example
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import negated, sentences, words_in_common
-from tools.inference.judges.close import beside
+from tools.inference.judges.embedded import beside
 
 _UNRELATED = 0.05
 _ASKED = 0.3  # how often a told statement gives way to its question
