@@ -17,80 +17,55 @@ from tools.errors import SettingsError
 from tools.net.http import is_local
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
 SERVICE = "steelman"
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-_EXPORTERS = ("otlp", "console", "none")
 _setting_up = threading.Lock()
 _tracer: "Tracer | None" = None
 _untraced: ContextVar[bool] = ContextVar("untraced", default=False)
 
 
-def set_up_tracing(service_name: str = SERVICE) -> bool:
+def set_up_tracing() -> bool:
     """Makes the process's spans go where the usual variables say, and tells whether they go anywhere.
 
-    Later calls change nothing, so that the first one names the service; OTEL_SERVICE_NAME goes before it. It reads and
-    imports files: call it where no event loop waits. Raises SettingsError for a variable that cannot be followed.
+    Later calls change nothing. It reads and imports files: call it where no event loop waits. Raises SettingsError for
+    a variable that cannot be followed.
     """
     global _tracer
-    wanted = wanted_exporters(os.environ)
+    wanted = is_wanted(os.environ)
     with _setting_up:
         if wanted and _tracer is None:
             from opentelemetry import trace
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Resource
             from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
             if not isinstance(trace.get_tracer_provider(), TracerProvider):  # whoever set one up has its exporters
-                trace.set_tracer_provider(_provider(wanted, service_name))
+                named = Resource.create({SERVICE_NAME: SERVICE}).merge(OTELResourceDetector().detect())
+                provider = TracerProvider(resource=named)  # its own exit hook sends what is left when the process ends
+                provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+                trace.set_tracer_provider(provider)
             _tracer = trace.get_tracer(SERVICE)
     return _tracer is not None
 
 
-def wanted_exporters(environment: Mapping[str, str]) -> list[str]:
-    """The exporters that the variables ask for; raises SettingsError for one that there is not."""
+def is_wanted(environment: Mapping[str, str]) -> bool:
+    """Whether the variables ask for spans; raises SettingsError for a way of sending them that there is not."""
 
-    def value_of(name: str) -> str:
-        return environment.get(name, "").strip().lower()
+    def value_of(*names: str) -> str:
+        return next((value for name in names if (value := environment.get(name, "").strip().lower())), "")
 
-    if value_of("OTEL_SDK_DISABLED") == "true":
-        return []
-    implied = "otlp" if any(value_of(name) for name in _ENDPOINTS) else "none"
-    named = [name.strip() for name in (value_of("OTEL_TRACES_EXPORTER") or implied).split(",") if name.strip()]
-    if wrong := [name for name in named if name not in _EXPORTERS]:
-        raise SettingsError(f"OTEL_TRACES_EXPORTER cannot be '{wrong[0]}': it is {', '.join(_EXPORTERS)}.")
-    protocol = next((value_of(name) for name in _PROTOCOLS if value_of(name)), "http/protobuf")
-    if "otlp" in named and protocol != "http/protobuf":
-        raise SettingsError(f"traces go over OTLP as http/protobuf only, not '{protocol}'. Unset {_PROTOCOLS[1]}.")
-    return [name for name in dict.fromkeys(named) if name != "none"]
-
-
-def _provider(wanted: list[str], service_name: str) -> "TracerProvider":
-    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-    resource = Resource.create()  # with the name that the variables give, if they give one
-    if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
-        resource = resource.merge(Resource({SERVICE_NAME: service_name}))
-    provider = TracerProvider(resource=resource)  # its own exit hook sends what is left when the process ends
-    for name in wanted:
-        provider.add_span_processor(BatchSpanProcessor(_exporter(name)))
-    return provider
-
-
-def _exporter(name: str) -> "SpanExporter":
-    if name == "console":
-        import sys
-
-        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
-
-        return ConsoleSpanExporter(out=sys.stderr)  # standard output is the answer's
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
-    return OTLPSpanExporter()
+    exporter = value_of("OTEL_TRACES_EXPORTER") or ("otlp" if value_of(*_ENDPOINTS) else "none")
+    if exporter == "none" or value_of("OTEL_SDK_DISABLED") == "true":
+        return False
+    protocol = value_of(*_PROTOCOLS) or "http/protobuf"
+    if (exporter, protocol) != ("otlp", "http/protobuf"):
+        name, given = ("OTEL_TRACES_EXPORTER", exporter) if exporter != "otlp" else (_PROTOCOLS[1], protocol)
+        raise SettingsError(f"traces go over OTLP as http/protobuf only, not '{given}'. Unset {name}.")
+    return True
 
 
 class Traced:

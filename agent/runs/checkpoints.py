@@ -137,13 +137,8 @@ def _prepared(path: Path) -> sqlite3.Connection:
 @asynccontextmanager
 async def open_checkpointer(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
     """The checkpointer that the settings name. Raises SettingsError or StoreError when it cannot be opened."""
-    if settings.checkpoint_url:
-        opened = _postgres(settings.checkpoint_url)
-    else:
-        from agent.runs.checkpoints import open_file
-
-        opened = open_file(settings.checkpoint_path)
-    async with opened as saver:
+    url = settings.checkpoint_url
+    async with _postgres(url) if url else open_file(settings.checkpoint_path) as saver:
         yield saver
 
 
