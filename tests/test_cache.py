@@ -1,13 +1,10 @@
 """The cache: what is known is not computed again, and no state of the file makes a caller fail."""
 
-import os
 import sqlite3
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Spawn
 from numpy.typing import NDArray
 
 from tools.inference.cache import VectorCache
@@ -40,12 +37,6 @@ def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
     assert rows(VectorCache(tmp_path / "deep" / "cache.db"), "cc", "a") == ([2, 1], [])
 
 
-def test_spaces_are_apart(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path / "cache.db")
-    rows(cache, "a", space="one")
-    assert rows(cache, "a", space="two")[1] == ["a"]
-
-
 @pytest.mark.parametrize("data", [b"no database " * 1000, b"", b"SQLite format 3\x00" + b"\xff" * 5000])
 def test_a_damaged_file_is_begun_again(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "cache.db"
@@ -53,20 +44,6 @@ def test_a_damaged_file_is_begun_again(tmp_path: Path, data: bytes) -> None:
     assert rows(VectorCache(path), "a")[0] == [1]
     rows(VectorCache(path), "a")
     assert rows(VectorCache(path), "a") == ([1], [])
-
-
-def test_a_file_damaged_while_it_is_open(tmp_path: Path) -> None:
-    path = tmp_path / "cache.db"
-    cache = VectorCache(path)
-    keys = [f"{i}" * 50 for i in range(500)]
-    rows(cache, *keys)
-    del cache
-    data = path.read_bytes()
-    path.write_bytes(data[:4096] + os.urandom(len(data) - 4096))
-    cache = VectorCache(path)
-    for _ in range(3):
-        assert rows(cache, *keys)[0] == [len(k) for k in keys]
-    assert rows(cache, *keys)[1] == []
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
@@ -97,41 +74,3 @@ def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pyte
     db.close()
     rows(VectorCache(path), "c", "d", "e")
     assert rows(VectorCache(path), "c", "d", "e", "a") == ([1, 1, 1, 1], ["a"])
-
-
-def test_several_threads(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path / "cache.db")
-    wrong: list[object] = []
-
-    def work() -> None:
-        for i in range(30):
-            found, _ = rows(cache, "x" * i, "y" * (i + 1))
-            if found != [i, i + 1]:
-                wrong.append(found)
-
-    threads = [threading.Thread(target=work) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
-TWO = """
-import sys
-from pathlib import Path
-import numpy as np
-from tools.inference.cache import VectorCache
-cache = VectorCache(Path(sys.argv[1]))
-for i in range(150):
-    keys = [f"{sys.argv[2]}{i}", f"both{i}"]
-    found = cache.rows("s", keys, lambda missing: np.array([[len(keys[j])] for j in missing], np.float32))
-    assert found.ravel().tolist() == [len(k) for k in keys]
-print("done")
-"""
-
-
-def test_two_processes(tmp_path: Path, spawn: Spawn) -> None:
-    for process in [spawn(TWO, tmp_path / "cache.db", name) for name in ("one", "two")]:
-        said, trouble = process.communicate(timeout=60)
-        assert said == "done\n", trouble

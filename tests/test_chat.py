@@ -122,16 +122,6 @@ async def test_what_a_server_lacks_is_learned_once() -> None:
         assert '"items"' in server.prompts()[-1]  # the schema is in the prompt as well
 
 
-async def test_sides_that_ask_at_once_learn_the_same() -> None:
-    with ModelServer(no_json_schema=True, latency=0.1) as lacking:
-        lacking.on("", GOOD)
-        async with model(lacking.url) as chat:
-            await asyncio.gather(*(chat.ask("", f"Which items, {i}?", Shelf) for i in range(6)))
-            await chat.ask("", "Which items?", Shelf)
-        assert asked_as(lacking)[-1] == "json_object"
-        assert "text" not in asked_as(lacking)
-
-
 async def test_a_server_that_counts_no_streams_is_asked_without() -> None:
     with ModelServer(no_stream_options=True, latency=0.05) as plain:
         plain.on("", GOOD)
@@ -207,13 +197,6 @@ async def test_a_wrong_reply_is_asked_for_once_more_with_what_was_wrong(
     assert second.text.startswith(first.text)
     assert problem in second.text
     assert problem not in first.text
-
-
-async def test_twice_wrong_is_an_error_that_names_the_model(server: ModelServer) -> None:
-    server.on("", "no", "still no", times=2)
-    with pytest.raises(ProviderReplyError, match=r"^test-model did not give what it was asked for"):
-        await ask(server)
-    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize("junk", ["{" * 100_000, '{"a":' * 20_000, '{"' * 50_000, "{}" * 50_000, "</think>" * 12_000])
@@ -310,31 +293,6 @@ async def test_a_reply_that_is_cut_is_asked_for_once_more(server: ModelServer) -
     assert "cut in the middle" in server.prompts()[1]
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"{}",
-        b"data: {}\n\ndata: [DONE]\n\n",
-        b"data: []\n\n",
-        b'data: {"choices": [null]}\n\n',
-        b'data: {"choices": [{"index": 0, "delta": null}]}\n\n',
-        b'data: {"choices": [{"index": 0, "delta": {"content": 5}}]}\n\n',
-        b'data: {"error": {"message": "out of memory"}}\n\n',
-        b"data: not json\n\n",
-        b"data: \xff\xfe\n\n",
-        b'data: {"id": "1", "choices": [], "usage": {"prompt_tokens": "many", "completion_tokens": null}}\n\n',
-    ],
-)
-async def test_what_is_no_chat_reply_cannot_be_used(server: ModelServer, raw: bytes) -> None:
-    server.on("", Reply(raw=raw))
-    error = await failed(server)
-    assert isinstance(error, ProviderReplyError)
-    assert str(error).startswith("test-model did not give what it was asked for")
-    assert "\n" not in str(error)
-    assert len(server.requests) == 2
-
-
 @pytest.mark.parametrize("reply", [Reply(GOOD, cut=True, hang=True), Reply("x" * 2000, drip=0.03)])
 async def test_a_reply_that_drips_ends_with_the_deadline(server: ModelServer, reply: Reply) -> None:
     server.on("", reply)
@@ -343,21 +301,6 @@ async def test_a_reply_that_drips_ends_with_the_deadline(server: ModelServer, re
         async with asyncio.timeout(1.5):  # the stage's own, for a server that says nothing more
             await ask(server)
     assert time.monotonic() - began < 2
-
-
-async def test_cancelling_closes_the_connection(server: ModelServer) -> None:
-    server.on("", Reply("x" * 60_000, drip=0.01))
-    async with model(server.url) as chat:
-        asking = asyncio.create_task(chat.ask("", "Which items?", Shelf))
-        while not server.at_once:
-            await asyncio.sleep(0.01)
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-        for _ in range(100):
-            await asyncio.sleep(0.02)
-            if not server.at_once:
-                break
-        assert server.at_once == 0  # 50 seconds of dripping are left
 
 
 class Endless:

@@ -12,7 +12,7 @@ from providers import ScriptedJudge
 
 from agent.evidence.claims import ground, once
 from agent.inference import Models
-from agent.providers.chat.expanding import MOST_SIDES, ChatExpander
+from agent.providers.chat.expanding import ChatExpander
 from agent.providers.chat.stages import MOST_QUERIES, ChatFramer, ChatRequerier
 from agent.providers.chat.writing import ChatWriter
 from agent.seams import Brief
@@ -102,13 +102,6 @@ async def test_other_words_and_other_languages_are_no_nonsense(
     assert (await ChatFramer(model).frame(question, []))["question"] == read
 
 
-async def test_a_framing_is_plain_text_on_one_line(server: ModelServer, model: ChatModel) -> None:
-    server.on("", {**FRAMED, "question": "Should\nvoting \x1b[2J be\u202e compulsory?", "focus": "a\tb"})
-    framed = await ChatFramer(model).frame(QUESTION, [])
-    assert framed["question"] == "Should voting [2J be compulsory?"
-    assert framed["focus"] == "a b"
-
-
 # --- expand -----------------------------------------------------------------------------------------------------------
 
 THREE = [side(YES, "supports"), side(NO, "opposes"), side("Voting should be made easier instead.", "other")]
@@ -140,12 +133,6 @@ async def test_near_duplicates_are_one(server: ModelServer, model: ChatModel, mo
     assert [p["statement"] for p in await expanded(model, models, form="open")] == [YES, NO]
 
 
-async def test_a_statement_and_its_denial_are_never_one(server: ModelServer, model: ChatModel, models: Models) -> None:
-    server.on("", sides(side(YES, "other"), side(NO, "other")))
-    planned = await expanded(model, models, form="open")
-    assert [p["statement"] for p in planned] == [YES, NO]
-
-
 @pytest.mark.parametrize(
     ("given", "plain"),
     [([THREE[0], THREE[2]], ("No", f"No: {QUESTION}")), ([THREE[1], THREE[2]], ("Yes", f"Yes: {QUESTION}"))],
@@ -172,28 +159,6 @@ async def test_a_reason_for_the_yes_is_no_side_of_its_own(
         (f"No: {QUESTION}", "opposes"),
         ("Anyone may stay at home.", "other"),
     ]
-
-
-MANY = [
-    "Voting should be easier.",
-    "Ballots should go out by post.",
-    "Election day should be a public holiday.",
-    "Sixteen-year-olds should get the vote.",
-    "Citizens should be paid for casting a ballot.",
-    "Parliaments should be drawn by lot.",
-    "Empty seats should stand for those who stay at home.",
-]
-
-
-async def test_of_more_than_six_the_plain_yes_and_no_stay(
-    server: ModelServer, model: ChatModel, models: Models
-) -> None:
-    server.on("", sides(*(side(s, "other") for s in MANY), side(NO, "opposes"), side(YES, "supports")))
-    planned = await expanded(model, models)
-    assert len(planned) == MOST_SIDES
-    assert [p["statement"] for p in planned] == [YES, NO, *MANY[:4]]
-    assert [p["id"] for p in planned] == [f"p{i}" for i in range(1, 7)]
-    assert (planned[0]["contrary"], planned[1]["contrary"]) == ("p2", "p1")
 
 
 @pytest.mark.parametrize(

@@ -85,13 +85,6 @@ def test_ask_prints_the_answer_and_nothing_else_when_nobody_watches(cli: Cli) ->
     assert "\x1b" not in out
 
 
-def test_ask_json_is_one_object(cli: Cli) -> None:
-    status, out, err = cli("ask", QUESTION, "--json")
-    assert (status, err) == (OK, "")
-    assert Answer.model_validate_json(out).question == QUESTION
-    assert isinstance(json.loads(out), dict)
-
-
 def test_ask_explains_why_each_passage_was_chosen(cli: Cli) -> None:
     _, plain, _ = cli("ask", QUESTION)
     _, explained, _ = cli("ask", QUESTION, "--explain")
@@ -99,15 +92,6 @@ def test_ask_explains_why_each_passage_was_chosen(cli: Cli) -> None:
     reasons = explained.partition("WHY THESE PASSAGES\n")[2]
     assert re.search(r"^   1\. .*\(Press \d+\): ", reasons, re.MULTILINE)
     assert "a new source; relevance 1.00" in " ".join(reasons.split())
-
-
-@pytest.mark.parametrize("ending", [".md", ".html", ".docx", ".json"])
-def test_ask_writes_a_file_as_well(cli: Cli, tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"answer{ending}"
-    status, out, _ = cli("ask", QUESTION, "--out", str(path))
-    assert status == OK
-    assert out.endswith(f"Written to {path}\n")
-    assert path.stat().st_size > 500
 
 
 def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Settings) -> None:
@@ -182,16 +166,6 @@ def test_bad_input_is_one_line_and_status_two(
     assert "\x1b" not in err
 
 
-def test_a_damaged_database(cli: Cli, settings: Settings) -> None:
-    for ending in ("", "-wal", "-shm"):
-        (settings.data_dir / f"steelman.db{ending}").unlink(missing_ok=True)
-    (settings.data_dir / "steelman.db").write_bytes(b"no database at all " * 100)
-    status, out, err = cli("ask", QUESTION)
-    assert (status, out) == (FAILED, "")
-    assert one_line(err)
-    assert "steelman.db" in err
-
-
 # Batch
 
 
@@ -234,11 +208,6 @@ def test_batch_never_overwrites_what_it_did_not_write(cli: Cli, tmp_path: Path) 
         assert one_line(err)
     assert cli("batch", questions, "--out", str(tmp_path / "a.jsonl"), "--parallel", "0")[0] == BAD_INPUT
     assert Path(questions).read_bytes() == before
-
-
-def killed(spawn: Spawn) -> str:
-    """The owner of a run whose process is gone."""
-    return spawn("from agent.runs.store import new_owner; print(new_owner())").communicate()[0].strip()
 
 
 # Chat, and what is stored

@@ -139,24 +139,6 @@ def test_what_does_not_is_named_and_the_exit_status_says_so(
     assert says in told[part]
 
 
-def test_what_is_on_comes_first_and_each_part_says_what_it_serves(tmp_path: Path) -> None:
-    listed = parts(Settings(data_dir=tmp_path))
-    names = [p.name for p in listed if p.check]
-    assert names == ["data", "encoder", "indexes", "language", "judge", "checkpoints"]
-    assert [p.name for p in listed[: len(names)]] == names
-    assert all(p.serves for p in listed)
-    assert not list(tmp_path.iterdir())  # nothing is tried before it is asked for
-
-
-def test_a_part_that_is_broken_fails_and_says_what_to_do(settings: Settings) -> None:
-    settings.database_path.write_text("no database at all " * 99)
-    for journal in settings.data_dir.glob("steelman.db-*"):
-        journal.unlink()
-    found = finding("data", settings)
-    assert found.state == "fails"
-    assert "Move the file away" in found.detail
-
-
 async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,15 +210,6 @@ def test_what_a_server_says_back_is_told_without_the_keys(echo: ModelServer, tmp
     assert "is no good" in found.detail
     for secret in (SECRET, "pass%2Fword", "pass/word"):
         assert secret not in found.detail
-
-
-def test_a_judge_that_answers_is_shown_without_its_login(tmp_path: Path) -> None:
-    with ModelServer(models=("m",), judge=lambda _: 0.9) as server:
-        address = server.url.replace("http://", f"http://bob:{SECRET}@")
-        found = finding("judge", load_settings(data_dir=tmp_path, judge_url=address, judge_model="m"))
-    assert found.state == "ok"
-    assert f" at {server.url}, accepts" in found.detail
-    assert SECRET not in found.detail
 
 
 # Which provider the settings turn on

@@ -109,12 +109,6 @@ def test_replies_that_cannot_be_used(server: ModelServer, reply: Any) -> None:
         counting(server).encode(["bees", "ants"])
 
 
-def test_parts_of_different_length(server: ModelServer) -> None:
-    server.on("", lambda body: Reply(data([1.0] * len(body["input"][0]))), path="/embeddings")
-    with pytest.raises(ProviderReplyError, match="different lengths"):
-        counting(server, batch=1).encode(["a", "bc"])
-
-
 def test_what_a_run_may_spend_is_counted(server: ModelServer) -> None:
     with using(Budget()) as budget:
         counting(server, batch=1).encode(["a", "b"])

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from answering_model import QUESTION as VOTING
 from answering_model import SIDES, STAGES, case_of
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
-from providers import side as planned
 
 from agent.answer.model import (
     Answer,
@@ -25,18 +23,11 @@ from agent.answer.model import (
 )
 from agent.evidence.aspects import aspects_of, speaking_of
 from agent.evidence.followups import argued_with, refers, resolve, suggestions
-from agent.inference import Models
 from agent.options import RunOptions
-from agent.providers.embedded.stages import EmbeddedWriter
 from agent.runs.service import Runs
-from agent.seams import Brief
 from agent.settings import Settings, load_settings
-from agent.state import FramingState, Target
+from agent.state import Target
 from tools.errors import QuestionError
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import MiniLM
-from tools.inference.worker import Worker
-from tools.passages import Passage
 
 BRIDGES = "Should towns build bridges?"
 QUICK = RunOptions.of("quick")
@@ -258,31 +249,6 @@ def test_what_stands_for_nothing_is_refused_with_what_there_is(question: str, an
 
 
 # --- the side that contradicts, and how it is ranked ------------------------------------------------------------------
-
-
-SAID = [
-    "A bridge tempts lorries to drive right through the middle of a quiet town.",
-    "A bridge empties the purse of a town for the lifetime of its builders.",
-    "A ferry carries people over the frozen river in winter with an icebreaker before it.",
-    "Ferries stop on the day that the river freezes over.",
-]
-
-
-async def written(encoder: MiniLM, folder: Path, framing: FramingState) -> list[str]:
-    """The sentences for 'Towns need no bridge', of judged ones that all support it alike, and its contrary not."""
-    judge = ScriptedJudge(lambda pair: 0.9 if "no bridge" in pair.statement else 0.1)
-    models = Models(encoder, judge, Worker(), VectorCache(folder / "cache.db"))
-    passages = [Passage(n, f"d{n}", "mine", text) for n, text in enumerate(SAID, start=1)]
-    brief = Brief(
-        perspective=planned(1, "A town needs no bridge over its river."),
-        contrary=PRO.statement,
-        framing=framing,
-        passages=passages,
-        support={p.id: 0.9 for p in passages},
-        limit=2,
-        judge=models.judge(),
-    )
-    return [c["text"] for c in (await EmbeddedWriter(models).write(brief))[0]]
 
 
 # --- through the door -------------------------------------------------------------------------------------------------

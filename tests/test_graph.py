@@ -14,19 +14,16 @@ from agent.__main__ import DEGRADED
 from agent.answer.model import Answer
 from agent.answer.notes import THOUGH
 from agent.commands.ask import exit_status
-from agent.graph import build_graph
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.runs.store import Event
-from agent.seams import Brief, Providers
+from agent.seams import Brief
 from agent.settings import Settings
-from agent.state import Claim, RunState
+from agent.state import Claim
 from api.mcp.texts import answer_text
 from evals.benchmarks.instant import InstantWriter
 from tools.errors import InputError, RunError, StoreBusyError, StoreError
 from tools.inference.judges.judge import Pair
-from tools.store.database import Database
-from tools.store.store import Store
 
 
 def against(pair: Pair) -> float:
@@ -271,20 +268,3 @@ async def test_review_waits_and_goes_on_with_the_sides_as_edited(settings: Setti
 
 
 # The bare graph, as LangGraph's server runs it
-
-
-async def test_the_graph_runs_without_a_checkpointer_and_without_a_context(settings: Settings) -> None:
-    database = Database(settings.database_path)
-    graph = build_graph(build()(settings, Store(database)))
-    state = await graph.ainvoke(RunState(question=QUESTION))
-    assert graph.checkpointer is None
-    assert state["claims"]
-    database.close()
-
-
-def test_the_diagram_has_every_stage() -> None:
-    nothing: Any = None
-    names: Providers = nothing
-    diagram = build_graph(names).get_graph().draw_mermaid()
-    for stage in "frame lookup expand review retrieve judge requery select write verify".split():
-        assert f"{stage}({stage})" in diagram

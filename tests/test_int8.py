@@ -1,7 +1,6 @@
 """The int8 models: their files load or say why not, come from the weights they say, and the encoder keeps its word."""
 
 import shutil
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from evals.training.graph import build_bert, write_int8
 from evals.training.packing import Reader, as_float, reaches
 from evals.training.weights import load_weights
 from tools.errors import ModelError
-from tools.inference.encoders.encoder import MiniLM, encoder_files, load_encoder
+from tools.inference.encoders.encoder import MiniLM, load_encoder
 from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, Text, load_model
 
 Array = NDArray[np.float32]
@@ -136,13 +135,6 @@ def test_wrong_numbers_are_refused(files: ModelFiles) -> None:
         load_model(files, lambda model: False, "tiny")
 
 
-@pytest.mark.parametrize("name", ["encoder", "judge", "close_judge"])
-def test_what_ships_is_small_enough_for_a_repository(name: str) -> None:
-    sizes = [path.stat().st_size for path in (WEIGHTS / name).iterdir()]
-    assert max(sizes) < 25e6
-    assert sum(sizes) < 75e6
-
-
 def test_another_model_under_the_encoders_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(WEIGHTS / "encoder", tmp_path / "encoder")
     monkeypatch.setattr("tools.inference.encoders.encoder.WEIGHTS", tmp_path)
@@ -184,34 +176,6 @@ def test_no_texts_and_odd_texts(encoder: MiniLM) -> None:
     odd = ["", " ", "\n", "🐝", "日本語", "\x00", "x" * 5000, "word " * 100_000]
     vectors = encoder.encode(odd)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
-
-
-def test_what_comes_after_the_limit_is_not_read(encoder: MiniLM) -> None:
-    long = "The harbour was closed in May. " * 100
-    a, b = encoder.encode([long, long + "Bees dance."])
-    assert a @ b == pytest.approx(1, abs=1e-4)
-
-
-def test_several_threads(encoder: MiniLM) -> None:
-    texts = [f"Bees dance {i} times." for i in range(8)]
-    expected = encoder.encode(texts)
-    wrong: list[int] = []
-
-    def work() -> None:
-        for turn in range(5):
-            if not np.array_equal(encoder.encode(texts), expected):
-                wrong.append(turn)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
-def test_the_name_tells_the_weights(encoder: MiniLM) -> None:
-    assert encoder.name == f"minilm-int8-{encoder_files().fingerprint()}"
 
 
 def test_onnx_runtime_is_told_to_report_to_nobody_before_it_is_loaded(spawn: Spawn) -> None:

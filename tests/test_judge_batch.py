@@ -13,10 +13,9 @@ from model_server import ModelServer, Reply
 from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.providers.models import build_judge
 from agent.runs.service import Runs
 from agent.settings import load_settings
-from tools.errors import ProviderReplyError, RunError
+from tools.errors import RunError
 from tools.inference.chat.model import ChatModel
 from tools.inference.judges.batch import TOGETHER, BatchJudge
 from tools.inference.judges.judge import ClaimCheck, ClaimJudge, Pair
@@ -131,12 +130,6 @@ async def test_a_passage_may_speak_for_two_sides_and_weakly(server: ModelServer,
     assert (await judge.support(both(FOR))).round(2).tolist() == pytest.approx([0.95, 0.65])
 
 
-async def test_what_is_no_answer_is_an_error(server: ModelServer, judge: BatchJudge) -> None:
-    server.on("", "I would rather not.", "Nor now.")
-    with pytest.raises(ProviderReplyError):
-        await judge.support(both(FOR))
-
-
 async def test_the_claims_of_a_side_are_checked_in_one_call(server: ModelServer, judge: BatchJudge) -> None:
     def reply(body: Body) -> Any:
         text = prompt_of(body)
@@ -157,23 +150,6 @@ async def test_the_claims_of_a_side_are_checked_in_one_call(server: ModelServer,
     found = await judge.check(YES, claims)
     assert found.round(2).tolist() == [pytest.approx([0.95, 0.05]), pytest.approx([0.05, 0.05])]
     assert len(server.requests) == 1
-
-
-def test_it_is_built_where_it_is_named_and_where_a_chat_model_has_no_other_judge() -> None:
-    named = build_judge(load_settings(judge="batch", openai_base_url="http://127.0.0.1:9/v1", model="m"))
-    assert isinstance(named, BatchJudge)
-    assert named.name.startswith("batch-judge-m-")
-    chat = load_settings(openai_base_url="http://127.0.0.1:9/v1", model="m", judge_threshold=0.7)
-    unnamed = build_judge(chat)
-    assert isinstance(unnamed, BatchJudge), "with a chat model and no judge, that model judges"
-    assert unnamed.threshold == unnamed.sentence_threshold == 0.7
-    assert build_judge(chat.model_copy(update={"judge": "embedded"})) is None
-    own = {f"model_{stage}": f"m-{stage}" for stage in ("frame", "expand", "queries", "write")}
-    writers = build_judge(load_settings(openai_base_url="http://127.0.0.1:9/v1", **own))
-    assert isinstance(writers, BatchJudge)
-    assert writers.model.name == "m-write", "where each stage has its own, the writer's judges"
-    assert build_judge(chat.model_copy(update={"provider": "embedded"})) is None
-    assert build_judge(load_settings()) is None
 
 
 # --- in a run ---------------------------------------------------------------------------------------------------------

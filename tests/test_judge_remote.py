@@ -5,7 +5,6 @@ import math
 import re
 import threading
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,12 @@ import numpy as np
 import pytest
 from model_server import ModelServer, Reply
 
-from prompts import load_prompt, read_prompt
+from prompts import read_prompt
 from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.inference.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
 from tools.inference.judges.judge import Pair
-from tools.inference.judges.server import ScoreJudge, ServerJudge
-from tools.net import http
+from tools.inference.judges.server import ScoreJudge
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})
 
@@ -192,27 +190,6 @@ def test_a_prompt_that_cannot_ask_is_refused(text: str, said: str, tmp_path: Pat
             ChatJudge(url="http://127.0.0.1:1/v1", model="m", prompt=read_prompt(file))
 
 
-def test_the_name_is_that_of_the_numbers(tmp_path: Path) -> None:
-    file = tmp_path / "theirs.txt"
-    file.write_text("{{passage}} {{statement}}")
-    here, there = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
-    theirs = read_prompt(file)
-    judges: list[ServerJudge[Any]] = [
-        ChatJudge(url=here, model="a"),
-        ChatJudge(url=here, model="b"),
-        ChatJudge(url=there, model="a"),
-        ChatJudge(url=here, model="a", prompt=theirs),
-        ScoreJudge(url=here, model="a"),
-        ScoreJudge(url=here, model="b"),
-        ScoreJudge(url=there, model="a"),
-    ]
-    assert len({judge.name for judge in judges}) == len(judges)
-    assert judges[0].name == ChatJudge(url=here + "/", model="a", key="k", concurrency=1, threshold=0.7).name
-    assert load_prompt("judge").digest in judges[0].name
-    assert theirs.digest in judges[3].name
-    assert judges[0].address == here
-
-
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
@@ -320,17 +297,6 @@ async def test_the_stages_deadline_counts_too(server: ModelServer) -> None:
     assert len(server.requests) == 2
 
 
-async def test_a_caller_that_gives_up_leaves_nothing_behind(server: ModelServer) -> None:
-    server.on("", YES, Reply(hang=True))
-    asking = asyncio.create_task(chat(server).support(pairs(9)))
-    while len(server.requests) < 9:
-        await asyncio.sleep(0.01)
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
 # --- what it costs ----------------------------------------------------------------------------------------------------
 
 
@@ -366,18 +332,6 @@ async def test_nothing_leaves_the_machine_when_it_may_not(server: ModelServer) -
 # --- servers that misbehave -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("reply", "pause"), [(Reply(status=429, headers={"Retry-After": "0.3"}), 0.3), (Reply(status=503), 0.0)]
-)
-async def test_a_busy_server_is_asked_again(
-    server: ModelServer, quick_retries: None, reply: Reply, pause: float
-) -> None:
-    server.on("101", reply, YES).on("", YES)
-    assert await chat(server).support(pairs(3)) == pytest.approx([0.9] * 3)
-    again = [r.at for r in server.requests if number(r.text) == 1]
-    assert [later - earlier >= pause for earlier, later in pairwise(again)] == [True]
-
-
 MISBEHAVIOUR = [
     Reply(raw=b"<html>so sorry</html>"),
     Reply(raw=b"[1, 2]"),
@@ -401,13 +355,6 @@ async def test_an_answer_that_cannot_be_used_is_left_out(server: ModelServer, ki
         await judge.support(pairs(2)[1:])
 
 
-async def test_an_enormous_answer_is_not_read_to_its_end(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "LARGEST_REPLY", 1_000_000)
-    server.on("101", Reply(raw=b'{"choices": "' + b"x" * 3_000_000 + b'"}')).on("", YES)
-    got = await chat(server).support(pairs(3))
-    assert got == pytest.approx([0.9, math.nan, 0.9], nan_ok=True)
-
-
 async def test_a_server_that_only_talks_nonsense_is_not_asked_everything(server: ModelServer) -> None:
     server.on("", Reply(raw=b"<html>"))
     with pytest.raises(ProviderReplyError, match="no JSON"):
@@ -415,25 +362,4 @@ async def test_a_server_that_only_talks_nonsense_is_not_asked_everything(server:
     assert len(server.requests) == 3
 
 
-async def test_a_server_that_becomes_another_is_learned_again(server: ModelServer) -> None:
-    server.on("", YES, times=1)
-    judge = chat(server)
-    await judge.support(pairs(1))
-    server.on(lambda body: body.get("top_logprobs") == 20, Reply("too many", status=400), times=3)
-    with pytest.raises(ProviderReplyError, match="too many"):
-        await judge.support(pairs(1))
-    server.on("", NO)
-    assert (await judge.support(pairs(1)))[0] < 0.1
-    assert [r.body["top_logprobs"] for r in server.requests] == [20, 20, 20, 20, 5]
-
-
 # --- for callers without an event loop --------------------------------------------------------------------------------
-
-
-def test_score_is_support_without_an_event_loop(server: ModelServer) -> None:
-    server.on("", NO).on("", scored_by_number, path="/score")
-    judge = chat(server)
-    for _ in range(2):  # each in a loop of its own
-        assert judge.score(pairs(3)) == pytest.approx([np.exp(-3) / (np.exp(-3) + np.exp(-0.1))] * 3)
-    assert scores(server).score(pairs(2)) == pytest.approx([0, 0.01])
-    assert judge.score([]).shape == (0,)

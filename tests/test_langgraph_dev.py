@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from collector import collector
 from conftest import ROOT
 from langgraph.pregel.remote import RemoteException, RemoteGraph
 from langgraph.types import Command
@@ -151,19 +150,3 @@ def test_it_blocks_no_loop_reaches_nobody_and_ends_when_told_to(server: DevServe
     assert server.asked_elsewhere == []
     assert server.stop() == 0
     assert "Traceback" not in server.log.read_text()[len(log) :]
-
-
-def test_langsmith_is_sent_the_runs_that_may_leave_this_machine_and_no_other(
-    tmp_path: Path, shared_cache: Path
-) -> None:
-    with collector() as langsmith:
-        variables = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": langsmith.url, "LANGSMITH_API_KEY": "test"}
-        with dev_server(tmp_path, shared_cache, **variables) as server, get_sync_client(url=server.url) as client:
-            steelman = RemoteGraph("steelman", sync_client=client)
-            steelman.invoke({"question": QUESTION}, context=QUICK | {"web": False})
-            steelman.invoke({"question": "Should voting be compulsory?"}, context=QUICK)
-            langsmith.wait_for(lambda c: b"voting be compulsory" in b"".join(c.bodies))
-            server.stop()
-        sent = b"".join(langsmith.bodies)
-    assert b'"name":"verify"' in sent
-    assert b"smartphone" not in sent

@@ -12,10 +12,7 @@ from providers import ScriptedJudge
 
 from agent.inference import Models
 from evals.benchmarks.instant import InstantEncoder, InstantJudge
-from tools.budget import Budget, using
-from tools.errors import ProviderDownError
 from tools.inference.cache import VectorCache
-from tools.inference.chat.model import ChatModel
 from tools.inference.encoders.endpoint import EndpointEncoder
 from tools.inference.judges.chat import ChatJudge
 from tools.inference.judges.judge import Pair
@@ -51,14 +48,6 @@ async def test_two_calls_to_one_judge_do_not_take_its_form_from_each_other(serve
     assert isinstance(good, np.ndarray)
     assert good.tolist() == [1.0] * 8
     assert "cannot be used" in str(useless)
-
-
-async def test_a_model_elsewhere_is_not_asked_where_nothing_may_leave() -> None:
-    from agent.providers.chat.stages import FramedQuestion
-
-    model = ChatModel("m", url="http://203.0.113.9/v1")
-    with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="leave"):
-        await model.ask("", "Frame this.", FramedQuestion)
 
 
 class BothSides:

@@ -23,7 +23,7 @@ from agent.answer.model import (
 )
 from agent.answer.outline import to_terminal
 from agent.answer.words import ADD_SOURCES, MAY_SPEAK, cased, gap_of, label, named, plain, strength_of
-from tools.errors import InputError, StoreError
+from tools.errors import InputError
 
 HOSTILE = [
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -318,10 +318,3 @@ def test_the_ending_says_how(ending: str, tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_refused_before_any_work(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         check_ending(tmp_path / name)
-
-
-def test_a_file_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
-    (tmp_path / "folder.md").mkdir()
-    with pytest.raises(StoreError, match="0123456789ab"):
-        write_answer(answer_with("Bridges"), tmp_path / "folder.md")
-    assert [p.name for p in tmp_path.iterdir()] == ["folder.md"]

@@ -141,18 +141,6 @@ async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Setting
         assert stages.count("frame") == 1
 
 
-async def test_closing_the_door_leaves_what_runs_resumable(settings: Settings) -> None:
-    gate = Gate()
-    async with door(settings, build(before_search=gate)) as runs:
-        run_id = await runs.start(QUESTION)
-        await until(runs, run_id, "framed")
-    gate.opened.set()
-    async with door(settings) as runs:
-        assert runs.run_store.get(run_id).status == "cancelled"
-        await runs.resume(run_id)
-        assert (await runs.answer(run_id)).outcome == "answered"
-
-
 # Failing
 
 
@@ -194,17 +182,6 @@ async def test_who_follows_hears_of_an_end_that_could_not_be_recorded(
         run_id = await runs.start(QUESTION)
         with pytest.raises(StoreFullError, match="full"):
             await asyncio.wait_for(runs.answer(run_id), 5)
-
-
-async def test_an_answer_survives_the_deletion_of_what_it_would_cite(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        await until(runs, run_id, "verified")
-        runs.store.delete_collection("samples")
-        answer = await runs.answer(run_id)
-    assert answer.outcome in ("answered", "nothing_found")
-    numbers = {c.number for c in answer.citations}
-    assert all(set(c.citations) <= numbers for p in answer.perspectives for c in p.claims)
 
 
 # Ownership

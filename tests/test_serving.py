@@ -182,26 +182,6 @@ def test_without_vllm_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp
         find_python()
 
 
-def test_the_command_suits_model_and_machine() -> None:
-    one = model_of(Path("/m"), kind="score", length=512, alone=True)
-    chat = build_command(model_of(Path("/m")), 8001, python=Path("/p"), gpu=True)
-    score = build_command(one, 8001, python=Path("/p"), gpu=False, options=["--seed=3"])
-    assert chat[chat.index("--host") + 1] == "127.0.0.1"
-    assert chat[chat.index("--model") + 1] == "/m"
-    assert chat[chat.index("--served-model-name") + 1] == "m/chat"
-    assert chat[chat.index("--max-model-len") + 1] == "16384"
-    assert "--override-generation-config" not in chat
-    assert "--enable-prefix-caching" in chat
-    assert "--runner" not in chat
-    assert score[score.index("--runner") + 1] == "pooling"
-    assert score[score.index("--max-model-len") + 1] == "512"
-    assert score[-1] == "--seed=3"
-    assert "--dtype=float32" in score
-    assert not any("dtype" in word for word in chat)
-    assert any("gpu-memory" in word for word in chat)
-    assert not any("gpu-memory" in word for word in score)
-
-
 def test_words_are_drawn_as_the_makers_say_and_nothing_else_of_theirs_is_taken(tmp_path: Path) -> None:
     made = folder(tmp_path / "chat", **CHAT)
     wishes = {"temperature": 0.7, "top_k": 20, "repetition_penalty": 1.1, "top_p": None}

@@ -11,7 +11,7 @@ import pytest
 from answering_model import FOLLOW_UP, FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of
 from model_replies import Body
 from model_server import ModelServer, Reply
-from vendor_replies import refuses, says, script
+from vendor_replies import says, script
 
 from agent.doctor import examine, parts
 from agent.options import RunOptions
@@ -65,16 +65,6 @@ async def test_a_plain_name_with_a_colon_goes_to_the_openai_compatible_server(se
     request = server.requests[0]
     assert (request.path, request.body["model"]) == ("/v1/chat/completions", "qwen3:4b")
     assert model.name == "qwen3:4b"
-
-
-def test_each_stage_may_have_its_own_vendor(vendor: str) -> None:
-    chats = build_chats(load_settings(openai_api_key="k", model_write=f"{vendor}:m-1", **keys(vendor)))
-    assert {stage: model.name for stage, model in chats.items()} == {
-        "frame": "gpt-5.4-mini",
-        "expand": "gpt-5.4-mini",
-        "queries": "gpt-5.4-mini",
-        "write": f"{vendor}:m-1",
-    }
 
 
 @pytest.mark.parametrize(
@@ -214,22 +204,3 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
     assert usage.cost_usd == 0  # a server on this machine costs nothing
     assert any(p.claims for p in answer.perspectives)
     assert [n.text for n in answer.notes if n.kind == "degraded"] == []
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_vendor_that_fails_has_a_stand_in_and_the_answer_says_so(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, refuses(401, f"{KEY} is no key"))
-    answer = await run(load_settings(model=f"{vendor}:m-1", **at(vendor, server.root)))
-    assert answer.outcome == "answered"
-    assert answer.providers["expand"] == "embedded"
-    said = " ".join(n.text for n in answer.notes if n.kind == "degraded")
-    assert "refused the key" in said
-    assert KEY not in said
-    assert len(server.requests) == 1  # a server that is down is not asked again
-
-
-@pytest.mark.usefixtures("library")
-async def test_no_vendor_elsewhere_is_asked_without_the_web(vendor: str) -> None:
-    answer = await run(load_settings(model=f"{vendor}:m-1", **at(vendor, "http://203.0.113.9")), web=False)
-    assert answer.providers["expand"] == "embedded"
-    assert answer.usage.calls == 0

@@ -49,11 +49,6 @@ def waiting(worker: Worker, number: int) -> None:
         time.sleep(0.005)
 
 
-def test_rows_in_the_order_of_the_items() -> None:
-    rows = Worker().run(Doubles(), [3, 1, 2])
-    assert rows.tolist() == [[6, 3], [2, 1], [4, 2]]
-
-
 def test_what_waits_is_computed_in_its_order_and_each_request_alone() -> None:
     worker, model = Worker(), Doubles()
     held = model.hold(worker)
@@ -107,15 +102,3 @@ async def test_a_cancelled_request_is_never_computed() -> None:
     assert (await kept).tolist() == [[2, 1]]
     await asyncio.to_thread(held.join)
     assert 7 not in [i for batch in model.batches for i in batch]
-
-
-async def test_the_event_loop_runs_on_while_the_model_works() -> None:
-    worker, model = Worker(), Doubles()
-    held = model.hold(worker)
-    tasks = [asyncio.create_task(worker.arun(model, items)) for items in ([1], [])]
-    for _ in range(5):
-        await asyncio.sleep(0.01)
-    assert not any(t.done() for t in tasks)
-    model.go.set()
-    assert [len(await t) for t in tasks] == [1, 0]
-    await asyncio.to_thread(held.join)
