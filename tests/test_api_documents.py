@@ -12,7 +12,7 @@ from api_on_loopback import Door, api
 from written_files import pdf, word
 
 from agent.settings import Settings
-from tools.store.locks import index_lock
+from tools.store.upkeep import index_lock
 
 TEXT = "A bridge of stone carries a town. It stands for years."
 

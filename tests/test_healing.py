@@ -25,7 +25,7 @@ from tools.store import upkeep
 from tools.store.database import Database
 from tools.store.dense import DenseIndex
 from tools.store.index import index_error
-from tools.store.locks import index_lock
+from tools.store.upkeep import index_lock
 
 MANY = 1100  # passages: enough for Chroma to write its vector files
 INDEXES = ("dense", "lexical")

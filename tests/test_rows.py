@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tools.errors import SourceError
-from tools.ingest.columns import Columns
 from tools.ingest.dates import iso_date
-from tools.ingest.documents import FoundFile
+from tools.ingest.documents import Columns, FoundFile
 from tools.ingest.ingest import IngestReport, read_all
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument

@@ -14,8 +14,7 @@ from agent.__main__ import FAILED, OK
 from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.errors import InputError, SourceError
-from tools.ingest.columns import FIELDS, Columns
-from tools.ingest.documents import FoundFile, printable
+from tools.ingest.documents import FIELDS, Columns, FoundFile, printable
 from tools.ingest.files import find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.language.identification import name_of_language

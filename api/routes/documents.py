@@ -37,8 +37,7 @@ from api.service import Service, TheService
 from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
 from tools.inference.worker import lower_priority
-from tools.ingest.columns import Columns
-from tools.ingest.documents import printable
+from tools.ingest.documents import Columns, printable
 from tools.ingest.readers import READERS
 from tools.language.sentences import clean
 from tools.passages import SourceDocument

@@ -27,8 +27,7 @@ from typing import Any, TypeVar
 
 from tools.errors import ReaderFailedError, SourceError
 from tools.inference.worker import lower_priority
-from tools.ingest.columns import GUESSED, Columns
-from tools.ingest.documents import Found, Note
+from tools.ingest.documents import GUESSED, Columns, Found, Note
 from tools.ingest.limits import USUAL, Limits
 from tools.passages import SourceDocument
 

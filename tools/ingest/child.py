@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tools.errors import ReaderFailedError, SourceError
-from tools.ingest.columns import Columns
-from tools.ingest.documents import Found, Note, document_to_json, unforeseen
+from tools.ingest.documents import Columns, Found, Note, document_to_json, unforeseen
 from tools.ingest.limits import LARGEST_TEXT
 from tools.ingest.readers import read_file
 

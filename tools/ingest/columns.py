@@ -12,9 +12,9 @@ from statistics import median
 
 from tools.errors import SourceError
 from tools.ingest.dates import iso_date
+from tools.ingest.documents import FIELDS, GUESSED, Columns
 from tools.shell import option
 
-FIELDS = ("id", "title", "url", "publisher", "date", "kind")
 _TEXT = frozenset("text body content full_text fulltext".split())
 _PERHAPS_TEXT = frozenset(
     "abstract answer argument article comment completion context description document essay excerpt feedback message "
@@ -64,31 +64,6 @@ class Table:
     rows: Iterator[Row | SourceError]
     names: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns as the user named them; what is left empty is guessed.
-
-    `text` may be several, whose texts are joined in this order; a name may also hold several with commas between.
-    `hint` tells how the text's column is named where the user stands; {file} and {column} are put in.
-    """
-
-    text: tuple[str, ...] = ()
-    id: str = ""
-    title: str = ""
-    url: str = ""
-    publisher: str = ""
-    date: str = ""
-    kind: str = ""
-    hint: str = "Name it with --text {column}."
-
-    def named(self) -> list[str]:
-        """All names that the user gave."""
-        return [name for name in (*self.text, *(getattr(self, f) for f in FIELDS)) if name]
-
-
-GUESSED = Columns()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,34 @@ class Note:
     text: str
 
 
+FIELDS = ("id", "title", "url", "publisher", "date", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns as the user named them; what is left empty is guessed.
+
+    `text` may be several, whose texts are joined in this order; a name may also hold several with commas between.
+    `hint` tells how the text's column is named where the user stands; {file} and {column} are put in.
+    """
+
+    text: tuple[str, ...] = ()
+    id: str = ""
+    title: str = ""
+    url: str = ""
+    publisher: str = ""
+    date: str = ""
+    kind: str = ""
+    hint: str = "Name it with --text {column}."
+
+    def named(self) -> list[str]:
+        """All names that the user gave."""
+        return [name for name in (*self.text, *(getattr(self, f) for f in FIELDS)) if name]
+
+
+GUESSED = Columns()
+
+
 Found = SourceDocument | SourceError | Note
 """What a reader finds in a file: wrong rows and notes among the documents."""
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from tools.errors import SourceError
 from tools.inference.encoders.encoder import Encoder, encode_with_sentences
 from tools.ingest.apart import read_apart
-from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
-from tools.ingest.documents import FoundFile, printable
+from tools.ingest.documents import GUESSED, Columns, FoundFile, printable
 from tools.ingest.limits import LARGEST_TEXT, USUAL, Limits
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences

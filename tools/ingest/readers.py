@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tools.errors import SourceError, SteelmanError
-from tools.ingest.columns import GUESSED, Columns
-from tools.ingest.documents import Note, unforeseen
+from tools.ingest.documents import GUESSED, Columns, Note, unforeseen
 from tools.ingest.epub import read_epub
 from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown

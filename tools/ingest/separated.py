@@ -9,7 +9,8 @@ from itertools import chain, islice
 from statistics import mode
 
 from tools.errors import SourceError
-from tools.ingest.columns import Columns, Row, Table, folded, is_known
+from tools.ingest.columns import Row, Table, folded, is_known
+from tools.ingest.documents import Columns
 
 Line = tuple[int, list[str]]
 """The number of the line that a row begins on, and its cells."""

@@ -12,14 +12,13 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private, sync_folder
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.store.changes import Position
 from tools.store.index import Index, damaged
-from tools.store.locks import index_lock
 from tools.store.store import Store
 
 T = TypeVar("T")
@@ -32,6 +31,7 @@ _LOCK_SECONDS = 60.0
 _WAITED = 5.0  # seconds after which a search does without an index that another process works on
 _STILL, _MOMENT = 60.0, 0.3  # seconds within which the next search waits no longer than for a moment
 _DEAD = 1000  # removed passages whose places Chroma's graph may keep, for ever, beside as many as are stored
+_POLL_SECONDS = 0.02
 _MARGIN = 0.5  # seconds of a run's time that are left to say that it waited
 
 
@@ -240,3 +240,42 @@ def _hopeless(exc: IndexDamagedError) -> IndexDamagedError:
     )
     error.index = exc.index
     return error
+
+
+@contextmanager
+def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]:
+    """Holds the lock file, as one of many readers or the one writer; the system releases it when the process ends.
+
+    A second file is the gate in front of it: whoever wants the lock passes through, and a writer stays in it until it
+    has the lock, so that readers who come one after the other do not keep a writer out for ever.
+    Raises StoreBusyError when other processes hold it for longer than `timeout` seconds.
+    """
+    give_up = time.monotonic() + timeout
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    gate = _acquired(path.with_name(f"{path.name}.gate"), exclusive=True, give_up=give_up)
+    try:
+        lock = _acquired(path, exclusive=exclusive, give_up=give_up)
+    finally:
+        gate.release()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _acquired(file: Path, *, exclusive: bool, give_up: float) -> Any:
+    import portalocker
+
+    flags = (portalocker.LOCK_EX if exclusive else portalocker.LOCK_SH) | portalocker.LOCK_NB
+    seconds = max(0.0, give_up - time.monotonic())
+    lock = portalocker.Lock(file, "a", timeout=seconds, check_interval=_POLL_SECONDS, flags=flags)
+    try:
+        with disk_errors(file):
+            lock.acquire()
+    except portalocker.AlreadyLocked as exc:
+        raise StoreBusyError(
+            f"{file.parent} was locked by another process for {seconds:.0f} s. Wait for it to end, then try again; "
+            "nothing is lost."
+        ) from exc
+    return lock
