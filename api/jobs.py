@@ -26,9 +26,8 @@ from api.schemas import LONGEST_ID, JobDetails, Stored
 from tools.disk import disk_errors, keep_folder_private
 from tools.errors import SourceError, SteelmanError
 from tools.ingest.apart import GivenUpError, read_apart
-from tools.ingest.documents import Columns
+from tools.ingest.documents import Columns, Limits
 from tools.ingest.ingest import Ingester, IngestReport
-from tools.ingest.limits import Limits
 from tools.ingest.readers import READERS
 from tools.passages import SourceDocument
 

@@ -16,7 +16,7 @@ from conftest import ROOT, Spawn
 
 from tools.errors import ReaderFailedError, SourceError
 from tools.ingest.apart import GivenUpError, Readers, read_apart
-from tools.ingest.limits import Limits
+from tools.ingest.documents import Limits
 from tools.passages import SourceDocument
 
 LIMITS = Limits(

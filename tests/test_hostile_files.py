@@ -21,7 +21,7 @@ from written_files import pdf
 
 from tools.errors import SourceError, SteelmanError
 from tools.ingest.apart import Readers, read_apart
-from tools.ingest.limits import Limits
+from tools.ingest.documents import Limits
 from tools.passages import SourceDocument
 from tools.web.domains import DomainLists
 from tools.web.fetch import FetchedPage

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools.ingest.html import html_document, read_html
-from tools.ingest.html_tree import parse
+from tools.ingest.markup import parse
 
 MANY = 700
 DEEP = {

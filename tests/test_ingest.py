@@ -6,7 +6,7 @@ import pytest
 from toys import House
 
 from tools.errors import InputError, StoreFullError
-from tools.ingest.limits import LARGEST_TEXT
+from tools.ingest.documents import LARGEST_TEXT
 from tools.passages import SourceDocument
 
 BEES = "Bees dance to tell the others where the flowers are."

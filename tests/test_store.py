@@ -8,8 +8,8 @@ from toys import House, ToyEncoder
 
 from tools.errors import UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
-from tools.store.changes import Position
 from tools.store.documents import PreparedDocument
+from tools.store.index import Position
 
 TABLES = ("documents", "passages", "vectors")
 

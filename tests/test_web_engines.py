@@ -8,10 +8,8 @@ from search_servers import Found, Kind, SearchServer, Trouble
 
 from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
-from tools.web.duckduckgo import DuckDuckGo
 from tools.web.engines import SearchEngine, WebResult, iso_date
-from tools.web.paged import SearXng, Serper
-from tools.web.tavily import Tavily
+from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
 
 KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo", "searxng")
 NOW = datetime(2026, 3, 15, 12, 0)

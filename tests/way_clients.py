@@ -15,11 +15,9 @@ from tools.inference.encoders.endpoint import EndpointEncoder
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.server import ScoreJudge
 from tools.store.dense_server import DenseServer
-from tools.web.duckduckgo import DuckDuckGo
 from tools.web.fetch import PageFetcher
 from tools.web.guard import is_public
-from tools.web.paged import SearXng, Serper
-from tools.web.tavily import Tavily
+from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
 
 Client = Callable[[Any, Any], Awaitable[str]]
 Place = Callable[[Any], AbstractContextManager[str]]

@@ -28,7 +28,7 @@ from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.tavily import Tavily
+from tools.web.services import Tavily
 
 _WORDS = (
     "arch barge canal dock estuary ferry gate harbour inlet jetty keel lock mooring narrows oar pier quay river ship "

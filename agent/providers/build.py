@@ -38,11 +38,9 @@ from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.duckduckgo import DuckDuckGo
 from tools.web.engines import SearchEngine
 from tools.web.fetch import PageFetcher
-from tools.web.paged import SearXng, Serper
-from tools.web.tavily import Tavily
+from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
 
 _MAX_FETCHES = 32  # concurrent ones, of all runs together; reading a page is mostly waiting
 _NO_KEY = "none"  # what is sent to an engine of one's own that wants no key

@@ -16,7 +16,7 @@ from agent.samples import index_samples
 from agent.seams import Providers
 from agent.settings import Settings, load_settings
 from agent.state import RunState
-from tools.ingest.limits import Limits
+from tools.ingest.documents import Limits
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store, check_encoder
 

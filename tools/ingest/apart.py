@@ -27,8 +27,7 @@ from typing import Any, TypeVar
 
 from tools.errors import ReaderFailedError, SourceError
 from tools.inference.worker import lower_priority
-from tools.ingest.documents import GUESSED, Columns, Found, Note
-from tools.ingest.limits import USUAL, Limits
+from tools.ingest.documents import GUESSED, USUAL, Columns, Found, Limits, Note
 from tools.passages import SourceDocument
 
 T = TypeVar("T")

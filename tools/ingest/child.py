@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tools.errors import ReaderFailedError, SourceError
-from tools.ingest.documents import Columns, Found, Note, document_to_json, unforeseen
-from tools.ingest.limits import LARGEST_TEXT
+from tools.ingest.documents import LARGEST_TEXT, Columns, Found, Note, document_to_json, unforeseen
 from tools.ingest.readers import read_file
 
 _IDLE_SECONDS = 300.0

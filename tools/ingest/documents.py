@@ -1,7 +1,8 @@
-"""What every reader shares: from bytes to text, and from text or blocks to a document."""
+"""What every reader shares: from bytes to text, from text or blocks to a document, what reading one file may take."""
 
 import codecs
 import re
+import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -198,3 +199,46 @@ def printable(name: str) -> str:
 def title_of(name: str) -> str:
     """What a file is called where it has no title of its own."""
     return re.sub(r"[_-]+", " ", Path(name).stem).strip()
+
+
+LARGEST_TEXT = 20_000_000
+"""Characters of one document at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What reading one file may take.
+
+    seconds: of work; three times as many by the clock. megabytes: of memory. output: bytes of what is found, as it is
+    handed over. advice: what to do about a file that exceeds them; more_time, more_memory: how the one who asked gets
+    more, as hints.
+    """
+
+    seconds: float = 300.0
+    megabytes: int = 2048
+    output: int = 256 << 20
+    advice: str = "Split it, or save it in another format."
+    more_time: str = ""
+    more_memory: str = ""
+
+    def problem(self, name: str, told: str, more: str = "") -> SourceError:
+        """That of a file which takes more than these limits."""
+        return SourceError(" ".join(filter(None, (f"{name}: {told}", self.advice))), hint=more)
+
+    def too_slow(self, name: str) -> SourceError:
+        return self.problem(name, f"takes too long to read (over {self.seconds:g} seconds).", self.more_time)
+
+    def too_large(self, name: str) -> SourceError:
+        told = f"unpacks to more than the {self.megabytes:,} MB of memory that reading it may take."
+        return self.problem(name, told, self.more_memory)
+
+    def ended(self, name: str, status: int) -> SourceError:
+        """That of a file whose reader is gone; status: its exit status, or the number of a signal below zero."""
+        if status == -signal.SIGXCPU:
+            return self.too_slow(name)
+        how = signal.Signals(-status).name if status < 0 else f"status {status}"
+        told = f"is damaged, or unpacks to more than {self.megabytes:,} MB of memory: it ended its reader ({how})."
+        return self.problem(name, told, self.more_memory)
+
+
+USUAL = Limits()

@@ -7,11 +7,9 @@ from typing import Any
 
 from tools.ingest.documents import document_of_file
 from tools.ingest.encodings import decoded
-from tools.ingest.html_tree import parse
-from tools.ingest.markup import blocks_of
+from tools.ingest.markup import blocks_of, parse
 from tools.ingest.packed import Package, attr, child, local, opened, own_title, resolved
-from tools.ingest.raised import write_raised
-from tools.ingest.tidy import drop, drop_mark, is_mark, tidied
+from tools.ingest.tidy import drop, drop_mark, is_mark, tidied, write_raised
 from tools.passages import Block, SourceDocument
 
 _MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")

@@ -9,11 +9,9 @@ from typing import Any
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded
-from tools.ingest.html_tree import parse, shorten
-from tools.ingest.markup import SILENT, blocks_of
+from tools.ingest.markup import SILENT, blocks_of, parse, shorten
 from tools.ingest.packed import own_title
-from tools.ingest.raised import write_raised
-from tools.ingest.tidy import drop, tidied
+from tools.ingest.tidy import drop, tidied, write_raised
 from tools.passages import Block, SourceDocument
 
 _FURNITURE = frozenset(

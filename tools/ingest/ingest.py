@@ -9,8 +9,7 @@ from tools.errors import SourceError
 from tools.inference.encoders.encoder import Encoder, encode_with_sentences
 from tools.ingest.apart import read_apart
 from tools.ingest.cutting import cut_document
-from tools.ingest.documents import GUESSED, Columns, FoundFile, printable
-from tools.ingest.limits import LARGEST_TEXT, USUAL, Limits
+from tools.ingest.documents import GUESSED, LARGEST_TEXT, USUAL, Columns, FoundFile, Limits, printable
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
 from tools.passages import PassageText, SourceDocument

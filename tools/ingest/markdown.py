@@ -9,10 +9,8 @@ from typing import Any
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded, title_of
-from tools.ingest.html_tree import parse
-from tools.ingest.markup import blocks_of
-from tools.ingest.raised import write_raised
-from tools.ingest.tidy import tidied
+from tools.ingest.markup import blocks_of, parse
+from tools.ingest.tidy import tidied, write_raised
 from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)

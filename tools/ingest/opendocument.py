@@ -9,8 +9,7 @@ from typing import Any
 from tools.ingest.documents import document_of_file
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, number, opened, own_title
-from tools.ingest.raised import write_raised
-from tools.ingest.tidy import drop, repeat_merged
+from tools.ingest.tidy import drop, repeat_merged, write_raised
 from tools.passages import SourceDocument
 
 _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}

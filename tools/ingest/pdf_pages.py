@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from unicodedata import bidirectional
 
 from tools.errors import SourceError
-from tools.ingest.raised import LOWERED, NOTE_MARK, RAISED, raised, written
+from tools.ingest.tidy import LOWERED, NOTE_MARK, RAISED, raised, written
 
 CELL = "\t"
 """Between words of a line that a gap parts which is wider than a space."""

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tools.ingest.documents import document_of_file
-from tools.ingest.html_tree import parse
-from tools.ingest.markup import blocks_of
+from tools.ingest.markup import blocks_of, parse
 from tools.ingest.packed import HYPHENS, attr, child, form_of_name, is_contents, local, number, opened
-from tools.ingest.raised import write_raised
-from tools.ingest.tidy import drop, repeat_merged, tidied
+from tools.ingest.tidy import drop, repeat_merged, tidied, write_raised
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")

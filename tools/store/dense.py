@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from tools.errors import StoreError
 from tools.inference.batching import parts
-from tools.store.changes import EVERYTHING
-from tools.store.index import Entry, IndexFolder, damaged, index_error, is_panic
+from tools.store.index import EVERYTHING, Entry, IndexFolder, damaged, index_error, is_panic
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.

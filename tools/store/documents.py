@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.passages import PassageText, SourceDocument
-from tools.store.changes import removed
+from tools.store.index import removed
 
 
 @dataclass(frozen=True, slots=True)

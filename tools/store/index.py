@@ -1,8 +1,13 @@
-"""What an index made from the store is; the folder of one on this machine; and whose fault a failure of it is."""
+"""What an index made from the store is and what it follows; its folder on this machine; whose fault a failure of it is.
+
+Passages come with numbers that only grow, and those that go leave a line.
+"""
 
 import shutil
+import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +17,7 @@ from numpy.typing import NDArray
 from tools.disk import disk_errors, full_error
 from tools.errors import IndexDamagedError, StoreError
 from tools.passages import Passage
+from tools.store.database import Database
 
 Entry = tuple[int, Passage, NDArray[np.float32]]
 """Collection id, passage, vector."""
@@ -137,3 +143,78 @@ def _is_short_of_room(folder: Path) -> bool:
 def is_panic(exc: BaseException) -> bool:
     """Whether a library in Rust gave up, as on files that are not what it wrote; it's no `Exception`."""
     return type(exc).__name__ == "PanicException"
+
+
+EVERYTHING = 0
+"""Stands for all passages of a collection where they are removed: a line for each would take minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A passage that an index has to remove, or `EVERYTHING` of a collection."""
+
+    number: int
+    collection_id: int
+    passage_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far an index has followed the store: the last passage that it was given, and the last removal. making: names
+    this making of the index, and the last removal before it."""
+
+    making: str
+    passage: int
+    removal: int
+
+    def __str__(self) -> str:
+        return f"{self.making} {self.passage} {self.removal}"
+
+    @property
+    def begun(self) -> int:
+        """The last removal before this making."""
+        return int(self.making.partition("-")[2] or self.removal)
+
+
+class Changes:
+    """The tables of what went, and of how far each index is."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def size(self) -> tuple[int, int, int]:
+        """The count of all passages, and the last passage and the last removal that there ever were, at one moment."""
+        query = """
+            SELECT (SELECT COUNT(*) FROM passages), (SELECT seq FROM sqlite_sequence WHERE name = 'passages'),
+                (SELECT seq FROM sqlite_sequence WHERE name = 'removals')
+        """
+        [(passages, passage, removal)] = self._db.rows(query)
+        return passages, passage or 0, removal or 0
+
+    def last(self) -> tuple[int, int]:
+        """The last passage and the last removal that there ever were; both stay where nothing changes."""
+        last = dict(tuple(row) for row in self._db.rows("SELECT name, seq FROM sqlite_sequence"))
+        return last.get("passages", 0), last.get("removals", 0)
+
+    def removals(self, after: int, limit: int) -> list[Removal]:
+        """Up to `limit` of those with numbers above `after`, as far as an index still needs them."""
+        query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
+        return [Removal(*row) for row in self._db.rows(query, (after, limit))]
+
+    def position(self, index: str) -> Position | None:
+        """How far the index of that name is; None before it was first made."""
+        rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
+        return next((Position(*row) for row in rows), None)
+
+    def set_position(self, index: str, position: Position) -> None:
+        """Records how far the index is; removals that every index has applied are dropped."""
+        with self._db.write() as db:
+            values = (index, position.making, position.passage, position.removal)
+            db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
+            db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
+
+
+def removed(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
+    """Leaves the lines of passages that go, for the indexes."""
+    rows = [(collection_id, i) for i in ids]
+    db.executemany("INSERT INTO removals (collection_id, passage_id) VALUES (?, ?)", rows)

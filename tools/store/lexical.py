@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from tools.errors import StoreError
 from tools.language.words import analyzer
-from tools.store.changes import EVERYTHING
-from tools.store.index import Entry, IndexFolder, index_error, is_panic
+from tools.store.index import EVERYTHING, Entry, IndexFolder, index_error, is_panic
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher

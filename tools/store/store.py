@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage
 from tools.shell import command
-from tools.store.changes import EVERYTHING, Changes, removed
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,
@@ -24,6 +23,7 @@ from tools.store.documents import (
     remove_document,
     to_half,
 )
+from tools.store.index import EVERYTHING, Changes, removed
 from tools.store.run_passages import KeptPassages, WebPassages
 
 SAMPLES = "samples"

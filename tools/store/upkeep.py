@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private, sync_folder
 from tools.errors import IndexDamagedError, StoreBusyError
-from tools.store.changes import Position
-from tools.store.index import Index, damaged
+from tools.store.index import Index, Position, damaged
 from tools.store.store import Store
 
 T = TypeVar("T")

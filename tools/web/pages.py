@@ -10,8 +10,8 @@ from tools.errors import SourceError
 from tools.ingest.documents import shortened
 from tools.ingest.encodings import decoded
 from tools.ingest.html import html_document
-from tools.ingest.html_tree import parse, schema_items, schema_types, shorten
 from tools.ingest.markdown import markdown_document
+from tools.ingest.markup import parse, schema_items, schema_types, shorten
 from tools.ingest.pdf import pdf_document
 from tools.ingest.plain import text_document
 from tools.passages import SourceDocument

@@ -6,8 +6,7 @@ from functools import partial
 
 from tools.errors import SourceError
 from tools.ingest.apart import GivenUp, Readers
-from tools.ingest.documents import Note
-from tools.ingest.limits import Limits
+from tools.ingest.documents import Limits, Note
 from tools.language.identification import language_of
 from tools.passages import SourceDocument
 from tools.web.domains import DomainLists

@@ -1,0 +1,282 @@
+"""The search services: Tavily over its own client, and those that are asked for one page of results after the other:
+Serper, a SearXNG of one's own, and DuckDuckGo's page for browsers without scripts, which needs no key.
+"""
+
+import asyncio
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tools.budget import current_budget
+from tools.errors import ProviderDownError, ProviderReplyError
+from tools.net.causes import cause
+from tools.net.http import LARGEST_REPLY, fetch_json, open_client, status_error
+from tools.net.route import Proxy, proxy_for
+from tools.web.engines import (
+    PAGE,
+    WebResult,
+    askable,
+    begin_call,
+    checked_key,
+    cut_query,
+    gather_pages,
+    read_results,
+    tidy,
+    with_sites,
+    within,
+)
+from tools.web.hosts import host_of
+
+_JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."
+
+
+class PagedEngine(ABC):
+    """What these engines share; satisfies `SearchEngine`. title: what people call the engine."""
+
+    name: str
+    title: str
+    longest_query = 500
+    most_results = 100
+    patience = 3.0
+    """Times the longest silence of the server that a page may take in all."""
+
+    def __init__(self, address: str, seconds: float, headers: dict[str, str] | None = None) -> None:
+        """seconds: the longest silence of the server. headers: sent with every request."""
+        self.address = address.rstrip("/")
+        self._seconds = seconds
+        self._headers = headers
+
+    async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
+        text = with_sites(query, domains, self.longest_query)
+        async with self._client() as client:
+
+            async def ask(page: int) -> list[WebResult]:
+                begin_call(self.title, self.address)
+                async with within(self.title, self.patience * self._seconds):
+                    return await self._page(client, text, page)
+
+            return await gather_pages(self.title, ask, max(1, min(limit, self.most_results)), domains)
+
+    @abstractmethod
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        """The results of a page, counted from 1."""
+
+    def _client(self) -> AbstractAsyncContextManager[Any]:
+        """What all pages of a search are asked over."""
+        return open_client(self._headers, self._seconds)
+
+    async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """The JSON object that the engine answers with. Raises ProviderDownError, ProviderReplyError."""
+        reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
+        if not isinstance(reply, dict):
+            raise ProviderReplyError(f"{self.title} answered with something that is not its JSON.")
+        return reply
+
+
+class Serper(PagedEngine):
+    """Google's results by Serper (serper.dev), a call for every ten.
+
+    Google gives ten results a page whatever `num` says (since September 2025), and at most a hundred or so in all.
+    seconds: the longest silence of the server, three times that for a page in all.
+    """
+
+    name = "serper"
+    title = "Serper"
+
+    def __init__(self, key: str, address: str = "https://google.serper.dev", seconds: float = 20.0) -> None:
+        super().__init__(address, seconds, {"X-API-KEY": checked_key("Serper", key)})
+
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        reply = await self._fetch(client, "POST", "/search", {"q": query, "num": PAGE, "page": page})
+        found = reply.get("organic", [] if "searchParameters" in reply else None)
+        return read_results("Serper", found, url="link", title="title", snippet="snippet", date="date")
+
+
+class SearXng(PagedEngine):
+    """A SearXNG (docs.searxng.org), which asks other engines and needs no key; a call a page.
+
+    seconds: the longest silence of the server, three times that for a page in all.
+    """
+
+    name = "searxng"
+    title = "SearXNG"
+
+    def __init__(self, address: str, seconds: float = 20.0) -> None:
+        super().__init__(address, seconds)
+
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        asked = urlencode({"q": query, "format": "json", "pageno": page, "categories": "general"})
+        try:
+            reply = await self._fetch(client, "GET", f"/search?{asked}")
+        except ProviderDownError as exc:
+            if "status 403" not in str(exc):
+                raise
+            raise ProviderDownError(f"SearXNG refused the request (status 403). {_JSON_IS_OFF}") from exc
+        found = reply.get("results")
+        return read_results("SearXNG", found, url="url", title="title", snippet="content", date="publishedDate")
+
+
+_MOST_DOMAINS = 300
+"""What Tavily reads of `include_domains`."""
+_PLAN = "The plan's limit may be used up: see app.tavily.com."
+
+
+class Tavily:
+    """Tavily's search; one call a search. seconds: the longest silence of the server, three times that in all."""
+
+    name = "tavily"
+    longest_query = 400
+    most_results = 20
+
+    def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = 20.0) -> None:
+        self.address = address.rstrip("/")
+        self._key = checked_key("Tavily", key)
+        self._seconds = seconds
+
+    async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
+        begin_call("Tavily", self.address)
+        wanted = {
+            "query": cut_query(query, self.longest_query),
+            "max_results": max(1, min(limit, self.most_results)),
+            "include_domains": list(askable(domains)[:_MOST_DOMAINS]) or None,
+            "search_depth": "basic",
+            "timeout": self._seconds,
+        }
+        async with within("Tavily", 3 * self._seconds):
+            reply = await self._ask(wanted)
+        if not reply["results"] and "query" not in reply:  # the client makes up an empty list where there is none
+            raise ProviderReplyError("Tavily answered with something that is not its JSON.")
+        results = read_results(
+            "Tavily", reply["results"], url="url", title="title", snippet="content", date="published_date"
+        )
+        return tidy(results, limit, domains)
+
+    async def _ask(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        import httpx
+        from tavily import AsyncTavilyClient
+        from tavily.errors import (
+            BadRequestError,
+            ForbiddenError,
+            InvalidAPIKeyError,
+            UsageLimitExceededError,
+        )
+        from tavily.errors import TimeoutError as TavilyTimeoutError
+
+        try:
+            async with open_client({"Accept-Encoding": "identity"}, self._seconds) as client:
+                asked = AsyncTavilyClient(self._key, api_base_url=self.address, client=client)
+                return dict(await asked.search(**wanted))
+        except InvalidAPIKeyError as exc:
+            raise status_error("Tavily", 401) from exc
+        except UsageLimitExceededError as exc:
+            raise ProviderDownError(f"Tavily allows no more requests now (status 429{_reason(exc)}).") from exc
+        except ForbiddenError as exc:
+            raise ProviderDownError(f"Tavily refuses the request{_reason(exc)}. {_PLAN}") from exc
+        except BadRequestError as exc:
+            raise ProviderReplyError(f"Tavily does not accept the query{_reason(exc)}.") from exc
+        except (TavilyTimeoutError, httpx.TimeoutException) as exc:
+            raise ProviderDownError("Tavily did not answer in time.") from exc
+        except httpx.HTTPStatusError as exc:
+            raise status_error("Tavily", exc.response.status_code, exc.response.content) from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
+        except (ValueError, AttributeError, TypeError, RecursionError) as exc:  # how its client meets a reply like that
+            raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
+
+
+def _reason(exc: Exception) -> str:
+    said = " ".join(str(exc).split())[:200].rstrip(".")
+    return f": {said}" if said else ""
+
+
+if TYPE_CHECKING:
+    from ddgs.base import BaseSearchEngine
+
+_BLOCKED = (202, 403, 418, 429)
+"""What DuckDuckGo answers a program with that asked too often."""
+_ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
+
+
+class DuckDuckGo(PagedEngine):
+    """DuckDuckGo's results, a request for every ten or so. seconds: what one request may take."""
+
+    name = "duckduckgo"
+    title = "DuckDuckGo"
+    longest_query = 490
+    most_results = 30
+    patience = 1.0
+
+    def __init__(self, address: str = "https://html.duckduckgo.com", seconds: float = 10.0) -> None:
+        super().__init__(address, seconds)
+
+    def _client(self) -> AbstractAsyncContextManager[Any]:
+        return nullcontext()  # `ddgs` has one of its own
+
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))
+        return await asyncio.to_thread(self._ask, query, page, seconds)
+
+    def _ask(self, query: str, page: int, seconds: int) -> list[WebResult]:
+        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+        from lxml.etree import LxmlError
+
+        proxy = proxy_for(self.address)
+        try:
+            found = _reader(f"{self.address}/html/", seconds, proxy).search(query, page=page) or []
+        except RatelimitException as exc:
+            raise ProviderDownError(f"DuckDuckGo answers no program now ({exc}). {_ADVICE}") from exc
+        except TimeoutException as exc:
+            raise ProviderDownError("DuckDuckGo did not answer in time.") from exc
+        except DDGSException as exc:
+            why = cause(exc, self.address, proxy)
+            raise ProviderDownError(f"DuckDuckGo cannot be reached ({why}).") from exc
+        except (LxmlError, ValueError) as exc:
+            raise ProviderReplyError("DuckDuckGo answered with something that is not its page.") from exc
+        rows = [{"url": _target(r.href), "title": r.title, "body": r.body} for r in found if r.href]
+        return read_results("DuckDuckGo", rows, url="url", title="title", snippet="body", date="")
+
+
+def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngine[Any]":
+    """ddgs's own reader of the page, which here says why there is none.
+
+    By itself it takes every status but 200 for a page without results, and decodes the addresses, so that those with an
+    escaped `&`, `/` or `?` lead elsewhere.
+    """
+    from ddgs.engines.duckduckgo import Duckduckgo
+    from ddgs.exceptions import RatelimitException
+    from ddgs.results import TextResult
+
+    class Result(TextResult):
+        _normalizers = {k: v for k, v in TextResult._normalizers.items() if k != "href"}  # noqa: RUF012
+
+    class Reader(Duckduckgo):
+        result_type = Result
+
+        def request(self, *args: Any, **kwargs: Any) -> str:
+            reply = self.http_client.request(*args, **kwargs)
+            if reply.status_code in _BLOCKED or "anomaly-modal" in reply.text:
+                raise RatelimitException(f"status {reply.status_code}")
+            if reply.status_code != 200:
+                raise ProviderDownError(f"DuckDuckGo failed (status {reply.status_code}).")
+            if len(reply.content) > LARGEST_REPLY:
+                raise ProviderReplyError(f"DuckDuckGo sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            if "result" not in reply.text:
+                raise ProviderReplyError("DuckDuckGo answered with something that is not its page.")
+            return str(reply.text)
+
+    reader = Reader(timeout=seconds)
+    reader.http_client.client.proxy = proxy.url if proxy and proxy.opened() else None  # never the environment's
+    reader.search_url = address
+    return reader
+
+
+def _target(href: str) -> str:
+    """The address behind a link of the page, which may lead over DuckDuckGo's own redirect."""
+    url = f"https:{href}" if href.startswith("//") else href
+    if not f".{host_of(url)}".endswith(".duckduckgo.com"):
+        return url
+    parts = urlsplit(url)
+    return parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else ""
