@@ -36,7 +36,7 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
     try:
         width = _usual([cells for _, cells in islice(_lines(lines, separator, quoted, start), _TRIED)])[1]
         notes: list[str] = []
-        rows = _lines(lines, separator, quoted, start, width, notes)
+        rows = _lines(lines, separator, quoted, start, notes)
         first = list(islice(rows, _TRIED))
     except csv.Error as exc:
         raise SourceError(f"{name}: not valid csv ({exc}).") from exc
@@ -67,31 +67,29 @@ def _form(lines: Sequence[str]) -> tuple[str, bool]:
 
 
 def _lines(
-    lines: Sequence[str], separator: str, quoted: bool, start: int = 0, width: int = 0, notes: list[str] | None = None
+    lines: Sequence[str], separator: str, quoted: bool, start: int = 0, notes: list[str] | None = None
 ) -> Iterator[Line]:
-    """The rows that say something. width: the usual number of cells, or 0 where quotation marks are taken as they are.
+    """The rows that say something; quoted: whether quotation marks may stand around a cell.
 
-    A quotation mark that is closed nowhere, and has rows below it, is a plain sign; `notes` is told. Raises csv.Error.
+    Where there are `notes`, a mark that opens a cell of several lines and is not closed as it should be is a plain
+    sign, and they are told: it would swallow the rows below it. Raises csv.Error.
     """
     plain: list[str] = []
-    at: int | None = start
-    while at is not None:
-        begin, first, at = at, at, None
+    begin = start
+    while (first := begin) < len(lines):
         left = (lines[i] for i in range(first, len(lines)))
         reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
         for cells in reader:
             end = first + reader.line_num
-            if width and end - begin > 1 and not _is_closed(lines[begin:end], separator):
-                if _holds_rows(lines[begin + 1 : end], separator, width):
-                    plain.append(str(begin + 1))
-                    cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
-                    at = end = begin + 1
-                elif notes is not None:
-                    notes.append(f"a quotation mark that opens in line {begin + 1} is closed nowhere")
+            opened = notes is not None and end - begin > 1 and not _is_closed(lines[begin:end], separator)
+            if opened:
+                plain.append(str(begin + 1))
+                cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
+                end = begin + 1
             if any(cell.strip() for cell in cells):
                 yield begin + 1, cells
             begin = end
-            if at is not None:
+            if opened:
                 break
     if notes is not None and plain:
         shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
@@ -105,12 +103,6 @@ def _is_closed(taken: Sequence[str], separator: str) -> bool:
     except csv.Error:
         return False
     return True
-
-
-def _holds_rows(lines: Sequence[str], separator: str, width: int) -> bool:
-    """Whether most lines are rows of the usual number of cells."""
-    own = [next(csv.reader([line], delimiter=separator), []) for line in lines if line.strip()]
-    return 2 * sum(_width(row, width) == width for row in own) > len(own)
 
 
 def _width(cells: Sequence[str], usual: int) -> int:
