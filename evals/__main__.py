@@ -20,14 +20,14 @@ GROUPS = {
         "expand": "a chat model's perspectives against gold ones",
         "model": "a chat model's claims: kept or refused, sources, calls; --live: your own model",
         "ingest": "what readers get out of files that stand beside their expected text",
-        "report": "results side by side: a table, Markdown with figures, two of them compared",
+        "report": "results side by side, and two of them compared",
     },
     "Speed": {
-        "bench": "start-up, answers, encoder, judge, batch, ingest, the chat page, the API, a large store",
+        "bench": "answers, the judge, a large store",
     },
     "Train": {
-        "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
-        "judge-label": "label pairs with a chat model, or write them out for people to read",
+        "judge-train": "train the embedded judge (extra 'models')",
+        "judge-label": "write pairs out for people to label, and keep what they say",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "judge-export": "the embedded judge as a folder that vLLM serves on /score",
         "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",

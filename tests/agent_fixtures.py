@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from instant_providers import instant_providers
 from providers import Build, build
 
 from agent.runs.service import Runs
 from agent.settings import Settings
-from evals.benchmarks.instant import instant_providers
 from tools.store.database import Database
 from tools.store.store import Store
 

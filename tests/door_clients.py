@@ -9,10 +9,10 @@ from urllib.parse import urljoin
 import httpx
 from agent_fixtures import QUESTION
 from api_on_loopback import api
+from instant_providers import instant_providers
 from raw_http import connected, read_to_end
 
 from agent.settings import load_settings
-from evals.benchmarks.instant import instant_providers
 from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from instant_providers import InstantEncoder, instant_providers
 from numpy.typing import NDArray
 
 from agent.inference import Models
 from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective, Tier
-from evals.benchmarks.instant import InstantEncoder, instant_providers
 from tools.inference.cache import VectorCache
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker

@@ -16,6 +16,7 @@ from answering_model import QUESTION as VOTING
 from answering_model import answering
 from api_on_loopback import Door, api
 from conftest import ROOT
+from instant_providers import InstantExpander
 from markdown_it import MarkdownIt
 from model_server import ModelServer
 from providers import build
@@ -25,7 +26,6 @@ from agent.providers.build import build_providers
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from api.problems import ProblemError
-from evals.benchmarks.instant import InstantExpander
 from tools.errors import ProviderError
 from tools.store.database import Database
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from api_on_loopback import Door, api
 from conftest import ROOT
+from instant_providers import InstantEncoder
 from numpy.typing import NDArray
 from providers import Build, build
 from raw_http import problem_of, wait_until
@@ -21,7 +22,6 @@ from agent.settings import Settings
 from api.client import JobEndedError, NewDocument, Steelman
 from api.jobs import _Job
 from api.keys import Keys
-from evals.benchmarks.instant import InstantEncoder
 from tools.ingest.apart import Readers
 from tools.store.database import Database
 from tools.store.store import Store

@@ -29,7 +29,7 @@ COMMAND = """
 import functools, os, sys, time
 import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.service
 from agent.runs.service import Runs
-from evals.benchmarks.instant import InstantEncoder
+from instant_providers import InstantEncoder
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))

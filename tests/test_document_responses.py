@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from agent_fixtures import QUESTION, door
+from instant_providers import InstantWriter
 from providers import ScriptedJudge, build, side
 
 from agent.answer.assemble import assemble
@@ -18,7 +19,6 @@ from agent.providers.embedded.stages import EmbeddedWriter
 from agent.seams import Brief, Reading
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
-from evals.benchmarks.instant import InstantWriter
 from tools.language.quotable import Unit
 from tools.passages import Passage
 

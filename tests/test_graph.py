@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
+from instant_providers import InstantWriter
 from providers import ScriptedExpander, ScriptedJudge, build, side
 
 from agent.__main__ import DEGRADED
@@ -21,7 +22,6 @@ from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from api.mcp.texts import answer_text
-from evals.benchmarks.instant import InstantWriter
 from tools.errors import InputError, RunError, StoreBusyError, StoreError
 from tools.inference.judges.judge import Pair
 

@@ -1,21 +1,17 @@
-"""What is worth labelling, and labels by a chat model or by readers."""
+"""What is worth labelling, and labels by readers."""
 
 import json
-import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 from judge_data import write_judge_data
-from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.reports.records import read_records
 from evals.training import data as training_data
 from evals.training import label
 from evals.training.candidates import digest, segments
 from evals.training.data import load_corpus, rows_of
-from evals.training.label import keep_readings, read_labels
+from evals.training.label import keep_readings
 from tools.errors import InputError
 from tools.inference.encoders.encoder import MiniLM
 
@@ -45,43 +41,6 @@ def test_candidates_are_new_and_of_the_training_side(data: Path, encoder: MiniLM
         json.loads(line)["question"] for line in (data / "judge/berds_pairs.dev.jsonl").read_text().splitlines()
     }
     assert not {c.asked.question for c in found} & measured
-
-
-@pytest.mark.slow
-def test_a_chat_model_labels_and_a_stopped_run_goes_on(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "labels.jsonl"
-    command = ["judge-label", "--data", str(data), "--out", str(out), "--each", "2", "--limit", "70"]
-    with ModelServer() as server:
-        server.on(denies, Reply("No", top_logprobs={"Yes": math.log(0.25), "No": math.log(0.75)}))
-        server.on("", Reply("Yes", top_logprobs={"Yes": math.log(0.75), "No": math.log(0.25)}))
-        monkeypatch.setenv("STEELMAN_JUDGE_URL", server.url)
-        monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "teacher")
-        assert main([*command[:-1], "5"]) == 0
-        _, first = read_records(out)
-        assert main(command) == 1  # another choice of candidates
-        assert "another config" in capsys.readouterr().err
-        assert read_records(out)[1] == first
-        asked = len(server.requests)
-        assert main([*command[:-1], "5"]) == 0
-        assert len(server.requests) == asked, "what is labelled is asked again"
-    assert {tuple(sorted(r)) for r in first} == {("key", "passage", "question", "statements", "support")}
-    examples = list(read_labels(out))
-    assert len(examples) == 2 * len(first) == 10
-    assert all(abs(sum(e.target) - 1) < 1e-6 for e in examples)
-    assert {round(e.target[0], 2) for e in examples} <= {0.25, 0.75}
-
-
-def denies(body: dict[str, Any]) -> bool:
-    """Whether the statement that is asked about says 'not'."""
-    asked = str(body["messages"][-1]["content"]).rpartition("<statement>")[2]
-    return " not " in asked.partition("</statement>")[0]
-
-
-def test_no_teacher_is_said(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judge-label", "--data", str(data), "--out", str(tmp_path / "x")]) == 1
-    assert "STEELMAN_JUDGE_URL" in capsys.readouterr().err
 
 
 @pytest.mark.slow

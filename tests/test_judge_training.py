@@ -1,4 +1,4 @@
-"""Training a judge, packing and exporting it, and tuning an instruct model: all of it, on small data."""
+"""Training a judge, packing and exporting it: all of it, on small data."""
 
 import json
 import shutil
@@ -10,8 +10,6 @@ from judge_data import write_judge_data
 
 from evals.__main__ import main
 from evals.training import pack
-from evals.training.data import Example
-from tools.errors import SettingsError
 from tools.inference.encoders.encoder import encoder_files
 from tools.inference.judges import embedded
 from tools.inference.judges.judge import Pair
@@ -116,45 +114,6 @@ def sample_pairs(count: int) -> list[Pair]:
     """Statements of the samples with passages of theirs that are read in one piece, no contrary told."""
     pairs = [Pair(p.statement, p.text) for _, p, _ in pack.sample_sentences() if len(p.text.split()) <= 130]
     return list(dict.fromkeys(pairs))[:: max(1, len(set(pairs)) // count)][:count]
-
-
-@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")  # peft asks for it
-def test_an_instruct_model_learns_its_labels_and_is_written_whole(data: Path, tmp_path: Path) -> None:
-    import tiny_models
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    base, out = tmp_path / "tiny", tmp_path / "tuned"
-    tiny_models.save_chat_model(base)
-    command = ["judge-train", "--data", str(data), "--base", str(base), "--rate", "0.01", "--pairs", "640", "--out"]
-    assert main([*command, str(out)]) == 0
-    assert list(out.glob("checkpoint-*"))
-    tokenizer = AutoTokenizer.from_pretrained(out / "model")
-    assert tokenizer.chat_template
-    before, after = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (base, out / "model"))
-    assert before.keys() == after.keys()
-    assert any(not torch.equal(before[name], after[name]) for name in before)
-    shutil.rmtree(out / "model")
-    assert main([*command, str(out)]) == 0, "from its last checkpoint, which is its end"
-    again = AutoModelForCausalLM.from_pretrained(out / "model").state_dict()
-    assert all(torch.equal(after[name], again[name]) for name in after)
-
-
-def test_a_template_that_knows_no_system_part_is_said(tmp_path: Path) -> None:
-    import tiny_models
-    from transformers import AutoTokenizer
-
-    from evals.training import lora
-
-    tiny_models.save_chat_model(tmp_path / "tiny")
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "tiny")
-    tokenizer.chat_template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}ask"
-    example = Example("Zoos should close.", "Zoos keep animals in small rooms.", (1, 0, 0), "made", "q")
-    with pytest.raises(SettingsError, match=r"without a \[system\] part"):
-        lora.encode(tokenizer, lora.prompt_of(lora.Plan(base="")), example, 100)
-    (tmp_path / "plain.md").write_text("{{passage}}\n{{statement}}\nYes or No:")
-    plain = lora.prompt_of(lora.Plan(base="", prompt=str(tmp_path / "plain.md")))
-    assert lora.encode(tokenizer, plain, example, 100)
 
 
 def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_passes() -> None:

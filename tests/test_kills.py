@@ -16,10 +16,10 @@ from pathlib import Path
 import httpx
 import pytest
 from conftest import ROOT
+from server_process import server_process
 from toys import House
 
 from agent.runs.store import STALE_SECONDS, RunStore
-from evals.benchmarks.api import server_process
 from tools.inference.encoders.encoder import MiniLM
 from tools.store.database import Database
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from instant_providers import InstantEncoder, InstantJudge
 from model_server import ModelServer, Reply
 from numpy.typing import NDArray
 from providers import ScriptedJudge
 
 from agent.inference import Models
-from evals.benchmarks.instant import InstantEncoder, InstantJudge
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.endpoint import EndpointEncoder
 from tools.inference.judges.chat import ChatJudge

@@ -50,10 +50,10 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: Path) -> None:
     import psycopg
+    from instant_providers import instant_providers
 
     from agent.runs.service import Runs
     from agent.settings import Settings
-    from evals.benchmarks.instant import instant_providers
 
     settings = Settings(data_dir=tmp_path, checkpoint_url=postgres)
     async with Runs(settings, instant_providers) as runs:
@@ -69,9 +69,10 @@ async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: 
 
 async def test_what_is_no_address_is_refused_without_showing_it(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
+    from instant_providers import instant_providers
+
     from agent.runs.service import Runs
     from agent.settings import Settings
-    from evals.benchmarks.instant import instant_providers
     from tools.errors import SettingsError
 
     settings = Settings(data_dir=tmp_path, checkpoint_url="postgresql://me:hid den@127.0.0.1/none")

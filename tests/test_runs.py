@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from agent_fixtures import QUESTION, door
 from conftest import Spawn
+from instant_providers import InstantExpander
 from providers import build
 
 from agent.options import RunOptions
@@ -18,7 +19,6 @@ from agent.runs import store as run_store
 from agent.runs.service import Runs
 from agent.runs.store import Event, RunStore
 from agent.settings import Settings
-from evals.benchmarks.instant import InstantExpander
 from tools.errors import (
     EncoderMismatchError,
     QuestionError,

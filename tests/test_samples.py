@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
+from instant_providers import InstantJudge
 from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent import samples
 from agent.inference import Models
 from agent.samples import VECTORS, index_samples, nearest_questions, sample_documents, sample_questions, text_key
-from evals.benchmarks.instant import InstantJudge
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM
 from tools.inference.worker import Worker

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from instant_providers import InstantJudge
 from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent.inference import Models
-from evals.benchmarks.instant import InstantJudge
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import encode_with_sentences
 from tools.inference.worker import Worker

@@ -23,7 +23,7 @@ from agent.settings import load_settings
 from tools.errors import ModelError, SettingsError
 from tools.serving.__main__ import BAD_INPUT, OK, main
 from tools.serving.hub import CPU_MODEL, GPU_MODEL, cached_folder, is_folder
-from tools.serving.models import LocalModel, env_lines, mark_judge, read_model
+from tools.serving.models import LocalModel, env_lines, read_model
 from tools.serving.vllm import build_command, build_environment, find_python, running
 
 SERVER = """
@@ -67,17 +67,9 @@ def test_an_instruct_model_serves_both_and_a_cross_encoder_judges(tmp_path: Path
     assert read_model(chat, "owner/name").name == "owner/name"
 
 
-def test_what_was_tuned_to_judge_judges_alone(tmp_path: Path) -> None:
-    """By the mark that `judge-train` leaves, or as the authors' published evaluator."""
-
-    class Config:
-        """Stands for a configuration of transformers, which writes every attribute."""
-
-    mark_judge(config := Config())
-    tuned = folder(tmp_path / "tuned", **CHAT, **vars(config))
-    plain = folder(tmp_path / "plain", **CHAT)
-    for model in (read_model(tuned), read_model(plain, "timchen0618/Mistral_BERDS_evaluator_full")):
-        assert (model.kind, model.alone, model.length) == ("chat", True, 4096)
+def test_the_published_evaluator_judges_alone(tmp_path: Path) -> None:
+    model = read_model(folder(tmp_path / "plain", **CHAT), "timchen0618/Mistral_BERDS_evaluator_full")
+    assert (model.kind, model.alone, model.length) == ("chat", True, 4096)
 
 
 def test_the_lines_are_settings_of_chat_stages_and_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,12 @@
-"""The project's own judges on a real vLLM: the embedded one exported, and an instruct model tuned on labels."""
+"""The project's own judge, exported, on a real vLLM."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-from judge_data import write_judge_data
 from numpy.typing import NDArray
 from test_judge_training import floats, sample_pairs
-from vllm_server import UP_WITHIN, VllmServer, make_tiny, model_server
+from vllm_server import UP_WITHIN, VllmServer, model_server
 
 from evals.__main__ import main
 from tools.inference.judges.embedded import EmbeddedJudge, load_judge
@@ -71,32 +68,3 @@ def test_long_texts_count_by_their_best_window_on_both(exported: VllmServer, jud
     ]
     served = ScoreJudge(url=exported.url, model=exported.model).score(long)
     assert np.abs(served - judge.score(long)).mean() < 0.1
-
-
-@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")  # peft asks for it
-def test_an_instruct_model_is_tuned_on_labels_served_and_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("peft")
-    data = write_judge_data(tmp_path / "data")
-    make_tiny("chat", tmp_path / "base")
-    with model_server("chat", tmp_path / "base", tmp_path) as teacher:
-        monkeypatch.setenv("STEELMAN_JUDGE_URL", teacher.url)
-        monkeypatch.setenv("STEELMAN_JUDGE_MODEL", teacher.model)
-        labels = tmp_path / "labels.jsonl"
-        assert main(["judge-label", "--data", str(data), "--out", str(labels), "--each", "2", "--limit", "16"]) == 0
-    tune = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--base", str(tmp_path / "base")]
-    assert main([*tune, "--labels", str(labels), "--pairs", "48"]) == 0
-    with model_server("chat", tmp_path / "run" / "model", tmp_path) as tuned:
-        monkeypatch.setenv("STEELMAN_JUDGE_URL", tuned.url)
-        monkeypatch.setenv("STEELMAN_JUDGE_MODEL", tuned.model)
-        capsys.readouterr()
-        published = tmp_path / "published.md"  # as the BERDS evaluator is asked: without a system turn
-        published.write_text("Passage: {{passage}}\nStatement: {{statement}}\nSupported? Answer Yes or No.\n")
-        for prompt in ("judge", "judge_one_shot", str(published)):
-            monkeypatch.setenv("STEELMAN_JUDGE_PROMPT", prompt)
-            pairs = data / "judge" / "berds_pairs.dev.jsonl"
-            assert main(["judge", "--data", str(pairs), "--judge", "chat", "--limit", "12", "--json"]) == 0
-            found = json.loads(capsys.readouterr().out)
-            assert 0 <= found["metrics"]["accuracy"] <= 1
-            assert found["metrics"].get("failed", 0) == 0

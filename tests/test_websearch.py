@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instant_providers import InstantEncoder
 from numpy.typing import NDArray
 from search_servers import Found, SearchServer
 from web_fixtures import asked_for, at, instant_models, prose, publish, web_search
@@ -19,7 +20,6 @@ from web_server import WebServer, article
 
 from agent.providers.websearch import WebSearch
 from agent.seams import WebFound
-from evals.benchmarks.instant import InstantEncoder
 from tools.budget import Budget, using
 from tools.passages import Passage
 from tools.store.database import Database

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from instant_providers import InstantEncoder, InstantJudge
 from providers import Build, ScriptedJudge, build
 from search_servers import SearchServer
 from web_server import WebServer, article, open_fetcher
@@ -22,7 +23,6 @@ from agent.inference import Models
 from agent.providers.websearch import WebSearch
 from agent.seams import Providers
 from agent.settings import Settings
-from evals.benchmarks.instant import InstantEncoder, InstantJudge
 from tools.inference.cache import TextCache, VectorCache
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker

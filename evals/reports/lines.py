@@ -20,7 +20,6 @@ class Line:
     """What was measured of `name` on `data`.
 
     intervals: 95 %, by measure. items: by measure the rows (question, numerator, denominator) whose sums make it.
-    reliability: rows of a calibration curve.
     """
 
     suite: str
@@ -29,11 +28,10 @@ class Line:
     metrics: dict[str, float]
     intervals: dict[str, list[float]]
     items: dict[str, list[Row]] = field(default_factory=dict)
-    reliability: list[dict[str, float]] = field(default_factory=list)
 
     def summary(self) -> dict[str, Any]:
         """Without the items."""
-        return {name: value for name, value in asdict(self).items() if name not in ("items", "reliability")}
+        return {name: value for name, value in asdict(self).items() if name != "items"}
 
 
 def lines_of(result: dict[str, Any]) -> list[Line]:
@@ -44,7 +42,7 @@ def lines_of(result: dict[str, Any]) -> list[Line]:
 def _single(result: dict[str, Any]) -> Line:
     config = result["config"]
     data = str(config.get("data") or config.get("set") or "")
-    return Line(result["suite"], data, _name(config), **_figures(result), reliability=result.get("reliability", []))
+    return Line(result["suite"], data, _name(config), **_figures(result))
 
 
 def _of_methods(result: dict[str, Any]) -> Iterator[Line]:

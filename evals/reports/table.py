@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from evals.reports.lines import Line
 
@@ -63,18 +62,6 @@ def text_table(lines: Sequence[Line]) -> str:
         rows = {m: [cell(line, m) for line in group] for m in shown(group)}
         blocks.append("\n".join([f"{suite} on {data}", *block([line.name for line in group], rows)]))
     return "\n\n".join(blocks)
-
-
-def markdown(lines: Sequence[Line], pictures: Sequence[Path]) -> str:
-    """The report as a document beside its pictures."""
-    parts = ["# Report", "", "In brackets 95 % intervals, bootstrapped by question.", ""]
-    for (suite, data), group in grouped(lines).items():
-        parts += [f"## {suite} on {data}", "", "| | " + " | ".join(line.name or data for line in group) + " |"]
-        parts += ["|---|" + "---|" * len(group)]
-        parts += [f"| {m} | " + " | ".join(cell(line, m) for line in group) + " |" for m in shown(group)]
-        parts.append("")
-    parts += [f"![{p.stem.replace('-', ' ')}]({p.name})\n" for p in pictures]
-    return "\n".join(parts)
 
 
 def cell(line: Line, measure: str) -> str:

@@ -1,7 +1,7 @@
-"""Results side by side: a table, Markdown with figures, and two of them compared.
+"""Results side by side in a table, and two of them compared.
 
     python -m evals judge --data PAIRS --json > judge.json
-    python -m evals report judge.json [MORE.json …] [--out DIR]     a table; in DIR report.md and pictures
+    python -m evals report judge.json [MORE.json …]                 a table
     python -m evals report --compare OLD.json NEW.json              differences with paired intervals
 
 A result is what a suite prints with `--json`.
@@ -10,14 +10,13 @@ A result is what a suite prints with `--json`.
 import argparse
 import json
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evals.reports.lines import Line, compared, lines_of
-from evals.reports.table import block, markdown, number, sure, text_table
-from evals.suite import refuse_existing, show
+from evals.reports.lines import compared, lines_of
+from evals.reports.table import block, number, sure, text_table
+from evals.suite import show
 from tools.errors import InputError
 
 SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
@@ -26,7 +25,6 @@ SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULT", help="what a suite printed with --json")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="also write report.md and its figures there")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the paired intervals")
     parser.add_argument("--json", action="store_true", help="print one object")
@@ -43,8 +41,6 @@ def run(args: argparse.Namespace) -> int:
         return 0
     lines = [line for path in args.results for line in lines_of(_read(path))]
     show(args.json, [line.summary() for line in lines], lambda: text_table(lines) + "\n")
-    if args.out:
-        _write(args.out, lines)
     return 0
 
 
@@ -79,18 +75,3 @@ def _read(path: Path) -> dict[str, Any]:
         if not isinstance(result.get(field), dict):
             raise InputError(f"{path}: '{field}' is missing. It was made by another version; make it again.")
     return result
-
-
-def _write(folder: Path, lines: Sequence[Line]) -> None:
-    """report.md and its pictures; what is there already stays."""
-    from evals.reports.figures import draw
-
-    page = folder / "report.md"
-    refuse_existing(page, "--out")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        pictures = draw(lines, folder)
-        page.write_text(markdown(lines, pictures), encoding="utf-8")
-    except OSError as exc:
-        raise InputError(f"{folder} cannot be written ({exc.strerror or exc}).") from exc
-    print(f"Written: {page} and {len(pictures)} figures.", file=sys.stderr)

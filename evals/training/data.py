@@ -100,16 +100,11 @@ class Corpus:
         return whole.hexdigest()[:12]
 
 
-def load_corpus(data: Path, seed: int = 0, labels: Iterable[Example] = ()) -> Corpus:
-    """All examples under `data` (the folder that holds `judge` and `berds`), split, with sampled negatives.
-
-    labels: more examples, which pass through the same split and the same filters.
-    """
+def load_corpus(data: Path, seed: int = 0) -> Corpus:
+    """All examples under `data` (the folder that holds `judge` and `berds`), split, with sampled negatives."""
     rng = random.Random(seed)
     corpus = Corpus(development=load_development(data))
     everything = _read_all(data, rng)
-    if given := list(labels):
-        everything["labels"] = given
     measured = list(read_evaluated(data))
     asked = {key(text) for one in measured for text in one.asked}
     blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}

@@ -12,7 +12,6 @@ HOST = "127.0.0.1"
 CHAT_TOKENS = 16384
 """The longest prompt with its answer: twenty passages to judge in a call are about half of it."""
 _JUDGE_TOKENS, _SCORE_TOKENS = 4096, 512
-_ROLE = "steelman_role"  # in the config.json of what `judge-train` tuned
 _JUDGES = frozenset({"mistral_berds_evaluator_full"})  # chats by its form, tuned to one answer by its authors
 _NO_KEY = "no-key"
 _DRAWN = ("temperature", "top_p", "top_k", "min_p")
@@ -45,13 +44,12 @@ def read_model(folder: Path, name: str = "") -> LocalModel:
         labels = len(config.get("id2label") or [0, 1])
         inner = config.get("text_config") or {}  # of a model that sees, too
         reads = int(config.get("max_position_embeddings") or inner.get("max_position_embeddings") or CHAT_TOKENS)
-        marked = config.get(_ROLE) == "judge"
     except (OSError, ValueError, AttributeError, TypeError) as exc:
         raise SettingsError(f"{name or folder} is no model: its config.json cannot be read ({exc}).") from exc
     name = name or folder.resolve().name
     if score and labels != 1:
         raise SettingsError(f"{name} tells {labels} classes apart; a judge has to give one score (num_labels=1).")
-    alone = score or marked or name.rpartition("/")[2].casefold() in _JUDGES
+    alone = score or name.rpartition("/")[2].casefold() in _JUDGES
     longest = _SCORE_TOKENS if score else _JUDGE_TOKENS if alone else CHAT_TOKENS
     sampling = () if alone else _sampling(folder)
     return LocalModel(folder, name, "score" if score else "chat", min(reads, longest), alone, sampling)
@@ -63,11 +61,6 @@ def _sampling(folder: Path) -> tuple[tuple[str, float], ...]:
         return tuple((name, made[name]) for name in _DRAWN if isinstance(made.get(name), int | float))
     except (OSError, ValueError, AttributeError):
         return ()  # many have none
-
-
-def mark_judge(config: Any) -> None:
-    """Notes in a model's configuration that it was tuned to judge, and does not chat any more."""
-    setattr(config, _ROLE, "judge")
 
 
 def env_lines(model: LocalModel, port: int) -> str:
