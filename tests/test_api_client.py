@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,8 +14,7 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import Door, api
-from conftest import ROOT, Spawn
-from test_api_serving import served
+from conftest import ROOT
 from written_files import pdf
 
 from agent.settings import Settings
@@ -212,22 +210,6 @@ def test_where_no_server_is_that_is_said_at_once() -> None:
                 call()
             assert isinstance(silent.value.__cause__, httpx.ConnectError)
     assert time.monotonic() - began < 5
-
-
-@pytest.mark.slow
-def test_a_killed_server_is_waited_for(settings: Settings, spawn: Spawn) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        with served(spawn, pause=1.0) as (address, process):
-            steelman = Steelman(address)
-            run_id = steelman.start(QUESTION)
-            told = pool.submit(lambda: list(steelman.events(run_id)))
-            process.kill()
-            process.wait()
-        with served(spawn, "--port", address.rpartition(":")[2], stale=8.0):
-            kinds = [event.kind for event in told.result(60)]
-            assert (kinds[0], kinds[-1], kinds.count("resumed")) == ("started", "done", 1)
-            assert steelman.answer(run_id).outcome == "answered"
-            steelman.close()
 
 
 # The module

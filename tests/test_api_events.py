@@ -14,7 +14,7 @@ from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.callers import CallerRuns
-from api.events import KINDS, wants_events
+from api.events import KINDS
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
@@ -59,21 +59,6 @@ def test_reconnecting_at_every_point_misses_and_repeats_nothing(client: httpx.Cl
         assert (reply.status_code, reply.content) == (204, b"")
 
 
-def test_a_connection_that_is_cut_again_and_again_misses_nothing(standing: Door, client: httpx.Client) -> None:
-    with standing.held() as held:
-        path = client.post("/v1/ask", json={"question": QUESTION, "wait_seconds": 0}).headers["location"]
-        got: list[Sent] = []
-        while not got or got[-1].event != "done":
-            with client.stream("GET", f"{path}/events", headers={"Last-Event-ID": str(len(got))}) as reply:
-                for number, event in enumerate(sent_events(reply.iter_lines())):
-                    got.append(event)
-                    if number == 1:
-                        break  # the client goes away in the middle
-            held.open.set()
-    assert [e.id for e in got] == list(range(1, len(got) + 1))
-    assert followed(client, f"{path}/events", after=0) == got
-
-
 def test_a_run_that_waits_ends_the_stream_and_goes_on_in_another(client: httpx.Client) -> None:
     path, events = streamed(client, review=True)
     assert events[-1].event == "waiting"
@@ -90,20 +75,6 @@ def test_nobody_between_takes_a_quiet_stream_for_dead(standing: Door, monkeypatc
     asked = {"question": QUESTION, "stream": True}
     with standing.held(), standing.http.stream("POST", "/v1/ask", json=asked) as reply:
         assert ": waiting" in reply.iter_lines()
-
-
-ACCEPTS = {
-    "": False,
-    "*/*": False,
-    "application/json": False,
-    "text/event-stream": True,
-    "text/event-stream, */*;q=0.1": True,
-    "application/json, text/event-stream": False,
-}
-
-
-def test_what_the_caller_would_rather_have() -> None:
-    assert {accept: wants_events(accept) for accept in ACCEPTS} == ACCEPTS
 
 
 def test_accept_alone_asks_for_events(client: httpx.Client) -> None:

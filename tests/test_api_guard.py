@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import re
 import time
 from collections.abc import AsyncIterator, Iterator
 
@@ -19,7 +18,6 @@ from agent.settings import Settings
 from api import serving
 from api.__main__ import main
 from api.keys import Keys
-from tools.errors import InputError
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
@@ -236,12 +234,6 @@ def test_a_crash_tells_nothing_of_its_cause_and_half_a_reply_does_not_look_compl
             httpx.get(f"{address}/half")
 
 
-def test_every_reply_has_a_request_id(address: str) -> None:
-    for given, kept in (("abc-1.2_3", True), ("", False), ("x" * 65, False), ("a b", False)):
-        told = httpx.get(f"{address}/nothing", headers={"X-Request-Id": given}).headers["x-request-id"]
-        assert told == given if kept else re.fullmatch("[0-9a-f]{32}", told)
-
-
 # Keys
 
 
@@ -288,13 +280,6 @@ def test_a_key_is_kept_as_a_digest_only(settings: Settings, keys: Keys) -> None:
     assert text.encode() not in stored
     assert text.removeprefix("sk-steelman-").encode() not in stored
     assert keys.make("other")[1] != text
-
-
-def test_a_name_that_is_no_good(keys: Keys) -> None:
-    for name in ("", "   ", "x" * 65, "two\nlines"):
-        with pytest.raises(InputError, match="name"):
-            keys.make(name)
-    assert keys.all() == []
 
 
 def test_a_running_server_locks_when_the_first_key_is_made_and_stays_locked(settings: Settings, keys: Keys) -> None:

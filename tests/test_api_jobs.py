@@ -4,7 +4,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,7 +18,7 @@ from raw_http import problem_of, wait_until
 
 from agent.seams import Providers
 from agent.settings import Settings
-from api.client import JobEndedError, NewDocument, Steelman
+from api.client import JobEndedError, Steelman
 from api.jobs import _Job
 from api.keys import Keys
 from tools.ingest.apart import Readers
@@ -244,22 +243,3 @@ def test_a_job_that_a_restart_interrupts_says_so_and_its_upload_is_sent_again(
 
 
 # From Python
-
-
-def test_the_client_waits_for_a_job_and_knows_of_it(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("api.routes.documents.LARGE_COUNT", 5)
-    given = [NewDocument(**document) for document in texts(6)["documents"]]
-    (tmp_path / "rows.jsonl").write_text("".join(d.model_dump_json() + "\n" for d in given))
-    (tmp_path / "empty.txt").write_text("")
-    with Steelman(str(client.base_url)) as steelman:
-        assert steelman.store("from python", given).stored == 6
-        assert steelman.ingest("rows", tmp_path / "rows.jsonl").stored == 6
-        job = steelman.start_ingest("one", tmp_path / "empty.txt")
-        with pytest.raises(JobEndedError) as failed:
-            steelman.stored(job)
-        assert (failed.value.job_id, failed.value.status) == (job, "failed")
-        assert "empty.txt: holds no text." in str(failed.value)
-        assert steelman.cancel_job(job) is False
-        assert steelman.stored(steelman.start_store("two", given[:1])).stored == 1

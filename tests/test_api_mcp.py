@@ -21,12 +21,10 @@ from mcp import Client, MCPError, StdioServerParameters
 from providers import build
 
 from agent.runs.service import Runs
-from agent.runs.store import Event
 from agent.settings import Settings
 from api.__main__ import configuration_help
 from api.callers import Caller
 from api.mcp.server import Opened, build_server
-from api.progress import Progress
 from api.schemas import AskRequest
 from api.service import Service, open_service
 
@@ -176,17 +174,6 @@ async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: p
         assert "Something went wrong inside Steelman" in words(crashed)
         assert "the inside of the server" not in words(crashed)
         assert "the inside of the server" in caplog.text
-
-
-def test_progress_grows_also_when_it_searches_again() -> None:
-    stages = ["frame", "expand", "search", "judge", "again", "search", "judge", "again", "select", "write", "verify"]
-    events = [Event(n, 0.0, "stage", {"stage": stage}) for n, stage in enumerate(stages)]
-    progress = Progress()
-    told = [step for event in [*events, Event(99, 0.0, "done", {})] if (step := progress.step(event))]
-    assert len({words for _, words in told}) == len(told) == len(set(stages)) + 1
-    done = [reached for reached, _ in told]
-    assert done == sorted(set(done))
-    assert done[-2] < done[-1] == 100
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import logging
-import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -22,11 +21,6 @@ from api.observing import configure, told_by_loop
 from tools.store.database import Database
 
 ASK = {"question": QUESTION}
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @contextlib.contextmanager
@@ -132,19 +126,6 @@ def test_questions_stand_in_the_logs_if_they_are_asked_for(settings: Settings) -
     told = [line for line in lines(logs) if "question" in line]
     assert [(line["question"], len(line["run"])) for line in told] == [(QUESTION, 12)] * 2
     assert "RuntimeError: cannot do that" in logs.getvalue()
-
-
-def test_lines_on_a_terminal_are_short(settings: Settings) -> None:
-    with logs_of(settings, Terminal()) as logs, api(settings) as address:
-        httpx.post(f"{address}/v1/ask", json=ASK, timeout=30)
-        httpx.get(f"{address}/nothing")
-        logging.getLogger("other").warning("take care")
-        wait_until(lambda: "take care" in logs.getvalue() and "not-found" in logs.getvalue())
-    asked, missing = (line for line in logs.getvalue().splitlines() if "/v1/ask" in line or "not-found" in line)
-    assert re.search(r" INFO POST /v1/ask 200 \d+ ms, run [0-9a-f]{12}$", asked)
-    assert re.search(r" GET \(none\) 404 \d+ ms, problem not-found$", missing)
-    assert "WARNING take care" in logs.getvalue()
-    assert QUESTION not in logs.getvalue()
 
 
 def test_figures_of_requests_and_runs(settings: Settings) -> None:

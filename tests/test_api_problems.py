@@ -128,34 +128,6 @@ def test_another_method_is_told_those_of_the_address(client: httpx.Client) -> No
 # Messages that were written for somebody at a keyboard
 
 
-MAKE = "Make it again: `python -m agent rebuild`."
-SHORTENED = {
-    ("there is no run 'x'.", "See the last ones: `python -m agent runs`."): "There is no run 'x'.",
-    ("it is too long. Ask it in a sentence, and give long texts to `ingest`.", ", and give long texts to `ingest`"): (
-        "It is too long. Ask it in a sentence."
-    ),
-    ("wrong numbers. Use another (see `doctor`), or report this with its name.", " (see `doctor`)"): (
-        "Wrong numbers. Use another, or report this with its name."
-    ),
-    (f"the index cannot be used (torn: a. b). {MAKE} Your documents are safe.", MAKE): (
-        "The index cannot be used (torn: a. b). Your documents are safe."
-    ),
-    ("two. Encode it again with `rebuild`, or set the encoder back.", "Encode it again with `rebuild`, or "): (
-        "Two. Set the encoder back."
-    ),
-    ("what holds no command stays; as it is: wholly.", ""): "What holds no command stays; as it is: wholly.",
-    ("no\n sentence", ""): "No sentence.",
-    ("", ""): "",
-}
-
-
-def test_the_rest_of_a_message_stays_sensible() -> None:
-    for (message, hint), short in SHORTENED.items():
-        error = errors.SteelmanError(message, hint=hint)
-        assert error.remote_text == short
-        assert not hint or str(error).count(hint) == 1
-
-
 def test_every_error_of_ours_has_a_status() -> None:
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SteelmanError)

@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from agent_fixtures import QUESTION
 from conftest import Spawn
 from raw_http import connected, head, wait_until
 
-from agent.runs.store import RunStore, new_owner
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.__main__ import main
 from api.keys import Keys
@@ -64,12 +63,6 @@ def served(
     process.wait()
 
 
-def beats(settings: Settings, at: float) -> None:
-    """Gives every run to this process, heard of last at that time."""
-    with contextlib.closing(Database(settings.database_path)) as database, database.write() as db:
-        db.execute("UPDATE runs SET owner = ?, heartbeat = ? WHERE status = 'running'", (new_owner(), at))
-
-
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
     """The exit status of a process that is about to end, and what it still said."""
     _, said = process.communicate(timeout=20)
@@ -91,15 +84,6 @@ def test_it_listens_for_other_machines_with_a_key_only(
         keys = Keys(database)
         keys.revoke(keys.make("laptop")[0].id)
     assert main(["--host", host]) == 2  # a revoked key lets nobody in
-
-
-def test_a_port_that_is_taken(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert main(["--port", str(port)]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(f"steelman: cannot listen on port {port} of 127.0.0.1 (Address already in use). ")
-    assert said.count("\n") == 1
 
 
 def test_a_store_that_cannot_be_opened_is_one_line(

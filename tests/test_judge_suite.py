@@ -10,7 +10,7 @@ import pytest
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.reports.judge import measures, optimistic, uninformed
+from evals.reports.judge import measures, uninformed
 from evals.reports.records import read_records
 
 Report = dict[str, Any]
@@ -25,7 +25,6 @@ ROWS = [
     ("Is cheese good?", "The moon goes round the earth in a month.", "Cheese is good for children.", 0),
     ("Is cheese good?", "Cheese is good for children, as it has much calcium.", "Cheese is good for children.", 1),
 ]
-RUN = "import sys; from evals.__main__ import main; sys.exit(main(sys.argv[1:]))"
 
 
 def pairs_file(path: Path, rows: list[tuple[str, str, str, int]] | None = None) -> Path:
@@ -81,25 +80,6 @@ def test_the_embedded_judge_on_plain_pairs(suite: Suite, data: Path) -> None:
     assert report["baselines"]["all No"]["accuracy"] == 0.5
     assert {row["pairs"] for row in report["published"]} == {176, 542}
     assert sum(row["pairs"] for row in report["reliability"]) == 6
-
-
-def test_the_table_shows_baselines_and_published_rows(suite: Suite, data: Path) -> None:
-    status, out, _ = suite("--data", data, "--judge", "embedded", "--threshold", "0.9999")
-    assert status == 0
-    assert "accepts from 1.000 on (as given)" in out
-    assert "precision is not defined: nothing was accepted." in out
-    for row in ("random by rate", "all No", "cosine, optimistic", "GPT-4 one-shot", "another human"):
-        assert f"\n{row} " in out
-
-
-def test_the_cosine_says_that_its_threshold_is_optimistic(suite: Suite, data: Path) -> None:
-    report = json.loads(suite("--data", data, "--judge", "cosine", "--json")[1])
-    assert "optimistic" in report["config"]["threshold_from"]
-    assert report["metrics"]["ece"] is None
-    assert report["undefined"]["ece"]
-    assert report["metrics"]["f1"] == report["baselines"]["cosine, optimistic"]["f1"]
-    given = json.loads(suite("--data", data, "--judge", "cosine", "--threshold", "1.1", "--json")[1])
-    assert (given["config"]["threshold_from"], given["metrics"]["positive_share"]) == ("as given", 0)
 
 
 def test_judges_that_look_at_nothing(suite: Suite, data: Path) -> None:
@@ -208,22 +188,9 @@ def test_a_failed_pair_is_in_every_denominator() -> None:
     assert "contrast_consistency" not in found["intervals"]
 
 
-def test_the_best_threshold() -> None:
-    best = optimistic([record(1, 0.3), record(0, 0.2), record(1, 0.25), record(0, None)])
-    assert (best["threshold"], best["f1"], best["auc"]) == (0.25, 1, 1)
-
-
 def test_random_and_no_by_hand() -> None:
     figures = uninformed(0.168)  # 0.168² + 0.832²; the published row says 72.1 and 16.9
     assert figures["random by rate"]["accuracy"] == pytest.approx(0.7204, abs=1e-4)
     assert figures["random by rate"]["f1"] == 0.168
     assert figures["all No"]["accuracy"] == pytest.approx(0.832)
     assert math.isnan(uninformed(0.0)["all No"]["f1"])
-
-
-def test_the_closer_reading_is_measured_by_its_name(suite: Suite, data: Path) -> None:
-    status, out, _ = suite("--data", data, "--judge", "close", "--contrary", "--json")
-    report = json.loads(out)
-    assert status == 0
-    assert report["config"]["judge"].endswith("-closely")
-    assert report["config"]["judge_threshold"] == 0.5

@@ -1,10 +1,9 @@
-"""Training a judge, packing and exporting it: all of it, on small data."""
+"""Training a judge and packing it: all of it, on small data."""
 
 import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from judge_data import write_judge_data
 
@@ -23,11 +22,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_judge_data(tmp_path_factory.mktemp("judge-data"))
 
 
-def steps_of(out: Path) -> list[int]:
-    return [json.loads(line)["step"] for line in (out / "train.jsonl").read_text().splitlines()]
-
-
-def test_trained_stopped_gone_on_with_packed_and_exported(
+def test_trained_stopped_gone_on_with_and_packed(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from evals.training import cross_encoder
@@ -65,55 +60,6 @@ def test_trained_stopped_gone_on_with_packed_and_exported(
     judge = embedded.load_judge()
     scores = judge.score([Pair("Zoos should close.", "Zoos keep animals in small rooms."), Pair("A.", "B " * 300)])
     assert ((scores >= 0) & (scores <= 1)).all()
-
-    assert main(["judge-export", str(tmp_path / "served")]) == 0
-    assert direct(tmp_path / "served", "Zoos should close.", "Zoos keep animals in small rooms.") == pytest.approx(
-        float(scores[0]), abs=0.03
-    )
-    assert main(["judge-export", str(tmp_path / "served")]) == 1
-    assert "not empty" in capsys.readouterr().err
-
-
-def direct(folder: Path, statement: str, text: str) -> float:
-    """What transformers makes of an exported judge."""
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    with torch.no_grad():
-        return float(
-            torch.sigmoid(model(**tokenizer(statement, text, return_tensors="pt", truncation=True)).logits)[0, 0]
-        )
-
-
-def test_the_shipped_judge_is_exported_exact(tmp_path: Path) -> None:
-    """The float graph says what PyTorch says over the exported weights, and the int8 graph about the same."""
-    pytest.importorskip("torch")
-    assert main(["judge-export", str(tmp_path / "served")]) == 0
-    pairs = sample_pairs(40)
-    ours = embedded.load_judge().score(pairs)
-    theirs = np.array([direct(tmp_path / "served", p.statement, p.text) for p in pairs])
-    assert np.abs(floats(pairs) - theirs).max() < 1e-4
-    assert np.abs(ours - theirs).mean() < 0.05
-
-
-def floats(pairs: list[Pair]) -> np.ndarray:
-    """What the judge says of the pairs without quantisation."""
-    from evals.training.packing import Reader, as_float
-    from evals.training.weights import load_weights
-    from tools.inference.int8 import Int8Model
-
-    files = embedded.judge_files()
-    session, tokenizer = as_float(load_weights(files.folder / "model.onnx"), Reader(files.tokenizer, files.max_length))
-    model = Int8Model(session, tokenizer, files.max_length)
-    return embedded.EmbeddedJudge(model, "fp32", embedded.read_calibration()).score(pairs)
-
-
-def sample_pairs(count: int) -> list[Pair]:
-    """Statements of the samples with passages of theirs that are read in one piece, no contrary told."""
-    pairs = [Pair(p.statement, p.text) for _, p, _ in pack.sample_sentences() if len(p.text.split()) <= 130]
-    return list(dict.fromkeys(pairs))[:: max(1, len(set(pairs)) // count)][:count]
 
 
 def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_passes() -> None:

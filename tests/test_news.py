@@ -19,7 +19,6 @@ from evals.metrics.diversity import PAPER, coverage, density, distance, f1, meas
 from evals.reports.lines import lines_of
 from evals.retrievers.news import (
     METHODS,
-    Calibration,
     Dials,
     Ready,
     article_cosine,
@@ -166,12 +165,6 @@ def test_coverage_by_hand() -> None:
     assert math.isnan(coverage(Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)), []))
 
 
-def test_coverage_without_what_nobody_else_says() -> None:
-    assert (coverage(SAID, [3]), coverage(SAID, [3], noise=False)) == (2 / 3, 1 / 2)
-    assert coverage(SAID, [0, 2], noise=False) == 1.0
-    assert math.isnan(coverage(Clustered(np.array([0]), np.array([-1])), [0], noise=False))
-
-
 def rows(**values: Sequence[float]) -> dict[str, NDArray[np.float64]]:
     base = {f"{reading}{m}@5": (0.5, 0.5) for reading in ("", "published_") for m in ("precision", "recall")}
     return {name: np.array(row) for name, row in (base | {f"{m}@5": row for m, row in values.items()}).items()}
@@ -285,22 +278,10 @@ def test_what_is_enough_is_filled_up_by_similarity(name: str, enough: float, cho
     assert METHODS[name](ready(), 3, Dials(weight=3.0, enough=enough)) == chosen
 
 
-def test_a_calibration_by_hand() -> None:
-    # exp(−ln 3) = 1/3 at the midpoint + 1/2 for a slope of 2 ln 3, so that 1 / (1 + 1/3) = 3/4
-    found = Calibration(2 * math.log(3), 0.5).similarity(np.array([0.0, 0.5, 1.0], np.float32))
-    assert found.tolist() == pytest.approx([1 / 4, 1 / 2, 3 / 4])
-
-
 def test_an_article_is_as_near_as_its_nearest_paragraph() -> None:
     assert article_cosine(ready()).tolist() == pytest.approx([0.9, 0.8, 0.7, 0.9])
     # a1, a2 and a3 are worth next to 1, b1 0.38; clusters 0.96, (0.38 + 0.99) / 2, 0.99: a3 brings 2.2, then a1 or a2
     assert METHODS["greedyplus-calibrated"](ready(), 4, Dials()) == [3, 0, 1, 2]
-
-
-def test_the_held_out_half_is_always_the_same() -> None:
-    events = [NewsEvent(str(i), "What?", ()) for i in range(9)]
-    assert len(held_out(events)) == 4
-    assert held_out(events) == held_out(list(events)) < {e.id for e in events}
 
 
 # The suite
@@ -403,17 +384,6 @@ def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
         assert list(scored(other, measured(other, iter(events)), {"encoder": "", "reranker": None})["metrics"]) == [
             other.news.name
         ]
-
-
-def test_the_table_marks_what_is_surely_other_than_dense() -> None:
-    news, events = two_events()
-    asked = plan(replace(news, events=news.events[:1]), "scs", cutoffs=[2, 5])
-    report = scored(asked, measured(asked, iter(events[:1])), {"encoder": "toy", "reranker": None})
-    shown = table(report | {"seconds": 1.0})
-    assert "0.0 [0.0, 0.0]" in shown
-    assert "100.0* [100.0, 100.0]" in shown
-    assert "1.00 (1.52)" in shown  # at 5, where all four candidates are taken
-    assert "Two: 1 of 1 annotated events" in shown
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
-from evals.metrics.p_recall import AVERAGE, drawn_means, figures, first_gold, p_recall
+from evals.metrics.p_recall import AVERAGE, drawn_means, figures, p_recall
 from evals.retrievers.projection import FORMS
-from evals.suites.pir import Column, columns_of, rank_tasks
+from evals.suites.pir import Column, rank_tasks
 from tools.errors import InputError
 from tools.inference.cache import VectorCache
 from tools.passages import SourceDocument
@@ -91,14 +91,6 @@ def test_lines_of_one_perspective_and_copies_are_one(tmp_path: Path) -> None:
     assert task.copies == 1
 
 
-def test_published_every_line_counts_and_no_root_is_left_out(tmp_path: Path) -> None:
-    path = saved(tmp_path / "pir.json", {"kites": TWICE, "boats": BOATS})
-    kites, boats = load_tasks(path, published=True)
-    assert [p.gold for p in kites.roots[0].perspectives] == [(0,), (2, 3), (1,)]
-    assert (len(kites.corpus), kites.copies) == (4, 0)
-    assert ([root.key for root in boats.roots], boats.alone) == (["0", "2", "4"], 1)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -121,19 +113,6 @@ def test_bad_data_is_told_with_file_task_and_field(tmp_path: Path, changes: dict
 
 
 # Measures
-
-
-@pytest.mark.parametrize(
-    ("scores", "gold", "rank"),
-    [
-        ([0.1, 0.9, 0.5], [2], 2),
-        ([0.1, 0.9, 0.5], [0, 2], 2),  # any gold passage will do
-        ([0.5, 0.5, 0.9, 0.5], [1], 3),  # 2, then 0, 1, 3 as they stand
-        ([0.5, 0.5, 0.9, 0.5], [0], 2),
-    ],
-)
-def test_the_rank_of_the_first_gold_passage(scores: list[float], gold: list[int], rank: int) -> None:
-    assert first_gold(np.array(scores), np.array(gold)) == rank
 
 
 # Two columns. Root 1: ranks 1, 6, 9 and 5, 5, 6; root 2: 2, 3 and 10, 11.
@@ -183,27 +162,7 @@ def test_roots_are_drawn_within_their_tasks() -> None:
     assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
 
 
-def test_equal_sums_make_no_gain() -> None:
-    """Three tasks gain 1/10, 2/10 and −3/10: as floats these sum to 5.6e-17, and the interval would leave 0 out."""
-    gains = {"a": (9, 10), "b": (8, 10), "c": (10, 7)}
-    ranks = {t: [np.array([[1 if i < a else 9, 1 if i < b else 9] for i in range(10)])] for t, (a, b) in gains.items()}
-    metrics, intervals = figures(ranks, ["none", "add"], [5], seed=1)
-    assert metrics[AVERAGE]["add"]["gain@5"] == 0
-    assert intervals[AVERAGE]["add"]["gain@5"] == (0, 0)
-
-
 # Columns
-
-
-def test_none_is_always_a_column_and_pap_is_one_for_each_strength() -> None:
-    assert [c.name for c in columns_of(FORMS, [1.0])] == list(FORMS)
-    found = columns_of(["pap+", "add", "none", "pap"], [0.25, 1.0, -2.0])
-    assert [c.name for c in found] == ["none", "pap+ 0.25", "pap+", "pap+ -2", "add", "pap 0.25", "pap", "pap -2"]
-    assert found[1] == Column("pap+", 0.25)
-    with pytest.raises(InputError, match=r"no form 'pop'\. There are: none, add"):
-        columns_of(["pap", "pop"], [1.0])
-    with pytest.raises(InputError, match="no form ''"):
-        columns_of([], [1.0])
 
 
 class Compass:

@@ -16,7 +16,7 @@ from evals.judges import judged
 from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2, stance_measures
 from evals.reports.records import Record, Records
 from evals.suites.responses import Models, ask, reported, table
-from tools.errors import InputError, ProviderDownError, ProviderReplyError
+from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 
 Suite = Callable[..., tuple[int, str, str]]
@@ -217,27 +217,6 @@ def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     shown = table(report)
     assert "theses.jsonl: 3 rows of 2 questions or claims, 1 failed" in shown
     assert "failed: stances line 1: the judge did not answer" in shown
-
-
-def test_a_reply_of_no_use_fails_its_batch_once_something_worked(tmp_path: Path) -> None:
-    items = read(write(tmp_path), "stances")
-
-    def sometimes(pair: Pair) -> float:
-        if pair.text.startswith("Zoos save"):
-            raise ProviderReplyError("nonsense")
-        return said(pair)
-
-    asked, _ = models(sometimes, together=2)  # an item at a time
-    records = ask(items, asked, unrecorded())
-    assert [records[f"stances {n}"].get("failed") for n in (1, 2, 3, 4)] == [None, None, "nonsense", None]
-    with pytest.raises(ProviderReplyError):
-        ask({"stances": items["stances"][2:]}, asked, unrecorded())
-
-    def down(pair: Pair) -> float:
-        raise ProviderDownError("gone")
-
-    with pytest.raises(ProviderDownError):
-        ask(items, models(down)[0], unrecorded())
 
 
 def test_a_stopped_run_goes_on_and_scoring_asks_nobody(tmp_path: Path) -> None:

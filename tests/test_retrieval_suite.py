@@ -22,7 +22,6 @@ from evals.retrievers.methods import STANDARD, by_each, method, named
 from evals.suites.retrieval import Plan, rank, scored, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
 from tools.passages import SourceDocument
 
@@ -85,22 +84,6 @@ def cache(tmp_path: Path) -> VectorCache:
 
 
 # Data
-
-
-def test_both_layouts_give_the_same(tmp_path: Path) -> None:
-    one, two = tmp_path / "named", tmp_path / "plain"
-    one.mkdir()
-    two.mkdir()
-    (first,) = load_sets(named_layout(one), ["small_2way"])
-    (second,) = load_sets(folder_layout(two))
-    assert (first.questions, first.corpus) == (second.questions, second.corpus)
-    assert (first.name, second.name) == ("small_2way", "plain")
-    assert first.corpus[1] == SourceDocument("t2", "A pot of tea costs less than a cup of coffee.", title="Prices")
-    assert first.questions[1].qid == "12"
-    assert [p.gold for p in first.questions[1].perspectives] == [{"7"}, {"8"}]
-    sides = first.questions[0].sides
-    assert sides is not None
-    assert [s.statement for s in sides] == ["Tea keeps people calm.", "Coffee wakes people up."]
 
 
 @pytest.mark.parametrize(
@@ -223,15 +206,6 @@ def test_gold_queries_ask_for_each_perspective(tmp_path: Path, cache: VectorCach
     assert len(asked) == 4
 
 
-def test_methods_by_name() -> None:
-    assert list(named(["bm25", "oracle", "dense"])) == ["bm25", "bm25+gold", "dense+gold", "dense"]
-    assert list(named(["oracle"])) == ["bm25+gold", "dense+gold", "hybrid+gold"]
-    assert method("dense").knows == "nothing"
-    assert method("dense+gold").knows == "gold perspectives"
-    assert (method("steelman").knows, method("steelman").needs) == ("judge", "judge")
-    assert method("hybrid+expansion+rerank").needs == "reranker"
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -320,47 +294,28 @@ def plan(tmp_path: Path, *methods: str, **changes: Any) -> Plan:
     return Plan([small(tmp_path)], named(methods or ("bm25", "dense")), [1, 2], **changes)
 
 
-def ranked(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path) -> dict[str, Record]:
-    return rank(plan, encoder, cache, path)
-
-
 def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(
     tmp_path: Path, cache: VectorCache, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, asked = tmp_path / "records.jsonl", plan(tmp_path)
-    whole = ranked(asked, ToyEncoder(), cache, path)
+    whole = rank(asked, ToyEncoder(), cache, path)
     assert len(whole) == 4
     assert whole["small_2way bm25 12"]["ids"][0] in ("7", "8")
     text = path.read_text()
     kept = text.splitlines(keepends=True)
     path.write_text("".join(kept[:3]) + kept[3][: len(kept[3]) // 2])
-    assert ranked(asked, ToyEncoder(), cache, path) == whole
+    assert rank(asked, ToyEncoder(), cache, path) == whole
     assert path.read_text() == text
     assert "line 4 was cut off" in capsys.readouterr().err
     never = Failing("")  # cannot encode anything
     again = plan(tmp_path, seed=2, published=True)  # what is read otherwise is not searched otherwise
-    assert ranked(again, never, VectorCache(tmp_path / "other.db"), path) == whole
+    assert rank(again, never, VectorCache(tmp_path / "other.db"), path) == whole
     assert never.asked == 0
-
-
-def test_methods_may_be_added_but_nothing_else_changed(tmp_path: Path, cache: VectorCache) -> None:
-    path = tmp_path / "records.jsonl"
-    ranked(plan(tmp_path, "bm25"), ToyEncoder(), cache, path)
-    assert len(ranked(plan(tmp_path, "bm25", "hybrid"), ToyEncoder(), cache, path)) == 4
-    before = path.read_text()
-    with pytest.raises(InputError, match="encoder was 'toy' and is 'other'"):
-        ranked(plan(tmp_path, "bm25"), ToyEncoder("other"), cache, path)
-    other = Plan([load_sets(named_layout(tmp_path, QUERIES[:1]), ["small_2way"])[0]], named(["bm25"]), [1])
-    with pytest.raises(InputError, match="another config: sets was"):
-        ranked(other, ToyEncoder(), cache, path)
-    with pytest.raises(InputError, match="another config: sample was None"):
-        ranked(plan(tmp_path, "bm25", limit=1), ToyEncoder(), cache, path)
-    assert path.read_text() == before
 
 
 def test_a_question_that_fails_is_a_miss_and_is_named(tmp_path: Path, cache: VectorCache) -> None:
     asked = plan(tmp_path, "bm25", "dense")
-    records = ranked(asked, Failing("replace"), cache, tmp_path / "records.jsonl")
+    records = rank(asked, Failing("replace"), cache, tmp_path / "records.jsonl")
     report = scored(asked, records, "toy")
     assert report["failed"] == [
         {"set": "small_2way", "method": "dense", "qid": "12", "failed": "the encoder gave nonsense"}
