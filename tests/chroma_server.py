@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -46,12 +45,6 @@ class ChromaServer:
             time.sleep(0.05)
         self.stop()
         raise TimeoutError("the Chroma server did not start")
-
-    def freeze(self) -> None:
-        """Takes requests from now on and answers none, until it is stopped."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-        os.waitpid(self._process.pid, os.WUNTRACED)  # until every thread of it stands still
 
     def stop(self) -> None:
         """Ends the process at once, as when its machine goes away."""

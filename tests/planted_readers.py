@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,8 +47,6 @@ def _is_pipe(number: int) -> bool:
 HARM: dict[str, Callable[[], object]] = {
     "segfault": lambda: ctypes.string_at(0),
     "exit": lambda: os._exit(3),
-    "quit": lambda: sys.exit("enough"),
-    "abort": os.abort,
     "spin": _endless,
     "sleep": lambda: time.sleep(600),
     "allocate": lambda: [bytearray(1 << 26) for _ in range(1000)],

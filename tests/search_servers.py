@@ -2,7 +2,7 @@
 
     with SearchServer("tavily") as server:
         server.on("bicycle", [Found("https://a.example/one", "One", "Bicycles help.")])   # a substring of the query
-        server.on("helmets", Trouble(status=429, headers={"Retry-After": "0"}), [])       # one after the other
+        server.on("helmets", Trouble(status=429), [])                                      # one after the other
         server.otherwise(lambda query: [Found(…)])                                         # for any other query
         Tavily("key", server.url)
 
@@ -14,9 +14,8 @@ query found none.
 import contextlib
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -38,18 +37,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What goes wrong instead of an answer.
-
-    hang: seconds of silence before the connection closes. cut: closed in the middle of the answer. size: bytes of
-    blanks in front of it.
-    """
+    """What goes wrong instead of an answer. hang: seconds of silence before the connection closes."""
 
     status: int = 200
-    body: str | bytes = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
     hang: float = 0.0
-    cut: bool = False
-    size: int = 0
 
 
 @dataclass
@@ -60,7 +52,6 @@ class Request:
     query: str
     body: dict[str, Any]
     headers: dict[str, str]  # names in lower case
-    at: float
 
 
 Answer = Sequence[Found] | Trouble
@@ -83,11 +74,10 @@ class _Server(ThreadingHTTPServer):
 
 
 class SearchServer:
-    """An engine on loopback. url: its base address; requests: what it was asked; latency: seconds before an answer."""
+    """An engine on loopback. url: its base address; requests: what it was asked."""
 
-    def __init__(self, kind: Kind = "tavily", latency: float = 0.0) -> None:
+    def __init__(self, kind: Kind = "tavily") -> None:
         self.kind = kind
-        self.latency = latency
         self.requests: list[Request] = []
         self._scripts: list[_Script] = []
         self._otherwise: Callable[[str], Answer] | None = None
@@ -156,7 +146,6 @@ def _handler(server: SearchServer) -> type[BaseHTTPRequestHandler]:
             data = self.rfile.read(int(self.headers.get("content-length", 0)))
             request = _request(server.kind, self.path, dict(self.headers), data)
             answer = server.answer(request)
-            server.pause(server.latency)
             with contextlib.suppress(OSError):  # a client that went away, as tests of timeouts want
                 self._send(answer, request)
 
@@ -165,16 +154,12 @@ def _handler(server: SearchServer) -> type[BaseHTTPRequestHandler]:
             if trouble.hang:
                 server.pause(trouble.hang)
                 return
-            body = _body(trouble.body) if isinstance(answer, Trouble) else _page(server.kind, answer, request)
+            body = trouble.body.encode() if isinstance(answer, Trouble) else _page(server.kind, answer, request)
             self.send_response(trouble.status)
-            for name, value in trouble.headers.items():
-                self.send_header(name, value)
             self.send_header("Content-Type", "text/html" if server.kind == "duckduckgo" else "application/json")
-            self.send_header("Content-Length", str(len(body) + trouble.size + 100 * trouble.cut))
+            self.send_header("Content-Length", str(len(body)))
             self.send_header("Connection", "close")
             self.end_headers()
-            for left in range(trouble.size, 0, -1_000_000):
-                self.wfile.write(b" " * min(left, 1_000_000))
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
@@ -183,17 +168,13 @@ def _handler(server: SearchServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _body(body: str | bytes) -> bytes:
-    return body if isinstance(body, bytes) else body.encode()
-
-
 def _request(kind: Kind, path: str, headers: Mapping[str, str], data: bytes) -> Request:
     if kind == "searxng":
         body: dict[str, Any] = dict(parse_qsl(urlsplit(path).query))
     else:
         body = dict(parse_qsl(data.decode())) if kind == "duckduckgo" else json.loads(data)
     query = str(body.get("query" if kind == "tavily" else "q", ""))
-    return Request(path, query, body, {k.lower(): v for k, v in headers.items()}, time.monotonic())
+    return Request(path, query, body, {k.lower(): v for k, v in headers.items()})
 
 
 def _page(kind: Kind, found: Sequence[Found], request: Request) -> bytes:

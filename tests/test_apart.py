@@ -48,8 +48,6 @@ def reader_of(folder: Path) -> int:
 ENDINGS = {
     "segfault": r"damaged.*512 MB.*SIGSEGV.*Split it.*Ask for more memory",
     "exit": r"damaged.*status 3",
-    "quit": r"damaged.*status 1",
-    "abort": r"damaged.*SIGABRT",
     "spin": r"takes too long to read \(over 1 seconds\)\. Split it.*Ask for more time",
     "sleep": r"takes too long",
     "allocate": r"unpacks to more than the 512 MB.*Split it.*Ask for more memory",

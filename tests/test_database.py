@@ -6,12 +6,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from toys import House
 
-from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
+from tools.errors import StoreBusyError, StoreDamagedError, StoreError
 from tools.store.database import SCHEMA_VERSION, Database
-
-TEXT = "Bees dance to tell the others where the flowers are. " * 200
 
 
 def version(path: Path) -> int:
@@ -52,22 +49,6 @@ def test_another_schema(tmp_path: Path, other: int) -> None:
         Database(path)
     assert f"moving {tmp_path} away, or set STEELMAN_DATA_DIR" in str(caught.value.hint)
     assert version(path) == other
-
-
-def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    house.put("c", a="Bees dance.")
-    before = house.store.scan(0, 100)
-    with house.database.read() as db:
-        pages = db.execute("PRAGMA page_count").fetchone()[0]
-        db.execute(f"PRAGMA max_page_count = {pages + 2}")
-    with pytest.raises(StoreFullError, match=r"full.*Free some room"):
-        house.put("c", **{f"d{i}": TEXT for i in range(20)})
-    assert house.store.scan(0, 100) == before
-    with house.database.read() as db:
-        db.execute("PRAGMA max_page_count = 1000000")
-    house.put("c", b="Ants march.")
-    assert len(house.store.scan(0, 100)) == 2
 
 
 def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

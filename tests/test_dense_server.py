@@ -162,15 +162,6 @@ def test_a_server_that_goes_away_and_comes_back(own: ChromaServer, houses: list[
     assert house.mine() == [2]
 
 
-def test_a_server_that_falls_silent(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
-    house = served(houses, tmp_path, own, seconds=3.0)
-    house.put("c", bees=BEES)
-    house.find("bees")
-    own.freeze()
-    with pytest.raises(ProviderDownError, match="did not answer in time"):
-        house.find("bees")
-
-
 @contextlib.contextmanager
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """The address at which the handler answers."""

@@ -196,24 +196,6 @@ def test_what_is_not_the_indexes_fault_removes_nothing(
     assert_whole(folder)
 
 
-def test_a_store_that_is_busy_when_the_index_is_written_removes_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    house, before = House(folder), makings(folder)
-    house.put("c", late="The late hornet came.")
-
-    def busy(*_: object) -> None:
-        raise StoreBusyError
-
-    monkeypatch.setattr(house.store.changes, "set_position", busy)
-    with pytest.raises(StoreBusyError):
-        house.search.refresh()
-    monkeypatch.undo()
-    assert house.find("The late hornet came.")[0] == "late"
-    assert makings(folder) == before
-    close(house)
-
-
 def test_a_lock_that_is_not_had_removes_nothing(folder: Path) -> None:
     house, before = House(folder), makings(folder)
     with (
@@ -267,9 +249,6 @@ def test_a_death_in_an_index_has_it_made_again(
         f"The {name} index is damaged (a process ended while it opened it or wrote to it). "
         "It is made again from the store."
     ]
-
-
-# Worn
 
 
 # Worn

@@ -3,12 +3,9 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError
@@ -131,31 +128,6 @@ def test_vectors_of_another_encoder(house: House, tmp_path: Path) -> None:
     assert other.find("bees dance")[0] == "bees"
     [best, *_] = other.search.search("", other.encoder.encode([BEES])[0], ["c"], 5)
     assert best.cosine == pytest.approx(1.0, abs=1e-3)
-
-
-class StopsLater(ToyEncoder):
-    """Encodes so many batches, then is interrupted."""
-
-    def __init__(self, name: str, batches: int) -> None:
-        super().__init__(name)
-        self.batches = batches
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if not self.batches:
-            raise KeyboardInterrupt
-        self.batches -= 1
-        return super().encode(texts)
-
-
-def test_an_encoding_that_went_another_way_meanwhile_begins_again(house: House, tmp_path: Path) -> None:
-    house.put("c", **{f"more{i}": f"Text {i} about the honey of bees." for i in range(1500)})
-    for name in ("other", "toy", "other"):
-        with pytest.raises(KeyboardInterrupt):
-            House(tmp_path, StopsLater(name, 1)).search.rebuild()
-    again = House(tmp_path)
-    seen: list[tuple[str, int]] = []
-    again.search.rebuild(lambda name, n: seen.append((name, n)))
-    assert sum(n for name, n in seen if name == "vectors") == 1503
 
 
 # Processes that end or work at the same time

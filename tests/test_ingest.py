@@ -91,18 +91,6 @@ def test_what_a_document_repeats_is_stored_once(house: House) -> None:
     assert any(sentence in text for text in texts)
 
 
-def test_progress_and_many_batches(house: House) -> None:
-    seen: list[int] = []
-    sources = [SourceDocument(f"d{i}", " ".join(f"{BEES} Hive {n}." for n in range(30))) for i in range(150)]
-    report = house.ingester.ingest(sources, "c", lambda r: seen.append(r.stored))
-    assert len(seen) > 1
-    assert seen == sorted(seen)
-    assert seen[-1] == report.stored == 150
-    assert report.passages == len(house.store.scan(0, 10_000))
-    for document, count in [(r["shown_id"], r["passages"]) for r in house.store.documents("c")]:
-        assert (document[0], count) == ("d", report.passages // 150)
-
-
 def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     real, calls = house.store.put, []
 

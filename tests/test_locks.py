@@ -38,15 +38,6 @@ def test_a_writer_excludes(tmp_path: Path, spawn: Spawn, held: str, wanted: bool
     assert 0.2 <= time.monotonic() - begun < 2
 
 
-def test_a_killed_process_lets_go(tmp_path: Path, spawn: Spawn) -> None:
-    holder = spawn(HOLD, tmp_path / "lock", "write")
-    assert said(holder) == "held\n"
-    holder.kill()
-    holder.wait()
-    with index_lock(tmp_path / "lock", exclusive=True, timeout=1):
-        pass
-
-
 READ_ON = """
 import sys, threading
 from pathlib import Path

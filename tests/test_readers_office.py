@@ -230,15 +230,6 @@ def test_a_file_of_something_else_is_no_document(tmp_path: Path, ending: str) ->
 
 
 @ZIPS
-def test_a_document_damaged_anywhere_is_read_or_refused(tmp_path: Path, whole: dict[str, Path], ending: str) -> None:
-    data, path = whole[ending].read_bytes(), tmp_path / f"a.{ending}"
-    for start in range(0, len(data), len(data) // 20):
-        path.write_bytes(data[:start] + b"\xff<&\x00damage" + data[start + 10 :])
-        with contextlib.suppress(SourceError):
-            one(path)
-
-
-@ZIPS
 def test_what_unpacks_to_far_more_than_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     path = packed(tmp_path / f"a.{ending}", {"word/media/a.bin": b"x" * 10_000})
     monkeypatch.setattr("tools.ingest.packed._MOST_UNPACKED", 5000)

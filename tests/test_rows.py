@@ -13,8 +13,7 @@ import pytest
 
 from tools.errors import SourceError
 from tools.ingest.dates import iso_date
-from tools.ingest.documents import Columns, FoundFile
-from tools.ingest.ingest import IngestReport, read_all
+from tools.ingest.documents import Columns
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
 
@@ -177,17 +176,6 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
 
 
 # Ids
-
-
-def test_rows_of_two_files_do_not_have_one_identity(tmp_path: Path) -> None:
-    paths = [made(tmp_path, f"{n}.csv", "id,text\n1,one\n") for n in "ab"]
-    paths += [made(tmp_path, f"{n}.jsonl", lines("one")) for n in "ab"]
-    files = [FoundFile(path, path.name, str(path)) for path in paths]
-    report = IngestReport()
-    found = list(read_all(files, report))
-    assert [d.external_id for d in found] == ["1", "1", "a.jsonl, row 1", "b.jsonl, row 1"]
-    assert [d.key for d in found] == [f"{path}#1" for path in paths]
-    assert report.notes == ["a.jsonl: ids from the row numbers.", "b.jsonl: ids from the row numbers."]
 
 
 def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from toys import House, ToyEncoder
 from tools.errors import UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
 from tools.store.documents import PreparedDocument
-from tools.store.index import Position
 
 TABLES = ("documents", "passages", "vectors")
 
@@ -64,14 +63,6 @@ def test_replacing_leaves_no_orphans_and_uses_no_id_again(house: House) -> None:
     assert removed == before - set(after)
 
 
-def test_deleting_a_document(house: House) -> None:
-    house.put("c", a=LONG, b="Bees dance.")
-    assert house.store.delete_document("c", "a") > 3
-    assert house.store.delete_document("c", "a") == 0
-    assert counts(house) == {"documents": 1, "passages": 1, "vectors": 1}
-    assert orphans(house) == 0
-
-
 def test_deleting_a_collection_takes_everything_and_only_its_own(house: House) -> None:
     house.put("c", a=LONG)
     house.put("d", a="Bees dance.")
@@ -94,18 +85,3 @@ def test_a_failed_put_changes_nothing(house: House) -> None:
         house.store.put(collection, [good, bad])
     assert [p.text for _, p in house.store.scan(0, 10)] == ["Bees dance."]
     assert house.store.changes.last() == last
-
-
-def test_only_removals_that_every_index_has_applied_are_dropped(house: House) -> None:
-    house.put("c", a="Bees dance.", b="Ants march.")
-    for name in ("dense", "lexical"):
-        house.store.changes.set_position(name, Position("one", 2, 0))
-    for document in ("a", "b"):
-        house.store.delete_document("c", document)
-    house.store.changes.set_position("dense", Position("one", 2, 2))
-    assert [(r.number, r.passage_id) for r in house.store.changes.removals(0, 10)] == [(1, 1), (2, 2)]
-    house.store.changes.set_position("lexical", Position("one", 2, 1))
-    assert [r.number for r in house.store.changes.removals(0, 10)] == [2]
-    assert house.store.changes.position("lexical") == Position("one", 2, 1)
-    assert house.store.changes.last() == (2, 2)
-    assert house.store.changes.size() == (0, 2, 2)

@@ -4,7 +4,7 @@ import contextlib
 import time
 
 import pytest
-from web_server import LOGIN_WALL, article, pdf
+from web_server import LOGIN_WALL, article
 
 from tools.errors import SourceError
 from tools.web.fetch import FetchedPage
@@ -44,9 +44,6 @@ def test_an_article() -> None:
         assert furniture not in found.text
 
 
-# Encodings
-
-
 # Walls
 
 WALLS = [
@@ -83,19 +80,6 @@ def test_a_long_article_may_speak_of_walls() -> None:
     more = [f"{text} In the year {year} it was the same." for year in range(1990, 2000) for text in STORY]
     found = read_page(html_page(article("On walls", [words, *more])))
     assert "not a robot" in found.text
-
-
-# PDF
-
-
-def pdf_page(data: bytes) -> FetchedPage:
-    return FetchedPage("https://gazette.example/a_b.pdf?utm_medium=x", "application/pdf", data)
-
-
-def test_a_pdf() -> None:
-    found = read_page(pdf_page(pdf(STORY, "On the harbour")))
-    assert (found.title, found.url) == ("On the harbour", "https://gazette.example/a_b.pdf")
-    assert found.text == "\n\n".join(STORY)
 
 
 # Hints

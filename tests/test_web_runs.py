@@ -100,17 +100,6 @@ async def test_without_the_web_nothing_is_asked_of_anybody(
     assert "web" not in answer.providers
 
 
-async def test_a_deleted_run_takes_its_pages_with_it(settings: Settings, engine: SearchServer, site: WebServer) -> None:
-    engine.otherwise(lambda _: two_sides(site))
-    async with door(settings, with_web(engine)) as runs:
-        answer, other = await run(runs), await run(runs)
-        ids = [c.passage_id for c in answer.citations]
-        assert runs.store.passages(ids)
-        runs.run_store.delete(answer.run_id)
-        assert not runs.store.passages(ids)
-        assert runs.store.passages([c.passage_id for c in other.citations])
-
-
 # Copies
 
 

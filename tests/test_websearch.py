@@ -247,37 +247,6 @@ async def test_a_slow_encoder_leaves_pages_out_and_says_so(
     assert set(found.unread.values()) == {"took too long"}
 
 
-# Bad days of a page
-
-
-BAD_PAGES: dict[str, tuple[Callable[[WebServer], str], str]] = {
-    "login": (lambda s: s.login_wall("/bad"), "login"),
-    "enormous": (lambda s: s.endless("/bad"), "too large (over 5 MB)"),
-    "bomb": (lambda s: s.gzip_bomb("/bad", 30), "too large (over 5 MB)"),
-    "hang": (lambda s: s.hang("/bad"), "took too long"),
-    "cut": (lambda s: s.cut("/bad"), "the connection broke off"),
-    "bad_pdf": (lambda s: s.page("/bad", b"%PDF-1.4 nothing", content_type="application/pdf"), "damaged"),
-}
-
-
-@pytest.mark.parametrize("name", list(BAD_PAGES))
-async def test_a_page_that_cannot_be_read_is_named_with_its_reason(
-    engine: SearchServer, site: WebServer, tmp_path: Path, name: str
-) -> None:
-    made, why = BAD_PAGES[name]
-    bad = made(site).replace("127.0.0.1", "bad.example")
-    [good] = articles(site, 1)
-    engine.on("bridges", [Found(bad), good])
-    seconds = 0.3 if why == "took too long" else 5.0
-    async with searching(engine, tmp_path, page_seconds=seconds) as s:
-        found = await s.find(pages=2)
-        assert s.hosts(found) == ["site0.example"]
-    assert list(found.unread) == [bad]
-    assert why in found.unread[bad]
-    assert "http" not in found.unread[bad]  # the address stands beside it
-    assert not found.problems
-
-
 # Hostile text
 
 
@@ -319,27 +288,6 @@ async def test_a_hostile_text_is_kept_as_plain_bounded_text(
 
 
 # Being given up
-
-
-async def test_giving_up_ends_the_reading_and_leaves_no_error_behind(
-    engine: SearchServer, site: WebServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    site.hang("/hang")
-    found = [Found(at(site, "site.example", p)) for p in ("/hang", "/missing0", "/missing1")]
-    engine.otherwise(lambda _: found)
-    async with searching(engine, tmp_path, page_seconds=20) as s:
-        one, two = (asyncio.create_task(s.find(q)) for q in ("for it", "against it"))
-        await until(lambda: asked_for(site).total() >= 3)
-        await asyncio.sleep(0.1)
-        one.cancel()
-        await asyncio.sleep(0.05)
-        assert [t for t in asyncio.all_tasks() if "_fetch" in repr(t.get_coro())]  # the other side still waits
-        two.cancel()
-        await asyncio.gather(one, two, return_exceptions=True)
-        await asyncio.sleep(0.05)
-        assert not [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
-    assert asked_for(site)["/hang"] == 1
-    assert not [r for r in caplog.records if r.name == "asyncio"]
 
 
 async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
