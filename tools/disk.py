@@ -27,16 +27,6 @@ def full_error(path: Path) -> StoreFullError:
     return StoreFullError(f"the disk with {path} is full. Free some room and run the same command again; it goes on.")
 
 
-def sync_folder(folder: Path) -> None:
-    """Has the names in a folder outlive a failure of the power, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def make_private_folder(folder: Path) -> None:
     """The folder, which nobody else may look into where it is made here; one that was there stays as it is."""
     if not folder.exists():

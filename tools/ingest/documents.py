@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tools.errors import ReaderFailedError, SourceError
-from tools.ingest.encodings import Decoded, decoded, unmarked_utf16
+from tools.ingest.encodings import Decoded, decoded
 from tools.language.sentences import clean
 from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
 
@@ -99,7 +99,7 @@ def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
     Raises SourceError where it is no text, OSError where it cannot be opened.
     """
     data = path.read_bytes()
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)) or unmarked_utf16(data)
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
     if not wide and (b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04"))):
         raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
     found = decoded(data, markup=markup)

@@ -2,7 +2,6 @@
 
 import codecs
 import re
-from collections import Counter
 from dataclasses import dataclass
 
 _MARKS = (
@@ -24,8 +23,7 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _ONE_BYTE = re.compile(r"cp125|iso8859|koi8|mac-")
-_HEAD = 4096  # bytes that a page declares its encoding in, and that UTF-16 without a mark is told from
-_TWO_VALUES = 0.9  # of the higher bytes of UTF-16 in an alphabet: a zero for signs and Latin, another one for letters
+_HEAD = 4096  # bytes that a page declares its encoding in
 
 # The encodings that people have texts in; of the rarer ones, most would fit whatever these do not.
 _LIKELY = (
@@ -59,8 +57,6 @@ def decoded(data: bytes, told: str = "", markup: bool = False) -> Decoded:
     for mark, codec in _MARKS:
         if data.startswith(mark):
             return _read(data, codec)
-    if codec := unmarked_utf16(data):
-        return _read(data, codec)
     named = _DECLARED.search(data[:_HEAD]) if markup else None
     labels = (told, (named[1] or named[2]).decode("ascii", "replace") if named else "")
     for codec in (*filter(None, map(codec_named, labels)), "utf-8"):
@@ -72,21 +68,6 @@ def decoded(data: bytes, told: str = "", markup: bool = False) -> Decoded:
         if found.undecodable <= (0.5 if codec.startswith("utf-8") else _MOST_WRONG) * _beyond_ascii(found.text):
             return found
     return _guessed(data)
-
-
-def unmarked_utf16(data: bytes) -> str:
-    """The codec of a text in an alphabet that is UTF-16 without a byte order mark; empty for anything else.
-
-    In Latin every second byte is a zero; what is no text has bytes of more kinds there, or control characters.
-    """
-    head = data[: min(_HEAD, len(data) // 2 * 2)]
-    for codec, high, low in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
-        usual = dict(Counter(high).most_common(2))
-        if 0 in usual and sum(usual.values()) >= _TWO_VALUES * len(high) and high.count(0) > low.count(0):
-            text = head.decode(codec, "replace").rstrip("\ufffd")  # half of a pair may end the head
-            if all(c.isprintable() or c.isspace() or c in "\ufeff\u00ad\u200b" for c in text):
-                return codec
-    return ""
 
 
 def codec_named(label: str) -> str:

@@ -22,8 +22,6 @@ _RRF_K = 60
 _MOST_WORD_SCORES = 500
 _COPIES = 3  # hits with one text at most: enough to tell that there are copies
 _DEEPER = 5
-_REENCODED_UP_TO = "encoded again up to"
-"""The note of the last passage that has a vector of the encoder to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,20 +161,16 @@ class HybridSearch:
         return ids
 
     def _reencode(self, progress: Progress) -> None:
-        made_by, unfinished = self._store.encoders(), f"{self.encoder.name} (unfinished)"
-        if made_by <= {self.encoder.name}:
+        if self._store.encoders() <= {self.encoder.name}:
             return
-        if not made_by <= {self.encoder.name, unfinished}:  # else an earlier process was stopped on the way
-            self._store.set_note(_REENCODED_UP_TO, "0")
-            # Until all are done, the vectors are a mixture that no encoder may search.
-            self._store.set_encoder(unfinished)
-        reached = int(self._store.note(_REENCODED_UP_TO))
+        # Until all are done, the vectors are a mixture that no encoder may search.
+        self._store.set_encoder(f"{self.encoder.name} (unfinished)")
+        reached = 0
         while batch := self._store.scan(reached, BATCH):
             texts = [passage_text(p.title, p.text, p.section) for _, p in batch]
             vectors = self.encoder.encode(texts)
             self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
             reached = batch[-1][1].id
-            self._store.set_note(_REENCODED_UP_TO, str(reached))
             progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)
 

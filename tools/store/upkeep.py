@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tools.budget import current_budget, current_log
-from tools.disk import disk_errors, keep_folder_private, sync_folder
+from tools.disk import disk_errors, keep_folder_private
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.store.index import Index, Position, damaged
 from tools.store.store import Store
@@ -132,7 +132,6 @@ class Upkeep:
             return
         with disk_errors(self._mark):
             self._mark.touch()
-            sync_folder(self._mark.parent)
         try:
             yield
         finally:
