@@ -112,26 +112,6 @@ async def test_a_temperature_is_sent_where_it_is_set_and_no_system_turn_where_th
     assert [m["role"] for m in server.requests[0].body["messages"]] == ["user"]
 
 
-async def test_what_a_server_lacks_is_learned_once() -> None:
-    with ModelServer(no_json_schema=True, no_json_object=True) as server:
-        server.on("", TEXT)
-        async with model(server.url) as chat:
-            for _ in range(2):
-                assert await chat.ask("", "Which items?", Shelf) == Shelf.model_validate(GOOD)
-        assert asked_as(server) == ["json_schema", "json_object", "text", "text"]
-        assert '"items"' in server.prompts()[-1]  # the schema is in the prompt as well
-
-
-async def test_a_server_that_counts_no_streams_is_asked_without() -> None:
-    with ModelServer(no_stream_options=True, latency=0.05) as plain:
-        plain.on("", GOOD)
-        async with model(plain.url) as chat:
-            await asyncio.gather(*(chat.ask("", "Which items?", Shelf) for _ in range(4)))
-            await chat.ask("", "Which items?", Shelf)
-        assert ["stream_options" in r.body for r in plain.requests] == [True] + [False] * 5
-        assert set(asked_as(plain)) == {"json_schema"}
-
-
 async def test_a_request_that_is_refused_in_every_form_leaves_nothing_learned(server: ModelServer) -> None:
     server.on("", *[Reply("I do not talk about that", status=400)] * 3, times=3)
     server.on("", GOOD)

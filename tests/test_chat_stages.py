@@ -1,6 +1,5 @@
 """The stages that a chat model does: what each asks over HTTP, and what it makes of good, poor and hostile replies."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from answering_model import FRAMED
 from model_server import ModelServer
 from providers import ScriptedJudge
 
-from agent.evidence.claims import ground, once
+from agent.evidence.claims import ground
 from agent.inference import Models
 from agent.providers.chat.expanding import ChatExpander
 from agent.providers.chat.stages import MOST_QUERIES, ChatFramer, ChatRequerier
@@ -292,13 +291,3 @@ async def test_an_invented_sentence_is_dropped(
     assert false is None
     assert true is not None
     assert (true["passages"], true["evidence"]) == ([101], [SAID[0]])
-
-
-async def test_the_same_claim_under_two_sides_stands_under_one(server: ModelServer, model: ChatModel) -> None:
-    server.on("", case((SAID[0], [1])))
-    writer = ChatWriter(model)
-    other = Perspective(id="p2", name="Against", statement=NO, stance="opposes", contrary="p1", origin="model")
-    first, second = await asyncio.gather(
-        writer.write(brief(support={101: 0.4})), writer.write(brief(perspective=other, support={101: 0.7}))
-    )
-    assert [c["perspective"] for c in once([*first[0], *second[0]])] == ["p2"]

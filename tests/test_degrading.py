@@ -198,23 +198,6 @@ async def test_nothing_is_asked_beyond_the_budget(server: ModelServer) -> None:
 # --- a provider that was named ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stage", ["frame", "write"])
-@pytest.mark.usefixtures("library")
-async def test_a_run_that_failed_goes_on_when_the_server_is_well_again(server: ModelServer, stage: str) -> None:
-    server.on(STAGES[stage], Reply("no such thing", status=404), times=3 if stage == "write" else 1)
-    answering(server, again=True).on(STAGES["frame"], FRAMED)
-    async with Runs(settings(server, provider="chat")) as runs:
-        options = RunOptions.of(deadline_seconds=20, earlier=FOLLOW_UP["earlier"])
-        run_id = await runs.start(FOLLOW_UP["question"], options)
-        with pytest.raises(RunError, match="status 404"):
-            await runs.answer(run_id)
-        await runs.resume(run_id)
-        answer = await runs.answer(run_id)
-    assert answer.outcome == "answered"
-    assert {answer.providers[s] for s in STAGES} == {"test-model"}
-    assert sum(STAGES["frame"] in r.text for r in chats(server)) == (2 if stage == "frame" else 1)
-
-
 # --- the command line -------------------------------------------------------------------------------------------------
 
 Cli = Callable[..., "tuple[int, str, str]"]
@@ -387,17 +370,6 @@ async def test_a_named_judge_that_fails_is_an_error(server: ModelServer, kind: s
         with pytest.raises(RunError, match="judge-model") as caught:
             await runs.answer(run_id)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_chat_model_that_cannot_judge_leaves_it_to_the_embedded_judge(server: ModelServer) -> None:
-    server.on("For every passage give", Reply("I would rather not."))
-    answering(server)
-    answer = await run(settings(server, judge="auto"), seconds=20, max_rounds=0)
-    assert answer.providers["judge"] == "quick"
-    (told,) = notes(answer, "degraded")
-    assert "The embedded judge scored everything again." in told
-    assert all(side.claims for side in answer.perspectives if side.stance != "other")
 
 
 @pytest.mark.usefixtures("library")

@@ -64,22 +64,20 @@ def test_the_name_follows_what_the_vectors_depend_on() -> None:
         EndpointEncoder("http://a/v1", "large"),
         EndpointEncoder("http://a/v1", "small", query_prompt="q"),
         EndpointEncoder("http://a/v1", "small", document_prompt="q"),
-        EndpointEncoder("http://a/v1", "small", dimensions=3),
     ]
-    assert len({encoder.name for encoder in made}) == 5
+    assert len({encoder.name for encoder in made}) == 4
     assert EndpointEncoder("http://b/v1/embeddings/", "small").name == made[0].name
     assert EndpointEncoder("http://b/v1/embeddings/", "small").address == "http://b/v1"
 
 
-def test_dimensions_are_asked_for_once_and_only_if_need_be(server: ModelServer) -> None:
-    assert counting(server, dimensions=2).dimensions == 2
-    assert bodies(server) == []
+def test_dimensions_are_asked_for_once(server: ModelServer) -> None:
+    server.on("bees", Reply(data([1.0, 2.0, 3.0])), path="/embeddings")
     encoder = counting(server)
     assert encoder.encode([]).shape == encoder.encode_queries([]).shape == (0, 2)
     assert encoder.dimensions == 2
     assert len(bodies(server)) == 1
-    with pytest.raises(ProviderReplyError, match="2 dimensions in the place of 3"):
-        counting(server, dimensions=3).encode(["bees"])
+    with pytest.raises(ProviderReplyError, match="3 dimensions in the place of 2"):
+        encoder.encode(["bees"])
 
 
 def data(*rows: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def tiny_tokenizer() -> Any:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     inner = Tokenizer(WordPiece(unk_token="[UNK]"))
     inner.normalizer, inner.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
-    texts = [p.read_text() for p in sorted(SAMPLES.rglob("*")) if p.is_file()][:5]
+    texts = [p.read_text() for p in sorted(SAMPLES.rglob("*.md"))[:5]]
     inner.train_from_iterator(texts, WordPieceTrainer(vocab_size=400, special_tokens=special))
     inner.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]",
@@ -124,7 +124,7 @@ def test_a_model_that_was_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 @slow
 def test_vectors_by_hand(bert: str) -> None:
-    encoder = TransformersEncoder(bert, device="cpu", batch=2)
+    encoder = TransformersEncoder(bert)
     assert encoder.dimensions == 16
     for rows in (encoder.encode(TEXTS), encoder.encode_queries(TEXTS)):
         assert rows.dtype == np.float32
@@ -134,8 +134,8 @@ def test_vectors_by_hand(bert: str) -> None:
 
 @slow
 def test_prompts_go_before_the_texts(bert: str) -> None:
-    plain = TransformersEncoder(bert, device="cpu")
-    prompted = TransformersEncoder(bert, query_prompt="question: ", document_prompt="text: ", device="cpu")
+    plain = TransformersEncoder(bert)
+    prompted = TransformersEncoder(bert, query_prompt="question: ", document_prompt="text: ")
     assert prompted.encode(TEXTS)[0] == unit(hidden(bert, f"text: {TEXTS[0]}").mean(axis=0))
     assert prompted.encode_queries(TEXTS)[0] == unit(hidden(bert, f"question: {TEXTS[0]}").mean(axis=0))
     assert prompted.encode(TEXTS)[0] != pytest.approx(plain.encode(TEXTS)[0], abs=1e-3)
@@ -160,10 +160,10 @@ def test_a_model_with_a_file_missing_or_damaged(lost: str, tmp_path: Path) -> No
     folder = tiny_bert(tmp_path)
     (tmp_path / lost).write_text("{")
     with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
-        TransformersEncoder(folder, device="cpu").encode(TEXTS)
+        TransformersEncoder(folder).encode(TEXTS)
     (tmp_path / lost).unlink()
     with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
-        TransformersEncoder(folder, device="cpu").encode(TEXTS)
+        TransformersEncoder(folder).encode(TEXTS)
 
 
 @slow
@@ -174,7 +174,7 @@ def test_a_search_with_another_encoder(bert: str, tmp_path: Path) -> None:
     from tools.store.hybrid import HybridSearch
     from tools.store.store import Store
 
-    encoder = TransformersEncoder(bert, device="cpu")
+    encoder = TransformersEncoder(bert)
     database = Database(tmp_path / "steelman.db")
     store = Store(database)
     search = HybridSearch(store, tmp_path / "index", encoder)

@@ -21,7 +21,6 @@ from agent.answer.model import (
     Quotation,
     Usage,
 )
-from agent.evidence.aspects import aspects_of, speaking_of
 from agent.evidence.followups import argued_with, refers, resolve, suggestions
 from agent.options import RunOptions
 from agent.runs.service import Runs
@@ -408,29 +407,3 @@ def test_no_counter_argument_is_offered_where_there_is_none() -> None:
     assert suggestions(answer(THIRD, citations=CITATIONS), []) == []
     assert suggestions(answer(outcome="no_sides"), COSTLY) == []
     assert suggestions(answer(outcome="nothing_found"), COSTLY) == []
-
-
-def test_an_aspect_counts_by_different_texts_that_can_be_quoted_once_a_claim_speaks_of_it() -> None:
-    said = ["It costs too much.", "Nature suffers."]
-    assert aspects_of([*GREEN, *COSTLY], said, []) == ["the cost", "the environment"]
-    assert aspects_of([*reversed(COSTLY), *GREEN], said, []) == ["the cost", "the environment"]
-    assert aspects_of([*GREEN, *COSTLY], said[1:], []) == ["the environment"]
-    assert aspects_of([*GREEN, *COSTLY], said, ["Is it too dear for taxpayers?"]) == ["the environment"]
-    assert aspects_of(COSTLY[:1] * 9, said, []) == []
-    assert aspects_of(["It costs money."] * 3 + ["Cost: 3.", "Cost: 4.", "Cost: 5."], said, []) == []
-
-
-@pytest.mark.parametrize(
-    ("focus", "text", "spoken"),
-    [
-        ("the cost", "It is expensive.", True),
-        ("the cost", "It is loud.", False),
-        ("rural schools", "A school in the hills.", True),
-        ("lorries", "One lorry too many.", True),
-        ("lorries", "A lord of the river.", False),
-        ("it", "It (is).", True),
-        ("c++ (", "about c++ ( too", True),
-    ],
-)
-def test_a_text_speaks_of_a_focus_in_any_word_of_its_family(focus: str, text: str, spoken: bool) -> None:
-    assert bool(speaking_of(focus).search(text)) is spoken

@@ -55,10 +55,6 @@ def rightly(sides: dict[str, str], passages: dict[str, str]) -> list[dict[str, s
     ]
 
 
-def for_neither(_: dict[str, str], passages: dict[str, str]) -> list[dict[str, str]]:
-    return [{"passage": label, "side": "none", "grade": "weak"} for label in passages.values()]
-
-
 @pytest.fixture
 async def judge(server: ModelServer) -> AsyncIterator[BatchJudge]:
     model = ChatModel("test-model", url=server.url, silence=5.0)

@@ -286,17 +286,6 @@ async def test_what_is_late_is_nan_and_the_rest_is_kept(server: ModelServer) -> 
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_the_stages_deadline_counts_too(server: ModelServer) -> None:
-    server.on("", YES, Reply(hang=True))
-    with using(Budget(deadline_at=time.time() + 1)):
-        got = await chat(server, concurrency=1).support(pairs(4), seconds=60)
-    assert got == pytest.approx([0.9, math.nan, math.nan, math.nan], nan_ok=True)
-    with using(Budget(deadline_at=time.time() - 1)):
-        assert np.isnan(await chat(server).support(pairs(2))).all()
-    assert np.isnan(await chat(server).support(pairs(2), seconds=0)).all()
-    assert len(server.requests) == 2
-
-
 # --- what it costs ----------------------------------------------------------------------------------------------------
 
 

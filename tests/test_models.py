@@ -1,20 +1,18 @@
 """The encoders and judges as a run uses them, over servers on this machine."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from instant_providers import InstantEncoder, InstantJudge
-from model_server import ModelServer, Reply
+from model_server import ModelServer
 from numpy.typing import NDArray
 from providers import ScriptedJudge
 
 from agent.inference import Models
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.judges.chat import ChatJudge
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker
 
@@ -33,21 +31,6 @@ async def test_what_an_embeddings_server_gave_is_not_asked_for_again(tmp_path: P
     assert len(server.requests) == asked
     assert np.array_equal(first, again)
     assert (await models(tmp_path, server).encode_passages([])).shape == (0, first.shape[1])
-
-
-async def test_two_calls_to_one_judge_do_not_take_its_form_from_each_other(server: ModelServer) -> None:
-    server.on(lambda body: "useless" in str(body["messages"]), Reply("Perhaps", delay=0.02))
-    server.on(lambda body: True, Reply("Yes", delay=0.1))
-    judge = ChatJudge(url=server.url, model="m", concurrency=2)
-    await judge.support([Pair("s", "warm")])
-    good, useless = await asyncio.gather(
-        judge.support([Pair("s", f"good {i}") for i in range(8)]),
-        judge.support([Pair("s", f"useless {i}") for i in range(4)]),
-        return_exceptions=True,
-    )
-    assert isinstance(good, np.ndarray)
-    assert good.tolist() == [1.0] * 8
-    assert "cannot be used" in str(useless)
 
 
 class BothSides:

@@ -24,7 +24,7 @@ from tools.errors import ModelError, SettingsError
 from tools.serving.__main__ import BAD_INPUT, OK, main
 from tools.serving.hub import CPU_MODEL, GPU_MODEL, cached_folder, is_folder
 from tools.serving.models import LocalModel, env_lines, read_model
-from tools.serving.vllm import build_command, build_environment, find_python, running
+from tools.serving.vllm import build_environment, find_python, running
 
 SERVER = """
 import http.server, subprocess, sys
@@ -55,21 +55,16 @@ WHOLE = {"config.json": json.dumps(CHAT).encode(), "model.safetensors": b"w" * 3
 
 
 def model_of(folder: Path, **changes: object) -> LocalModel:
-    fields = {"name": "m/chat", "kind": "chat", "length": 16384, "alone": False, **changes}
+    fields = {"name": "m/chat", "kind": "chat", "length": 16384, **changes}
     return LocalModel(folder, **fields)  # type: ignore[arg-type]
 
 
 def test_an_instruct_model_serves_both_and_a_cross_encoder_judges(tmp_path: Path) -> None:
     cross = folder(tmp_path / "cross", **CROSS, max_position_embeddings=1024)
     chat = folder(tmp_path / "chat", **CHAT)
-    assert read_model(cross) == LocalModel(cross, "cross", "score", 512, alone=True)
-    assert read_model(chat) == LocalModel(chat, "chat", "chat", 16384, alone=False)
+    assert read_model(cross) == LocalModel(cross, "cross", "score", 512)
+    assert read_model(chat) == LocalModel(chat, "chat", "chat", 16384)
     assert read_model(chat, "owner/name").name == "owner/name"
-
-
-def test_the_published_evaluator_judges_alone(tmp_path: Path) -> None:
-    model = read_model(folder(tmp_path / "plain", **CHAT), "timchen0618/Mistral_BERDS_evaluator_full")
-    assert (model.kind, model.alone, model.length) == ("chat", True, 4096)
 
 
 def test_the_lines_are_settings_of_chat_stages_and_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,18 +167,6 @@ def test_without_vllm_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr("tools.serving.vllm._ENVIRONMENT", tmp_path / "python")
     with pytest.raises(SettingsError, match="make local-models"):
         find_python()
-
-
-def test_words_are_drawn_as_the_makers_say_and_nothing_else_of_theirs_is_taken(tmp_path: Path) -> None:
-    made = folder(tmp_path / "chat", **CHAT)
-    wishes = {"temperature": 0.7, "top_k": 20, "repetition_penalty": 1.1, "top_p": None}
-    (made / "generation_config.json").write_text(json.dumps(wishes))
-    command = build_command(read_model(made), 8001, python=Path("/p"), gpu=True)
-    taken = json.loads(command[command.index("--override-generation-config") + 1])
-    assert taken == {"temperature": 0.7, "top_k": 20}
-    assert command[command.index("--generation-config") + 1] == "vllm"
-    judge = read_model(made, "timchen0618/Mistral_BERDS_evaluator_full")
-    assert "--override-generation-config" not in build_command(judge, 8001, python=Path("/p"), gpu=True)
 
 
 def test_the_server_reports_and_fetches_nothing() -> None:

@@ -54,19 +54,6 @@ def test_a_vendors_name_turns_it_on_at_its_own_address(vendor: str) -> None:
     assert not uses_chat(load_settings(**keys(vendor)))  # a key alone names no model
 
 
-async def test_a_plain_name_with_a_colon_goes_to_the_openai_compatible_server(server: ModelServer) -> None:
-    server.on("", FRAMED)
-    settings = load_settings(openai_base_url=server.url, model="qwen3:4b", openai_api_key=KEY)
-    model = build_chat(settings, "frame")
-    from agent.providers.chat.stages import ChatFramer
-
-    await ChatFramer(model).frame(QUESTION, [])
-    await model.aclose()
-    request = server.requests[0]
-    assert (request.path, request.body["model"]) == ("/v1/chat/completions", "qwen3:4b")
-    assert model.name == "qwen3:4b"
-
-
 @pytest.mark.parametrize(
     ("given", "address"),
     [

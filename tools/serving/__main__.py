@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EPILOG,
         description="Serve a model with vLLM on this machine: an instruct model for the chat stages and the judge, or\n"
-        "a judge alone (a cross-encoder with one label, a chat model tuned to judge). Prints the lines for .env.\n"
+        "a judge alone (a cross-encoder with one label). Prints the lines for .env.\n"
         "Without a GPU the embedded providers are faster; this is then for trying a model.",
     )
     parser.add_argument(
@@ -82,7 +82,7 @@ def serve(args: argparse.Namespace) -> int:
     os.close(handle)
     log = Path(name)
     print(f"Starting vLLM with {model.name} on the {'GPU' if gpu else 'CPU'} … (log: {log})", file=sys.stderr)
-    if not model.alone and model.length < CHAT_TOKENS:
+    if model.kind == "chat" and model.length < CHAT_TOKENS:
         print(f"It reads {model.length:,} tokens; longer prompts are left to the embedded providers.", file=sys.stderr)
     environment = build_environment(os.environ, python)
     with running(command, args.port, environment=environment, log=log, seconds=args.wait) as server:

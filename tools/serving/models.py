@@ -11,8 +11,7 @@ from tools.errors import SettingsError
 HOST = "127.0.0.1"
 CHAT_TOKENS = 16384
 """The longest prompt with its answer: twenty passages to judge in a call are about half of it."""
-_JUDGE_TOKENS, _SCORE_TOKENS = 4096, 512
-_JUDGES = frozenset({"mistral_berds_evaluator_full"})  # chats by its form, tuned to one answer by its authors
+_SCORE_TOKENS = 512
 _NO_KEY = "no-key"
 _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 
@@ -21,15 +20,14 @@ _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 class LocalModel:
     """A model on this machine.
 
-    name: what requests call it. kind: by which of the judges it is asked. length: tokens of a prompt and its answer.
-    alone: whether it is of use as the judge only. sampling: how its makers would have its words drawn.
+    name: what requests call it. kind: by which of the judges it is asked; one that scores is of use as the judge only.
+    length: tokens of a prompt and its answer. sampling: how its makers would have its words drawn.
     """
 
     folder: Path
     name: str
     kind: Literal["chat", "score"]
     length: int
-    alone: bool
     sampling: tuple[tuple[str, float], ...] = ()
 
 
@@ -49,10 +47,9 @@ def read_model(folder: Path, name: str = "") -> LocalModel:
     name = name or folder.resolve().name
     if score and labels != 1:
         raise SettingsError(f"{name} tells {labels} classes apart; a judge has to give one score (num_labels=1).")
-    alone = score or name.rpartition("/")[2].casefold() in _JUDGES
-    longest = _SCORE_TOKENS if score else _JUDGE_TOKENS if alone else CHAT_TOKENS
-    sampling = () if alone else _sampling(folder)
-    return LocalModel(folder, name, "score" if score else "chat", min(reads, longest), alone, sampling)
+    if score:
+        return LocalModel(folder, name, "score", min(reads, _SCORE_TOKENS))
+    return LocalModel(folder, name, "chat", min(reads, CHAT_TOKENS), _sampling(folder))
 
 
 def _sampling(folder: Path) -> tuple[tuple[str, float], ...]:
@@ -72,10 +69,6 @@ def env_lines(model: LocalModel, port: int) -> str:
         ("The server wants no key; this keeps one for OpenAI from being sent to it.", "OPENAI_API_KEY", _NO_KEY),
         ("While the server is off the embedded judge stands in, with a note.", "STEELMAN_JUDGE", "auto"),
     )
-    named = {
-        "chat": "A chat model, asked Yes or No; a run fails while the server is off.",
-        "score": "A cross-encoder; a run fails while the server is off.",
-    }
     judges = (
         ("The judge's server.", "STEELMAN_JUDGE_URL", address),
         (
@@ -84,7 +77,8 @@ def env_lines(model: LocalModel, port: int) -> str:
             model.name,
         ),
     )
-    first = ((named[model.kind], "STEELMAN_JUDGE", model.kind),) if model.alone else speaks
+    scores = ("A cross-encoder; a run fails while the server is off.", "STEELMAN_JUDGE", "score")
+    first = speaks if model.kind == "chat" else (scores,)
     return "\n".join(f"# {why}\n{variable}={_quoted(value)}" for why, variable, value in (*first, *judges))
 
 

@@ -33,9 +33,8 @@ class EndpointEncoder:
     """Unit vectors from an embeddings address.
 
     url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
-    document_prompt: put before every query and document, for a model that was trained so. dimensions: of the model's
-    vectors; asked for once where None. batch: texts of one request at most; where the server refuses so many, fewer
-    are sent. seconds: the longest silence of the server.
+    document_prompt: put before every query and document, for a model that was trained so. batch: texts of one request
+    at most; where the server refuses so many, fewer are sent. seconds: the longest silence of the server.
 
     The server's name for the model stands for its weights: another model under the same name is not noticed.
 
@@ -50,7 +49,6 @@ class EndpointEncoder:
         key: str = "",
         query_prompt: str = "",
         document_prompt: str = "",
-        dimensions: int | None = None,
         batch: int = 64,
         seconds: float = 30.0,
     ) -> None:
@@ -59,14 +57,14 @@ class EndpointEncoder:
         self._key = key
         self._query_prompt = query_prompt
         self._document_prompt = document_prompt
-        self._dimensions = dimensions
+        self._dimensions: int | None = None
         self._batch = batch
         self._passed = False  # a request as large as they become
         self._told = False
         self._called = f"the encoder {model}"
         self._seconds = seconds
         self._asking = threading.Lock()
-        settings = "\x1f".join((model, query_prompt, document_prompt, str(dimensions or "")))
+        settings = "\x1f".join((model, query_prompt, document_prompt))
         self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
 
     @property

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,32 +16,53 @@ from tools.errors import ModelError, SettingsError
 from tools.shell import command
 
 _SAMPLED = 1 << 20
+_TOGETHER = 32  # texts or pairs of one pass
+_LONGEST = 512  # tokens of a pair
 _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
 
 
-class TransformersEncoder:
-    """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows.
+class LocalModel(ABC):
+    """A model of sentence-transformers that is on this machine: the folder of one, or the name of one that was
+    downloaded; nothing is downloaded here.
 
-    model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. query_prompt and
-    document_prompt: put before queries and documents; left empty, the prompts that the model itself carries are used,
-    if any. device: 'cpu', 'cuda', …; left empty, the best there is. batch: texts of one pass.
-
-    The model is found when the encoder is made and loaded when it is first used. Raises SettingsError without the
-    extra, ModelError for a model that is missing or cannot be used.
+    It is found when this is made and loaded when it is first used. Raises SettingsError without the extra, ModelError
+    for a model that is missing or cannot be used.
     """
 
-    def __init__(
-        self, model: str, query_prompt: str = "", document_prompt: str = "", device: str = "", batch: int = 32
-    ) -> None:
-        require_extra(f"the encoder {model}")
+    def __init__(self, model: str, kind: str) -> None:
+        require_extra(f"the {kind} {model}")
         self._folder = find_model(model)
-        self._prompts = (query_prompt, document_prompt)
-        self._device = device
-        self._batch = batch
         self._loaded: Any = None
         self._using = threading.RLock()  # tokenizers refuse two threads at once
-        digest = hashlib.sha256("\x1f".join((fingerprint(self._folder), *self._prompts)).encode()).hexdigest()[:12]
-        self.name = f"{Path(model).name}-{digest}"
+
+    @abstractmethod
+    def _load(self) -> Any:
+        """The model; raises what PyTorch and Transformers raise."""
+
+    def _model(self) -> Any:
+        with self._using:
+            if self._loaded is None:
+                with usable(self._folder):
+                    hide_progress()
+                    self._loaded = self._load()
+            return self._loaded
+
+    def _named(self, model: str, about: str) -> str:
+        """The model's name with what tells its numbers from another's."""
+        return f"{Path(model).name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+
+
+class TransformersEncoder(LocalModel):
+    """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows.
+
+    query_prompt and document_prompt: put before queries and documents; left empty, the prompts that the model itself
+    carries are used, if any.
+    """
+
+    def __init__(self, model: str, query_prompt: str = "", document_prompt: str = "") -> None:
+        super().__init__(model, "encoder")
+        self._prompts = (query_prompt, document_prompt)
+        self.name = self._named(model, "\x1f".join((fingerprint(self._folder), *self._prompts)))
 
     @property
     def dimensions(self) -> int:
@@ -59,7 +81,7 @@ class TransformersEncoder:
             rows = compute(
                 list(texts),
                 prompt=prompt or None,
-                batch_size=self._batch,
+                batch_size=_TOGETHER,
                 normalize_embeddings=True,
                 show_progress_bar=False,
             )
@@ -68,16 +90,10 @@ class TransformersEncoder:
             raise ModelError(f"the encoder in {self._folder} gives numbers that are not finite. Use another model.")
         return vectors
 
-    def _model(self) -> Any:
-        with self._using:
-            if self._loaded is None:
-                with usable(self._folder):
-                    from sentence_transformers import SentenceTransformer
+    def _load(self) -> Any:
+        from sentence_transformers import SentenceTransformer
 
-                    hide_progress()
-                    device = self._device or None
-                    self._loaded = SentenceTransformer(str(self._folder), device=device, local_files_only=True)
-            return self._loaded
+        return SentenceTransformer(str(self._folder), local_files_only=True)
 
 
 def require_extra(what: str) -> None:
@@ -147,24 +163,12 @@ def usable(folder: Path) -> Iterator[None]:
 _SCORING = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneration")
 
 
-class Reranker:
-    """A cross-encoder of the sentence-transformers kind that is on this machine (extra `models`).
+class Reranker(LocalModel):
+    """A cross-encoder of the sentence-transformers kind. A pair longer than 512 tokens is cut."""
 
-    model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. batch:
-    pairs of one pass. max_length: tokens of a pair; what is longer is cut. The model is found when this is made and
-    loaded when it is first used. Raises SettingsError without the extra, ModelError for a model that is missing or
-    cannot be used.
-    """
-
-    def __init__(self, model: str, batch: int = 32, max_length: int = 512) -> None:
-        require_extra(f"the re-ranker {model}")
-        self._folder = find_model(model)
-        self._batch = batch
-        self._max_length = max_length
-        self._loaded: Any = None
-        self._using = threading.RLock()  # tokenizers refuse two threads at once
-        digest = hashlib.sha256(f"{fingerprint(self._folder)}:{max_length}".encode()).hexdigest()[:12]
-        self.name = f"{Path(model).name}-{digest}"
+    def __init__(self, model: str) -> None:
+        super().__init__(model, "re-ranker")
+        self.name = self._named(model, f"{fingerprint(self._folder)}:{_LONGEST}")
 
     def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Scores in [0, 1], shape (n,), in the order of the texts.
@@ -180,20 +184,15 @@ class Reranker:
 
             to_scores = torch.nn.Sigmoid() if model.num_labels == 1 else torch.nn.Softmax(dim=-1)
             pairs = [(query, text) for text in texts]
-            rows = model.predict(pairs, batch_size=self._batch, activation_fn=to_scores, show_progress_bar=False)
+            rows = model.predict(pairs, batch_size=_TOGETHER, activation_fn=to_scores, show_progress_bar=False)
         return np.asarray(rows, np.float32).reshape(len(texts), -1)[:, -1]
 
-    def _model(self) -> Any:
-        with self._using:
-            if self._loaded is None:
-                with usable(self._folder):
-                    from sentence_transformers import CrossEncoder
+    def _load(self) -> Any:
+        from sentence_transformers import CrossEncoder
 
-                    hide_progress()
-                    model = CrossEncoder(str(self._folder), max_length=self._max_length, local_files_only=True)
-                _check(model, self._folder)
-                self._loaded = model
-            return self._loaded
+        model = CrossEncoder(str(self._folder), max_length=_LONGEST, local_files_only=True)
+        _check(model, self._folder)
+        return model
 
 
 def _check(model: Any, folder: Path) -> None:
