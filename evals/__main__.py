@@ -27,7 +27,6 @@ GROUPS = {
     },
     "Train": {
         "judge-train": "train the embedded judge (extra 'models')",
-        "judge-label": "write pairs out for people to label, and keep what they say",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
         "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",

@@ -1,25 +1,20 @@
 """Whoever can be measured on pairs: the agent's judges, the cosine, and two that look at nothing."""
 
-import argparse
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.providers.models import build_judge, build_own_judge
 from agent.settings import Settings, load_settings
-from evals.training.trained import is_trained, read_trained
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import Encoder, load_encoder
-from tools.inference.int8 import Int8Model
-from tools.inference.judges.embedded import EmbeddedJudge, as_read, close_logits, load_judge, read_calibration, sigmoid
-from tools.inference.judges.judge import Judge, Pair, strongest, windowed
+from tools.inference.judges.embedded import EmbeddedJudge, load_judge
+from tools.inference.judges.judge import Judge, Pair
 
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine", "random", "no")
-JUDGES = f"who judges: {', '.join(CHOICES)}, or the folder of a run of judge-train (default: what is turned on)"
 Floats = NDArray[np.float32]
 Score = Callable[[Sequence[Pair]], Floats]
 """From pairs to shape (n,); NaN for a pair without an answer. May raise ProviderError, ModelError."""
@@ -52,24 +47,6 @@ def closely(judge: EmbeddedJudge) -> PairJudge:
     return PairJudge(f"{judge.name}-closely", score, 0.5)
 
 
-def larger(model: Int8Model, name: str) -> PairJudge:
-    """The larger of the embedded judge's two models by itself, uncalibrated; it reads both statements at once."""
-
-    def score(pairs: Sequence[Pair]) -> Floats:
-        parts, places = windowed(pairs)
-        first = [as_read(p) for p in parts]
-        scores = sigmoid(close_logits(model, first))
-        second = [_is_second(p, q) for p, q in zip(parts, first, strict=True)]
-        return strongest(scores[np.arange(len(parts)), np.array(second, int)], places, len(pairs))
-
-    return PairJudge(name, score, 0.5)
-
-
-def _is_second(pair: Pair, read: Pair) -> bool:
-    """Whether the second of the two answers to what was read is the pair's."""
-    return not pair.affirms if pair.form == "answer" else pair.statement != read.statement
-
-
 def cosine(encoder: Encoder) -> PairJudge:
     """Likeness of statement and passage under the encoder."""
 
@@ -96,18 +73,8 @@ ALWAYS_NO = PairJudge(
 )
 
 
-def judge_named(given: str) -> str:
-    """For a command line: one of CHOICES, or the folder of a run of `judge-train`."""
-    if given in CHOICES or is_trained(Path(given)):
-        return given
-    raise argparse.ArgumentTypeError(f"'{given}' is none of {', '.join(CHOICES)}, and no folder of judge-train")
-
-
 def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
-    """The judge of that name, or in that folder; rate: the share of positives, for the random one. Raises
-    SettingsError, ModelError, InputError."""
-    if choice not in CHOICES:
-        return _trained_judge(Path(choice))
+    """The judge of that name; rate: the share of positives, for the random one. Raises SettingsError, ModelError."""
     if choice == "random":
         return by_rate(rate, seed)
     if choice == "no":
@@ -119,16 +86,6 @@ def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
         own = load_judge()
         return judged(own) if choice == "embedded" else closely(own)
     return _judge_in_force(choice, settings)
-
-
-def _trained_judge(folder: Path) -> PairJudge:
-    """A run's model in float32. The larger one speaks by itself; to the smaller one's logits goes the calibration of
-    the judge in use."""
-    trained = read_trained(folder)
-    name = f"{folder.resolve().name}-{trained.fingerprint()}"
-    if trained.closer:
-        return larger(trained.model(), name)
-    return judged(EmbeddedJudge(trained.model(), name, read_calibration()))
 
 
 def _judge_in_force(choice: str, settings: Settings) -> PairJudge:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
-from evals.judges import JUDGES, PairJudge, judge_named, open_judge
+from evals.judges import CHOICES, PairJudge, open_judge
 from evals.metrics.classification import BINS, best_f1
 from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.reports.records import Records
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
-    add("--judge", type=judge_named, default="settings", metavar="JUDGE", help=JUDGES)
+    add("--judge", choices=CHOICES, default="settings", help="who judges (default: what is turned on)")
     add("--threshold", type=float, metavar="P", help="accept from this score on (default: the judge's)")
     fit_on = "take the threshold of the highest F1 on the passages that judge-train holds out of this folder's sets"
     add("--fit-on", type=Path, metavar="DIR", help=fit_on)

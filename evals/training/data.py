@@ -17,7 +17,7 @@ from typing import Any
 from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import load_pairs
 from evals.datasets.rows import json_rows
-from evals.training.candidates import ASKING, CUT, Asked, digest, questions, segments
+from evals.training.asked import ASKING, CUT, Asked, digest, questions, segments
 from evals.training.text import claim, fraction, key, sentences, shingles
 from tools.inference.judges.judge import tidy
 

@@ -1,6 +1,5 @@
 """What `judge-train` leaves behind: half-precision weights, their tokenizer and a config, in `RUN/weights`."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.training.packing import Reader, as_float
+from evals.training.packing import Reader
 from evals.training.weights import load_weights
 from tools.errors import InputError
-from tools.inference.int8 import Int8Model
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 
@@ -33,24 +31,10 @@ class Trained:
     def reader(self) -> Reader:
         return Reader(self.folder / TOKENIZER, int(self.config["max_length"]), int(self.config["heads"]))
 
-    def fingerprint(self) -> str:
-        """Names the weights."""
-        return hashlib.sha256((self.folder / WEIGHTS).read_bytes()).hexdigest()[:12]
-
-    def model(self) -> Int8Model:
-        """As it was trained, in float32: neither rounded nor cut to the words that are kept."""
-        session, tokenizer = as_float(self.weights, self.reader())
-        return Int8Model(session, tokenizer, int(self.config["max_length"]))
-
 
 def weights_of(folder: Path) -> Path:
     """Where the weights are: under `weights` in a run's folder, else in the folder itself."""
     return folder / "weights" if (folder / "weights" / WEIGHTS).is_file() else folder
-
-
-def is_trained(folder: Path) -> bool:
-    """Whether the folder is a run's, or holds a run's weights."""
-    return all((weights_of(folder) / name).is_file() for name in (WEIGHTS, TOKENIZER, CONFIG))
 
 
 def read_trained(folder: Path) -> Trained:
