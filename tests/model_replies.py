@@ -75,10 +75,6 @@ def _content_text(content: Any) -> str:
     return content or ""
 
 
-def asked_format(body: Body) -> Any:
-    return (body.get("response_format") or {}).get("type")
-
-
 def _tokens(reply: Reply) -> Sequence[Logprobs]:
     given = reply.top_logprobs or ()
     return (given,) if isinstance(given, Mapping) else given

@@ -29,7 +29,6 @@ from model_replies import (
     Content,
     Reply,
     Request,
-    asked_format,
     embeddings,
     plain_parts,
     scores,
@@ -74,12 +73,9 @@ class ModelServer:
         *,
         key: str = "",
         models: Sequence[str] = ("test-model",),
-        latency: float = 0.0,
         judge: Callable[[str], float] | None = None,
         embed: Callable[[str], Sequence[float]] | None = None,
         score: Callable[[str, str], float] | None = None,
-        no_json_schema: bool = False,
-        no_json_object: bool = False,
         no_stream_options: bool = False,
         no_logprobs: bool = False,
         most_logprobs: int = 20,
@@ -88,7 +84,7 @@ class ModelServer:
     ) -> None:
         """judge: a prompt's probability of Yes. embed: a text's vector. score: of two texts. most_logprobs: 400 above.
         score_paths: the ones that exist. The rest reads as in the class and in `Reply`."""
-        self.key, self.models, self.latency, self.strict = key, models, latency, strict
+        self.key, self.models, self.strict = key, models, strict
         self.judge, self.embed, self.score = judge, embed or word_vector, score or word_overlap
         self.score_paths = score_paths
         self.requests: list[Request] = []
@@ -96,16 +92,6 @@ class ModelServer:
         self.at_once = self.most_at_once = 0
         self.closing = threading.Event()
         self._refused: tuple[tuple[bool, Callable[[Body], object], str], ...] = (
-            (
-                no_json_schema,
-                lambda b: asked_format(b) == "json_schema",
-                "response_format json_schema is not supported",
-            ),
-            (
-                no_json_object,
-                lambda b: asked_format(b) == "json_object",
-                "response_format json_object is not supported",
-            ),
             (no_stream_options, lambda b: "stream_options" in b, "stream_options is not supported"),
             (no_logprobs, lambda b: b.get("logprobs"), "logprobs is not supported"),
             (True, lambda b: (b.get("top_logprobs") or 0) > most_logprobs, f"top_logprobs is above {most_logprobs}"),
@@ -253,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         owner.count(1)
         try:
             reply = owner.answer(request)
-            self._wait(owner.latency + reply.delay)
+            self._wait(reply.delay)
             self._send(reply, request)
         finally:
             owner.count(-1)

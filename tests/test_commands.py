@@ -358,15 +358,6 @@ def test_ctrl_c_says_how_to_go_on_and_that_works(cli: Cli, spawn: Spawn, setting
     assert shown.startswith(QUESTION)
 
 
-def started(settings: Settings) -> None:
-    store = RunStore(Database(settings.database_path))
-    for _ in range(200):
-        if store.latest(1):
-            return
-        time.sleep(0.1)
-    raise AssertionError("no run began")
-
-
 def test_ctrl_c_at_the_prompt_ends_the_chat_at_once(spawn: Spawn, settings: Settings) -> None:
     process = spawn(LAUNCHER, "nowhere", "chat")
     assert process.stdin is not None

@@ -1,6 +1,6 @@
 """The command that serves models here: what it says, refuses, fetches and starts, and that nothing is left at its end.
 
-`test_vllm_agent.py` and `test_vllm_judges.py` start the real thing; here the server is a few lines of Python.
+`test_vllm_agent.py` starts the real thing; here the server is a few lines of Python.
 """
 
 import http.client

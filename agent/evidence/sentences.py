@@ -38,12 +38,9 @@ _SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for no
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
-async def read_perspectives(
-    models: Models, briefs: Sequence[Brief], seconds: float = math.inf, *, judged: bool = True
-) -> list[Reading]:
+async def read_perspectives(models: Models, briefs: Sequence[Brief], seconds: float = math.inf) -> list[Reading]:
     """A reading for each brief. Perspectives that are contrary to each other are read together, each over the passages
-    of both; what is not judged within the seconds cannot be quoted. `judged`: the judge is asked about every part; else
-    what it said of the passages counts. Raises JudgeError."""
+    of both; what is not judged within the seconds cannot be quoted. Raises JudgeError."""
     end = time.monotonic() + seconds
     disputes: list[_Dispute] = []
     for here, brief in enumerate(briefs):
@@ -53,14 +50,14 @@ async def read_perspectives(
         places = [here, *islice(facing, 1)]
         passages = {p.id: p for i in places for p in briefs[i].passages}
         found = [unit for passage in passages.values() for unit in units(passage)]
-        stances = await _stances(brief, found, end - time.monotonic()) if judged else _of_passages(brief, found)
+        stances = await _stances(brief, found, end - time.monotonic())
         vectors = await _vectors(models, found)
         views = [await _view(models, briefs[i], found, vectors) for i in places]
         disputes.append(_Dispute(places, views, stances))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     for number, dispute in enumerate(disputes):
         first = dispute.views[0].brief
-        if judged and first.contrary and first.judge.reads_closely:
+        if first.contrary and first.judge.reads_closely:
             share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
             readings |= zip(dispute.places, await _closer(dispute, share), strict=True)
     return [readings[i] for i in range(len(briefs))]

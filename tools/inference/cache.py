@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_A_DAY = 86_400.0  # seconds
 _LARGEST = 400_000  # rows; the oldest go first, when the cache is next opened
 
 
@@ -106,14 +107,10 @@ class VectorCache:
 
 
 class TextCache:
-    """JSON values by key, for a while: what a search engine answered, what a page said.
+    """JSON values by key, for a day at most, since pages are large: what a search engine answered, what a page said."""
 
-    longest: seconds after which a value is removed, since pages are large.
-    """
-
-    def __init__(self, path: Path, longest: float = 86_400.0) -> None:
+    def __init__(self, path: Path) -> None:
         self._file = CacheFile(path)
-        self._longest = longest
 
     def get(self, space: str, key: str, seconds: float) -> Any:
         """What was kept under the key within the last so many seconds; None when nothing was."""
@@ -122,7 +119,7 @@ class TextCache:
         return None if found is None else json.loads(found)
 
     def put(self, space: str, key: str, value: Any) -> None:
-        self._file.save({_name(space, key): json.dumps(value).encode()}, since=time.time() - self._longest)
+        self._file.save({_name(space, key): json.dumps(value).encode()}, since=time.time() - _A_DAY)
 
 
 def _prepare(db: sqlite3.Connection) -> None:
