@@ -22,8 +22,7 @@ from vllm_server import alive, free_port
 from agent.settings import load_settings
 from tools.errors import ModelError, SettingsError
 from tools.serving.__main__ import BAD_INPUT, OK, main
-from tools.serving.hub import CPU_MODEL, GPU_MODEL, cached_folder, is_folder
-from tools.serving.models import LocalModel, env_lines, read_model
+from tools.serving.models import CPU_MODEL, GPU_MODEL, LocalModel, cached_folder, env_lines, is_folder, read_model
 from tools.serving.vllm import build_environment, find_python, running
 
 SERVER = """
@@ -140,7 +139,7 @@ def test_a_download_is_made_of_what_is_read(
 
 
 def test_without_the_hubs_library_a_folder_still_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.serving.hub.find_spec", lambda name: None)
+    monkeypatch.setattr("tools.serving.models.find_spec", lambda name: None)
     assert is_folder(str(tmp_path))
     with pytest.raises(SettingsError, match=r"need the package huggingface-hub\. Install it: .*requirements-hub\.lock"):
         is_folder("some/model")

@@ -8,8 +8,18 @@ import tempfile
 from pathlib import Path
 
 from tools.errors import InputError, ModelError, SettingsError, SteelmanError
-from tools.serving.hub import CPU_MODEL, GPU_MODEL, cached_folder, describe, fetch, is_folder
-from tools.serving.models import CHAT_TOKENS, LocalModel, env_lines, read_model
+from tools.serving.models import (
+    CHAT_TOKENS,
+    CPU_MODEL,
+    GPU_MODEL,
+    LocalModel,
+    cached_folder,
+    describe,
+    env_lines,
+    fetch,
+    is_folder,
+    read_model,
+)
 from tools.serving.vllm import (
     build_command,
     build_environment,
