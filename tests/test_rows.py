@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tools.errors import SourceError
-from tools.ingest.dates import iso_date
+from tools.ingest.columns import iso_date
 from tools.ingest.documents import Columns
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
