@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.errors import StoreError
 from tools.inference.batching import parts
-from tools.store.index import EVERYTHING, Entry, IndexFolder, damaged, index_error, is_panic
+from tools.store.index import EVERYTHING, Entry, FolderIndex, damaged
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
@@ -107,26 +106,14 @@ class ChromaIndex(ABC):
         return self._open().get_or_create_collection(name, configuration=_GRAPH, embedding_function=None)
 
 
-class DenseIndex(ChromaIndex):
+class DenseIndex(FolderIndex, ChromaIndex):
     """The embedded index, in files of the data directory."""
 
-    survives = False
-
     def __init__(self, folder: Path) -> None:
-        self._folder = IndexFolder(folder)
+        super().__init__(folder)
         self._files = folder / "chroma"
         self._client: Any = None
         self._opening = threading.Lock()
-
-    def number(self) -> str:
-        return self._folder.number()
-
-    def set_number(self, number: str) -> None:
-        self._folder.set_number(number)
-
-    def clear(self) -> None:
-        self.reopen()
-        self._folder.empty()
 
     def reopen(self) -> None:
         with self._opening:
@@ -152,8 +139,10 @@ class DenseIndex(ChromaIndex):
                 self._client = chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
             return self._client
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return _chroma_errors(self._folder.folder)
+    def _failures(self) -> tuple[type[Exception], ...]:
+        from chromadb.errors import ChromaError
+
+        return ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError, IndexError, TypeError
 
     def _name(self, collection_id: int) -> str:
         return f"collection-{collection_id}"
@@ -174,19 +163,3 @@ class DenseIndex(ChromaIndex):
 def silence_telemetry() -> None:
     """Chroma logs a traceback for its telemetry's own failures; the telemetry is off."""
     logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
-
-
-@contextlib.contextmanager
-def _chroma_errors(folder: Path) -> Iterator[None]:
-    """Chroma's failures as an error that says what to do next."""
-    from chromadb.errors import ChromaError
-
-    try:
-        yield
-    except StoreError:
-        raise
-    except BaseException as exc:
-        known = (ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError, IndexError, TypeError)
-        if isinstance(exc, known) or is_panic(exc):
-            raise index_error("dense", folder, exc) from exc
-        raise

@@ -5,8 +5,9 @@ Passages come with numbers that only grow, and those that go leave a line.
 
 import shutil
 import sqlite3
-from collections.abc import Sequence
-from contextlib import suppress
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -77,8 +78,11 @@ class VectorIndex(Index, Protocol):
         ...
 
 
-class IndexFolder:
-    """The files of an index with the number of the last change that they hold; they are removed as a whole."""
+class FolderIndex(ABC):
+    """An index in files, with the number of the last change that they hold; they are removed as a whole."""
+
+    name: str
+    survives = False
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -96,8 +100,30 @@ class IndexFolder:
                 file.write(number)
                 file.truncate()
 
-    def empty(self) -> None:
+    @abstractmethod
+    def reopen(self) -> None:
+        """Forgets what is held in memory."""
+
+    @abstractmethod
+    def _failures(self) -> tuple[type[Exception], ...]:
+        """What its library raises."""
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turns its library's failures into errors that say what to do next."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except BaseException as exc:
+            # A library in Rust that gave up, as on files that are not what it wrote, raises what is no `Exception`.
+            if isinstance(exc, self._failures()) or type(exc).__name__ == "PanicException":
+                raise index_error(self.name, self.folder, exc) from exc
+            raise
+
+    def clear(self) -> None:
         """An empty folder in the place of whatever was there."""
+        self.reopen()
         with disk_errors(self.folder):
             if self.folder.is_dir():
                 shutil.rmtree(self.folder)
@@ -138,11 +164,6 @@ def _is_short_of_room(folder: Path) -> bool:
         largest = max((f.stat().st_size for f in folder.rglob("*") if f.is_file()), default=0)
         return shutil.disk_usage(folder).free < largest + _ROOM
     return False
-
-
-def is_panic(exc: BaseException) -> bool:
-    """Whether a library in Rust gave up, as on files that are not what it wrote; it's no `Exception`."""
-    return type(exc).__name__ == "PanicException"
 
 
 EVERYTHING = 0

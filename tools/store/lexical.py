@@ -1,14 +1,12 @@
 """The lexical index: BM25 over stemmed words by tantivy, updated in place and read without loading the corpus."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.errors import StoreError
 from tools.language.words import analyzer
-from tools.store.index import EVERYTHING, Entry, IndexFolder, index_error, is_panic
+from tools.store.index import EVERYTHING, Entry, FolderIndex
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher
@@ -18,26 +16,15 @@ _WRITER_BYTES = 30_000_000
 _LONGEST_QUERY = 64  # words; a longer text as a query only costs time
 
 
-class LexicalIndex:
+class LexicalIndex(FolderIndex):
     """Passages by BM25 over title and text (Robertson et al. 1994; tantivy's k1 = 1.2, b = 0.75)."""
 
     name = "lexical"
-    survives = False
 
     def __init__(self, folder: Path) -> None:
-        self._folder = IndexFolder(folder)
+        super().__init__(folder)
         self._files = folder / "tantivy"
         self._index: Index | None = None
-
-    def number(self) -> str:
-        return self._folder.number()
-
-    def set_number(self, number: str) -> None:
-        self._folder.set_number(number)
-
-    def clear(self) -> None:
-        self.reopen()
-        self._folder.empty()
 
     def reopen(self) -> None:
         self._index = None
@@ -51,17 +38,8 @@ class LexicalIndex:
         index.reload()
         return index.searcher()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turns tantivy's failures into errors that say what to do next."""
-        try:
-            yield
-        except StoreError:
-            raise
-        except BaseException as exc:
-            if isinstance(exc, ValueError | OSError | KeyError | TypeError) or is_panic(exc):
-                raise index_error("lexical", self._folder.folder, exc) from exc
-            raise
+    def _failures(self) -> tuple[type[Exception], ...]:
+        return ValueError, OSError, KeyError, TypeError
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         from tantivy import Document, Query
