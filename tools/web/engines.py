@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Protocol
-from urllib.parse import urldefrag, urlsplit
+from urllib.parse import urldefrag
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.language.words import QUERY_FILLERS
-from tools.net.http import is_local
+from tools.net.http import is_address, is_local
 from tools.net.pasted import fault_of_key
-from tools.web.hosts import covers, host_of
+from tools.web.hosts import covers, host_of, normalise_url
 
 PAGE = 10
 """Results that a page of a web search holds at most."""
@@ -160,14 +160,8 @@ def tidy(results: Sequence[WebResult], limit: int | None = None, domains: Sequen
     for result in results:
         host = host_of(result.url)
         if host and (not patterns or any(covers(p, host) for p in patterns)):
-            kept.setdefault(_same(result.url), result)
+            kept.setdefault(normalise_url(result.url), result)
     return list(kept.values())[:limit]
-
-
-def _same(url: str) -> str:
-    parts = urlsplit(url)
-    port = parts.netloc.rpartition(":")[2]
-    return f"{host_of(url)}:{port if port.isdigit() else ''}{parts.path.rstrip('/')}?{parts.query}"
 
 
 def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, date: str) -> list[WebResult]:
@@ -193,12 +187,7 @@ def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, d
 
 
 def _is_page(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return usable and url.isprintable() and " " not in url and len(url) <= _LONGEST_URL
+    return url.lower().startswith(("http://", "https://")) and is_address(url) and len(url) <= _LONGEST_URL
 
 
 def _plain(value: object, longest: int) -> str:
