@@ -34,6 +34,20 @@ _INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _INVALID_REFERENCE = re.compile(
     r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)|x0*(?:[0-8bcef]|1[\da-f]|fff[ef])(?![\da-f]));?", re.IGNORECASE
 )
+_FORMS: dict[str, BlockForm] = {"figcaption": "caption", "caption": "caption", "li": "item", "dd": "item"}
+_INHERITING = frozenset("p div blockquote section aside".split())
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BLOCKS = frozenset(
+    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 "
+    "h4 h5 h6 header hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr ul".split()
+)
+SILENT = frozenset("script style template noscript head title".split())
+"""What no reader sees."""
+_SILENT = SILENT | {"svg", "math"}
+_LONGEST_VALUE = 60  # words
+_NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
+_BREAK = "\x1e"  # where a line was broken on purpose; no text has this character
+_BREAKS = re.compile(f"{_BREAK}[ \\t\\n\\r]*{_BREAK}")
 
 
 def parse(html: str) -> Any:
@@ -125,22 +139,6 @@ def schema_types(tree: Any, items: list[dict[str, Any]]) -> Iterator[str]:
         told = item.get("@type")
         yield from (t.rpartition("/")[2] for t in (told if isinstance(told, list) else [told]) if isinstance(t, str))
     yield from (str(t).rstrip("/").rpartition("/")[2] for t in tree.xpath("//@itemtype")[:50])
-
-
-_FORMS: dict[str, BlockForm] = {"figcaption": "caption", "caption": "caption", "li": "item", "dd": "item"}
-_INHERITING = frozenset("p div blockquote section aside".split())
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 "
-    "h4 h5 h6 header hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr ul".split()
-)
-SILENT = frozenset("script style template noscript head title".split())
-"""What no reader sees."""
-_SILENT = SILENT | {"svg", "math"}
-_LONGEST_VALUE = 60  # words
-_NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
-_BREAK = "\x1e"  # where a line was broken on purpose; no text has this character
-_BREAKS = re.compile(f"{_BREAK}[ \\t\\n\\r]*{_BREAK}")
 
 
 def blocks_of(root: Any) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from copy import deepcopy
 from typing import Any
 
 _BLOCK = frozenset("p li div aside dd td tr".split())
-_NOTE_MARK = re.compile(
+_NOTE_SIGN = re.compile(
     r"[\[(]?\s*(?:\d{1,4}|[a-z]{1,3}|[ivxlc]{1,6}|[*†‡§¶]{1,3}|note \d+|nb \d+)\s*[\])]?[.:]?", re.IGNORECASE
 )
 _BACK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
@@ -25,6 +25,25 @@ _LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many ro
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
 )
+RAISED, LOWERED = "\ue000", "\ue001"
+"""Around what is raised, in a text whose format tells it; `written` takes them out again."""
+
+NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
+_RAISED = re.compile(f"{RAISED}([^{RAISED}{LOWERED}]*){LOWERED}")
+_POWER = re.compile(r"([+−–-]?)\s?\d{1,3}(?:[.,/]\d{1,3})?|[nxk]")
+_NUMBER, _SYMBOL = re.compile(r"\d$"), re.compile(r"(?:^|[\W\d_])[^\W\d_]{1,2}$")
+_UNIT = re.compile(
+    r"\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|(?:kilo|centi|milli)?met(?:er|re)s?)$", re.IGNORECASE
+)
+_TERM = r"(?:\d[\d.,]*|[^\W\d_])"
+_FORMULA = re.compile(rf"\({_TERM}(?:\s?[+−×*·/]\s?{_TERM}|\s-\s{_TERM})+\)$")
+_WORD = re.compile(  # with at least three letters, or one of the shorter ones, which are no units
+    r"[^\W\d_]{3}$|(?:^|\W)(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$"
+)
+_SENTENCE_END = re.compile(r"[.,;:!?%)\]\"'”’»…]$")
+_SLASHES = ("/", "\u2044", "\u2215")
+_LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is looked at before it
+_BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
 
 def tidied(root: Any) -> Counter[str]:
@@ -123,7 +142,7 @@ def _block_of(element: Any) -> Any:
 def is_mark(link: Any) -> bool:
     """Whether a link is the mark of a note: a number or a sign that is raised, in brackets, or called a reference."""
     text = "".join(link.itertext()).strip()
-    if not text or not _NOTE_MARK.fullmatch(text):
+    if not text or not _NOTE_SIGN.fullmatch(text):
         return False
     names = " ".join((e.get("class") or "") + " " + (e.get("role") or "") for e in (link, link.getparent()))
     named = re.search(r"foot-?note|end-?note|noteref|cite|reference|\bfn\b", names, re.IGNORECASE)
@@ -162,27 +181,6 @@ def _put(cell: Any, column: int, row: Any) -> None:
             return
         column -= int(other.get("colspan", "1"))
     row.append(cell)
-
-
-RAISED, LOWERED = "\ue000", "\ue001"
-"""Around what is raised, in a text whose format tells it; `written` takes them out again."""
-
-NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
-_RAISED = re.compile(f"{RAISED}([^{RAISED}{LOWERED}]*){LOWERED}")
-_POWER = re.compile(r"([+−–-]?)\s?\d{1,3}(?:[.,/]\d{1,3})?|[nxk]")
-_NUMBER, _SYMBOL = re.compile(r"\d$"), re.compile(r"(?:^|[\W\d_])[^\W\d_]{1,2}$")
-_UNIT = re.compile(
-    r"\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|(?:kilo|centi|milli)?met(?:er|re)s?)$", re.IGNORECASE
-)
-_TERM = r"(?:\d[\d.,]*|[^\W\d_])"
-_FORMULA = re.compile(rf"\({_TERM}(?:\s?[+−×*·/]\s?{_TERM}|\s-\s{_TERM})+\)$")
-_WORD = re.compile(  # with at least three letters, or one of the shorter ones, which are no units
-    r"[^\W\d_]{3}$|(?:^|\W)(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$"
-)
-_SENTENCE_END = re.compile(r"[.,;:!?%)\]\"'”’»…]$")
-_SLASHES = ("/", "\u2044", "\u2215")
-_LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is looked at before it
-_BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
 
 def raised_as(text: str, before: str, after: str = "") -> str | None:

@@ -30,6 +30,8 @@ _OUTSIDE = (
     *("Cannot allocate memory", "database is locked", "database table is locked"),
 )
 """Words for what is wrong with the machine, or with who asks, and not with the files."""
+EVERYTHING = 0
+"""Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
 
 class Index(Protocol):
@@ -164,10 +166,6 @@ def _is_short_of_room(folder: Path) -> bool:
         largest = max((f.stat().st_size for f in folder.rglob("*") if f.is_file()), default=0)
         return shutil.disk_usage(folder).free < largest + _ROOM
     return False
-
-
-EVERYTHING = 0
-"""Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,16 @@ from tools.web.engines import (
 )
 from tools.web.hosts import host_of
 
+if TYPE_CHECKING:
+    from ddgs.base import BaseSearchEngine
+
 _JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."
+_MOST_DOMAINS = 300
+"""What Tavily reads of `include_domains`."""
+_PLAN = "The plan's limit may be used up: see app.tavily.com."
+_BLOCKED = (202, 403, 418, 429)
+"""What DuckDuckGo answers a program with that asked too often."""
+_ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 
 class PagedEngine(ABC):
@@ -119,11 +128,6 @@ class SearXng(PagedEngine):
         return read_results("SearXNG", found, url="url", title="title", snippet="content", date="publishedDate")
 
 
-_MOST_DOMAINS = 300
-"""What Tavily reads of `include_domains`."""
-_PLAN = "The plan's limit may be used up: see app.tavily.com."
-
-
 class Tavily:
     """Tavily's search; one call a search. seconds: the longest silence of the server, three times that in all."""
 
@@ -190,14 +194,6 @@ class Tavily:
 def _reason(exc: Exception) -> str:
     said = " ".join(str(exc).split())[:200].rstrip(".")
     return f": {said}" if said else ""
-
-
-if TYPE_CHECKING:
-    from ddgs.base import BaseSearchEngine
-
-_BLOCKED = (202, 403, 418, 429)
-"""What DuckDuckGo answers a program with that asked too often."""
-_ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 
 class DuckDuckGo(PagedEngine):
