@@ -178,13 +178,6 @@ def test_the_notebook_runs(reader: Reader) -> None:
     assert re.search(r"^What about the cost\? → \w+$", told, re.MULTILINE)
 
 
-def test_it_keeps_no_outputs() -> None:
-    cells = json.loads(NOTEBOOK.read_text())["cells"]
-    kept = [c for c in cells if c["cell_type"] == "code" and (c["outputs"] or c["execution_count"])]
-    assert kept == []
-    assert NOTEBOOK.stat().st_size < 20_000
-
-
 def test_the_lines_for_python_run(reader: Reader) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     assert "For: " in ran(block, reader.address, ROOT)

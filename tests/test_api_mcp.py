@@ -44,15 +44,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {}, "question: Field required. The arguments are: collections, web, domains"),
     ("ask", {"question": "x" * 5000}, "question: String should have at most 4000 characters"),
     ("ask", {"question": QUESTION, "depth": "huge"}, "depth: Input should be 'quick', 'normal' or 'deep'"),
-    ("ask", {"question": QUESTION, "web": "no"}, "web: Input should be a valid boolean"),
     ("ask", {"question": QUESTION, "command": "ls"}, "command: Extra inputs are not permitted"),
-    ("ask", {"question": QUESTION, "deadline_seconds": -1}, "deadline_seconds: Input should be greater than"),
     ("ask", {"question": QUESTION, "deadline_seconds": 0.5}, "deadline_seconds: Input should be greater"),
     ("retrieve", {"question": QUESTION, "collections": ["mine"]}, "no collection 'mine'. There are: samples."),
     ("retrieve", {"question": QUESTION, "thread": "0" * 12}, "no such run of yours"),
     ("ask", {"question": "Write a song about bridges"}, "neither a question nor a claim"),
     ("judge", {"pairs": [{"statement": "a"}]}, "pairs.0.passage: Field required"),
-    ("judge", {"pairs": []}, "pairs: Field required"),
     ("judge", {"pairs": [{"statement": "a", "passage": "b"}] * 257}, "pairs: List should have at most 256"),
 ]
 
@@ -109,7 +106,7 @@ BODIES = [
 ]
 
 
-@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28", "1999-01-01"])
+@pytest.mark.parametrize("version", ["2025-06-18", "1999-01-01"])
 def test_no_message_brings_it_down(standing: Door, version: str) -> None:
     for body in BODIES:
         reply = standing.http.post("/mcp", content=body, headers={**SPEAKS, "mcp-protocol-version": version})

@@ -25,10 +25,8 @@ def client(standing: Door) -> httpx.Client:
 
 BODIES = {
     "cut": (b'{"question": "Should towns build bridges?"', "line 1, column 43: Expecting ',' delimiter"),
-    "second line": (b'{\n "question": }', "line 2, column 14: Expecting value"),
     "no JSON": (b"question=Should", "line 1, column 1: Expecting value"),
     "Latin-1": ("{'question': 'Ist Bücherverbot gut?'}".encode("latin-1"), "can't decode byte 0xfc in position 19"),
-    "half a character": (b'{"question": "\xf0\x9f"}', "can't decode bytes in position 14-15"),
     "deep": (b"[" * 100_000, "recursion depth"),
     "long number": (b'{"question": ' + b"9" * 5000 + b"}", "4300 digits"),
 }
@@ -53,20 +51,16 @@ def test_a_body_of_another_type_is_told_which_to_send(client: httpx.Client) -> N
 
 FIELDS: dict[str, tuple[Any, str, str]] = {
     "no question": ({}, "body.question", "This is needed."),
-    "a number": ({"question": 7}, "body.question", "Input should be a valid string."),
     "empty": ({"question": ""}, "body.question", "at least 1 character"),
     "too long": ({"question": "a" * 4001}, "body.question", "at most 4000 characters"),
     "half a pair": ({"question": "\ud800"}, "body.question", "half of a surrogate pair"),
     "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field; /openapi.json"),
     "depth": ({"question": QUESTION, "depth": "abyss"}, "body.depth", "'quick', 'normal' or 'deep'"),
-    "web": ({"question": QUESTION, "web": "no"}, "body.web", "valid boolean"),
     "deadline": ({"question": QUESTION, "deadline_seconds": 0}, "body.deadline_seconds", "greater than or equal to 1"),
-    "thread": ({"question": QUESTION, "thread": "x"}, "body.thread", "12 characters"),
     "domain": ({"question": QUESTION, "domains": ["http://a"]}, "body.domains.0", "looks like gov.uk"),
     "selection": ({"question": QUESTION, "selection": "best"}, "body.selection", "one of coverage, found, mmr"),
     "collections": ({"question": QUESTION, "collections": []}, "body.collections", "at least 1 item"),
     "a list": ([QUESTION], "body", "a JSON object"),
-    "nothing": (None, "body", "a JSON object"),
 }
 
 

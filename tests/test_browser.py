@@ -28,7 +28,7 @@ from tools.store.store import Store
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-PHONES, VOTING = "Should schools ban smartphones?", "Should voting be compulsory?"
+PHONES = "Should schools ban smartphones?"
 
 
 @pytest.fixture(scope="session")
@@ -142,18 +142,6 @@ def test_a_reload_in_mid_run_finds_the_run_again(samples_page: PageServer, visit
     visitor.reload()
     visitor.answered(PHONES)
     assert visitor.run_id == run
-
-
-def test_two_people_at_once_each_get_their_own_answer(samples_page: PageServer, visit: Visit) -> None:
-    first, second = visit(samples_page).arrive(), visit(samples_page).arrive()
-    first.ask(PHONES)
-    second.ask(VOTING)
-    first.answered(PHONES)
-    second.answered(VOTING)
-    assert first.run_id != second.run_id
-    theirs = [v.page.get_by_test_id("stMain").inner_text() for v in (first, second)]
-    assert ("smartphones" in theirs[0], "compulsory" in theirs[0]) == (True, False)
-    assert ("smartphones" in theirs[1], "compulsory" in theirs[1]) == (False, True)
 
 
 # Text that would rather be a script

@@ -82,17 +82,6 @@ def test_the_embedded_judge_on_plain_pairs(suite: Suite, data: Path) -> None:
     assert sum(row["pairs"] for row in report["reliability"]) == 6
 
 
-def test_judges_that_look_at_nothing(suite: Suite, data: Path) -> None:
-    no = json.loads(suite("--data", data, "--judge", "no", "--json")[1])
-    assert (no["metrics"]["accuracy"], no["metrics"]["f1"], no["metrics"]["precision"]) == (0.5, 0, None)
-    assert no["metrics"]["pairs_per_second"] is None
-    first, again, other = (
-        json.loads(suite("--data", data, "--judge", "random", "--seed", seed, "--json")[1]) for seed in (1, 1, 2)
-    )
-    assert first == again
-    assert first["config"]["judge"] != other["config"]["judge"]
-
-
 def test_the_contrary_is_told_where_it_is_asked_for(suite: Suite, data: Path, tmp_path: Path) -> None:
     for name, options in (("plain", []), ("told", ["--contrary"])):
         assert suite("--data", data, "--judge", "embedded", "--out", tmp_path / name, *options)[0] == 0

@@ -12,7 +12,6 @@ from conftest import Spawn
 
 from evals.__main__ import SUITES, main
 from evals.reports.lines import compared, lines_of
-from evals.reports.table import text_table
 from tools.errors import InputError
 
 
@@ -85,15 +84,6 @@ def test_a_result_is_a_line_for_each_thing_that_was_measured() -> None:
     assert (bm25.data, bm25.name, dense.name) == ("towns", "bm25", "dense")
 
 
-def test_tables_put_names_side_by_side() -> None:
-    lines = [*lines_of(judge_result([0])), *lines_of(judge_result([1, 2], "chat")), *lines_of(RETRIEVAL)]
-    text = text_table(lines)
-    assert text.splitlines()[0] == "judge on pairs.jsonl"
-    assert text.splitlines()[1].split() == ["embedded-judge", "chat"]
-    assert "retrieval on towns" in text
-    assert "0.050 [0.000, 0.250]  0.100 [0.000, 0.300]" in text
-
-
 def test_a_difference_is_paired_by_question() -> None:
     """Nine questions of ten are better by one pair of two: the mean difference is 0.45, and surely above zero."""
     old, new = (
@@ -105,13 +95,6 @@ def test_a_difference_is_paired_by_question() -> None:
     assert row["difference"] == pytest.approx(0.45)
     draws = np.random.default_rng(1).integers(0, 10, (1000, 10))  # the same draws, worked out by hand
     assert row["interval"] == pytest.approx(np.percentile((draws != 9).mean(axis=1) / 2, [2.5, 97.5]))
-
-
-def test_only_questions_that_both_have_are_compared() -> None:
-    fewer = judge_result([0])
-    fewer["items"] = {"accuracy": fewer["items"]["accuracy"][:4]}
-    (row,) = compared(lines_of(fewer), lines_of(judge_result(list(range(20)))))
-    assert (row["questions"], row["old"], row["new"]) == (2, 0.25, 1.0)
 
 
 def test_methods_are_compared_by_name_and_other_data_not_at_all() -> None:

@@ -17,8 +17,8 @@ from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet
 from evals.judges import PairJudge
 from evals.metrics.coverage import LEANINGS
 from evals.reports.records import Record
-from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, gold_queries, hybrid
-from evals.retrievers.methods import STANDARD, by_each, method, named
+from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, hybrid
+from evals.retrievers.methods import STANDARD, method, named
 from evals.suites.retrieval import Plan, rank, scored, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.cache import VectorCache
@@ -118,15 +118,10 @@ def view(**fields: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("queries", "message"),
     [
-        (changed(1, question=None), r"queries\.jsonl line 2: 'question': Field required"),
         (changed(1, qid="drinks"), r"line 2: 'qid' is 'drinks', as in an earlier line"),
         (changed(0, perspectives=[]), r"line 1: 'perspectives': List should have"),
-        (changed(0, perspectives=["Yes."]), r"line 1: 'perspectives' item 1: Input should be"),
-        (changed(0, perspectives=view(gold=[])), r"line 1: 'perspectives' item 2 'gold': List should have"),
         (changed(0, perspectives=view(gold=["t1", "t9"])), r"line 1: 'gold' has 't9', which is not in corpus\.jsonl"),
-        (changed(0, perspectives=view(statement=None)), r"'perspectives' item 2 'statement': Field required"),
         ([], r"queries\.jsonl holds no questions"),
-        (CORPUS, r"queries\.jsonl line 1: 'qid': Field required"),  # another file
     ],
 )
 def test_bad_queries_are_told_with_file_line_and_field(tmp_path: Path, queries: list[Any], message: str) -> None:
@@ -137,7 +132,6 @@ def test_bad_queries_are_told_with_file_line_and_field(tmp_path: Path, queries: 
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
-        ([*CORPUS, {"id": "z"}], r"corpus\.jsonl line 9: 'text': Field required"),
         ([*CORPUS, {"id": "z", "text": "  "}], r"corpus\.jsonl line 9: 'text': it is empty"),
         ([*CORPUS, {"id": "7", "text": "Words."}], r"corpus\.jsonl line 9: 'id' is '7', as in an earlier line"),
         ([], r"corpus\.jsonl holds no passages"),
@@ -189,33 +183,13 @@ def test_the_methods_find_what_the_agent_finds(tmp_path: Path, cache: VectorCach
     house.database.close()
 
 
-def test_gold_queries_ask_for_each_perspective(tmp_path: Path, cache: VectorCache) -> None:
-    one = small(tmp_path)
-    assert gold_queries(one.questions[1]) == [
-        "Should night trains replace planes? Night trains are comfortable.",
-        "Should night trains replace planes? Planes are quicker.",
-    ]
-    asked: list[str] = []
-
-    def search(index: CorpusIndex, texts: Sequence[str], k: int) -> list[list[int]]:
-        asked.extend(texts)
-        return [[0, 1, 2][:k] if i % 2 == 0 else [1, 3, 4][:k] for i in range(len(texts))]
-
-    with CorpusIndex(one.corpus, ToyEncoder(), cache) as index:
-        assert by_each(search, gold_queries)(index, one.questions, 3) == [[0, 1, 3], [0, 1, 3]]
-    assert len(asked) == 4
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("bm52", "no method 'bm52'. There are: steelman; bm25, dense, hybrid, each also with"),
         ("bm25+pap", "only vectors can be made to lean"),
         ("dense+mmr:2", "'mmr:2': the weight of relevance"),
-        ("dense+pap:much", "the strength is a number"),
         ("dense+mmr+scs", "too many parts"),
-        ("dense+nearest", "no selection 'nearest'"),
-        ("hybrid+coverage:0.5", "takes no number"),
     ],
 )
 def test_a_method_that_is_none_is_told_before_anything_is_searched(name: str, message: str) -> None:
@@ -234,8 +208,8 @@ def test_a_method_that_is_none_is_told_before_anything_is_searched(name: str, me
             "hybrid+scs",
             "dense+scs-released",
         ),
-        *("dense+greedyplus:0.5", "hybrid+coverage", "dense+add", "dense+concat", "dense+cast", "dense+cast+"),
-        *("dense+dual-sum", "dense+tri-sum", "dense+pap:0.5", "dense+pap+", "dense+pap+mmr", "bm25+gold+coverage"),
+        *("dense+greedyplus:0.5", "hybrid+coverage", "dense+cast", "dense+pap:0.5", "dense+pap+mmr"),
+        "bm25+gold+coverage",
     ],
 )
 def test_every_method_ranks_and_finds_nothing_twice(name: str, tmp_path: Path, cache: VectorCache) -> None:
