@@ -11,7 +11,7 @@ _BROAD = {
     "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2,
 }  # fmt: skip
 _NEAR = {
-    "read_labels": 28.0, "readings": 32, "read_sentences": 22, "written": 24, "labels": 20, "berds": 10, "procon20": 8,
+    "read_labels": 28.0, "readings": 32, "read_sentences": 22, "written": 24, "berds": 10, "procon20": 8,
     "argkp_topic": 8, "arguana": 5, "synthetic": 4, "arc_stance": 6, "perspectrum_support": 5, "theperspective": 3,
     "argkp21": 3, "iam_window": 2, "ibm_ce_emnlp15": 3, "ibm_gpr_sentence": 2, "debatepedia": 2, "climate_fever": 3,
     "healthver": 2,
