@@ -30,7 +30,6 @@ GROUPS = {
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
         "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
-        "walls-fit": "fit what tells walls from articles among short pages of the web",
     },
 }
 SUITES = {name: text for group in GROUPS.values() for name, text in group.items()}

@@ -17,7 +17,6 @@ from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
 from tools.web.fetch import FetchedPage
 from tools.web.hosts import host_of, without_tracking
-from tools.web.walls import wall
 
 LONGEST_TEXT = 300_000
 """Characters that are taken of a page."""
@@ -25,6 +24,35 @@ FEWEST_WORDS = 60
 """Words that a page has to have."""
 _SHORT_PAGE = 250  # words; of a longer text enough can be read without paying
 _MOST_PDF_PAGES = 60
+
+# Pages that ask for something, or refuse it: words that they say to their reader, by what the reader is told of them.
+_WALLS = {
+    "asks whether the reader is human": r"captcha|an? (?:ro)?bot\b|are (?:a )?human|your (?:browser|connection)"
+    r"|unusual \w+|automated|security (?:check|service|solution)",
+    "a login is asked for": r"(?:log|sign)(?:ged|ing)?[ -]?in(?:to)?\b|forgot\w*|(?:create|have) an account",
+    "a subscription is asked for": r"subscri\w+|free (?:articles|stor\w+)|(?:continue|keep|go on) reading|\bplans\b"
+    r"|unlock|cancel (?:at )?any|members(?:hip)?\b|full (?:access|text)|get access|to read (?:on|this)|preview",
+    "consent to cookies is asked for": r"cookies|our (?:\d+ )?partners|legitimate interest|personali[sz]ed"
+    r"|(?:accept|reject|refuse) (?:all|everything)|your (?:choices?|consent|device|agreement|privacy)",
+    "shows nothing without JavaScript": r"java ?script|supported browser|ad ?-?blocker|allow scripts|in our app\b",
+    "is not shown in this region": r"your (?:country|region|location)|where you are|legal (?:reasons|demand)|\bvpn\b"
+    r"|european (?:economic|union|readers|visitors)|\bgdpr\b",
+    "the site refuses access": r"(?:access|page|been) (?:\w+ ){0,4}(?:denied|restricted|blocked)"
+    r"|unable to (?:access|serve)|permission|\bip address|\b403\b|(?:your|many) requests?\b",
+    "the page is not there": r"not found|\b404\b|(?:can'?t|couldn'?t|could not|cannot) find|looking for|search box"
+    r"|been (?:moved|renamed|removed|deleted|archived|withdrawn)|home ?page|the (?:web )?address|the link",
+    "the site is closed": r"maintenance|back (?:soon|online)|try again|temporarily|inconvenience|offline|suspended"
+    r"|for sale|(?:is|been) (?:upgraded|switched off)|\b50\d\b",
+    "the reader's age is asked for": r"(?:your|how) (?:age|old are you)|date of birth|over 18|drinking age|adults only",
+    "speaks of the site to its visitors": r"(?:this|our) (?:site|website|page|service|journalism)s?\b|reload|sorry"
+    r"|please (?:enable|wait|click|contact|install|switch)",
+}
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'\n]{8,}'(?!\w)")  # what somebody else says
+_LONGEST_WALL = 400  # words
+_WORDS_A_SIGN = 35  # words of a wall for each of its signs at most; an article that speaks of walls has more
+_ASKED = re.compile(
+    r"(?:subscribe|register|(?:log|sign) in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock)\b", re.I
+)
 
 # The types of schema.org that tell what kind of source a page is, the telling ones first.
 _TELLING_TYPES = tuple(
@@ -89,9 +117,9 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
     try:
         found = html_document(tree, url, page.url)
     except SourceError as exc:
-        raise SourceError(f"{url}: {wall(shown, title) or 'no text was found in this page'}.") from exc
+        raise SourceError(f"{url}: {_wall(shown, title) or 'no text was found in this page'}.") from exc
     words = len(found.text.split())
-    asked = wall(found.text if words >= FEWEST_WORDS else shown, title)
+    asked = _wall(found.text if words >= FEWEST_WORDS else shown, title)
     if not asked and FEWEST_WORDS <= words < _SHORT_PAGE:
         asked = _paid(items)
     if asked:
@@ -106,6 +134,20 @@ def _add_metadata(tree: Any, items: list[dict[str, Any]]) -> None:
     script = Element("script", type="application/ld+json")
     script.text = json.dumps(items)
     tree.insert(0, script)
+
+
+def _wall(text: str, title: str) -> str:
+    """What a short page asks for or refuses, in words, of which it mostly is made, or which a teaser ends with."""
+    said = _QUOTED.sub(" ", f"{title}\n{text}".replace("’", "'"))
+    words = len(said.split())
+    if words > _LONGEST_WALL:
+        return ""
+    if words < _SHORT_PAGE and (asked := _ASKED.search(said.rstrip()[-150:])):
+        said = asked[0]
+        words = 1
+    signs = {what: len(re.findall(pattern, said, re.IGNORECASE)) for what, pattern in _WALLS.items()}
+    enough = sum(signs.values()) >= (2 if words >= FEWEST_WORDS else 1)
+    return max(signs, key=signs.__getitem__) if enough and sum(signs.values()) * _WORDS_A_SIGN >= words else ""
 
 
 def _paid(items: list[dict[str, Any]]) -> str:
