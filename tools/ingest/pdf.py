@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, title_of
-from tools.ingest.pdf_pages import Sheet, open_pdf
+from tools.ingest.pdf_pages import Sheet, sheets_of
 from tools.ingest.pdf_text import blocks_of
 from tools.passages import SourceDocument
 
@@ -32,11 +32,9 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
     Raises SourceError when it is encrypted, damaged or without text. Nothing bounds the time that it takes: PDFium
     cannot be stopped.
     """
-    with open_pdf(file, name) as pdf:
-        count = len(pdf) if most_pages is None else min(len(pdf), most_pages)
-        sheets = [pdf.sheet(index) for index in range(count)]
-        own_title = " ".join(pdf.title().split())
-        left_out = Counter({"pages after the last that is read": len(pdf) - count})
+    sheets, count, said = sheets_of(file, name, most_pages)
+    own_title = " ".join(said.split())
+    left_out = Counter({"pages after the last that is read": count - len(sheets)})
     readable = [sheet for sheet in sheets if sheet.is_readable]
     if not readable:
         raise SourceError(f"{name}: {_no_text(sheets)}. Run text recognition on it first.")

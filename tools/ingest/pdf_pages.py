@@ -1,19 +1,17 @@
 """What stands on the pages of a PDF, by PDFium: its lines of text in the file's order, pictures, the title.
 
-PDFium is not made for threads, so every call of it is made under one lock, which is given back between pages.
+PDFium is not made for threads: it is called in the processes that read files, each of which has one.
 """
 
 import ctypes
 import math
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
-from unicodedata import bidirectional
 
 from tools.errors import SourceError
 from tools.ingest.tidy import LOWERED, NOTE_MARK, RAISED, raised, written
@@ -21,7 +19,6 @@ from tools.ingest.tidy import LOWERED, NOTE_MARK, RAISED, raised, written
 CELL = "\t"
 """Between words of a line that a gap parts which is wider than a space."""
 
-_LOCK = threading.Lock()
 _HEAD = 1024  # bytes, in which a PDF says that it is one
 _MOST_CHARACTERS = 300_000  # of a page; a page of a newspaper has some 40,000
 _LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
@@ -34,8 +31,7 @@ _HYPHENS = "\x02\ufffe"  # what PDFium takes for a hyphen that only the line's e
 class Line:
     """A line of text; places in points, `base` is its baseline's, counted downwards.
 
-    What is written from the right counts its places from there. marks: of notes, which were left out of the text.
-    note: whether it begins with one, as a footnote does.
+    marks: of notes, which were left out of the text. note: whether it begins with one, as a footnote does.
     """
 
     text: str
@@ -79,45 +75,22 @@ class _Glyph(NamedTuple):
     before: str
 
 
-class PdfFile:
-    """An open PDF. Raises SourceError where a call of it finds the file damaged."""
+def sheets_of(file: Path | bytes, name: str, most: int | None) -> tuple[list[Sheet], int, str]:
+    """The pages of a PDF, or its first ones, how many it has, and the title that it says it has.
 
-    def __init__(self, raw: Any, name: str) -> None:
-        self._raw, self._name = raw, name
-
-    def __len__(self) -> int:
-        with _LOCK:
-            return len(self._raw)
-
-    def title(self) -> str:
-        with _LOCK:
-            return str(self._raw.get_metadata_value("Title"))
-
-    def sheet(self, index: int) -> Sheet:
-        """The page of this index, counted from 0."""
-        from pypdfium2 import PdfiumError
-
-        try:
-            with _LOCK:
-                page = self._raw[index]
-                try:
-                    return _sheet(page, index + 1)
-                finally:
-                    page.close()
-        except PdfiumError as exc:
-            raise SourceError(f"{self._name}: this PDF is damaged and cannot be read (page {index + 1}).") from exc
-
-
-@contextmanager
-def open_pdf(file: Path | bytes, name: str) -> Iterator[PdfFile]:
-    """Opens a PDF. Raises SourceError when it is encrypted, damaged or none at all, OSError when it is not there."""
+    Raises SourceError when it is encrypted, damaged or none at all, OSError when it is not there.
+    """
     from pypdfium2 import PdfDocument, PdfiumError
     from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
     data = file.read_bytes() if isinstance(file, Path) else file
     try:
-        with _LOCK:
-            raw = PdfDocument(data)
+        with closing(PdfDocument(data)) as pdf:
+            sheets = []
+            for index in range(len(pdf) if most is None else min(len(pdf), most)):
+                with closing(pdf[index]) as page:
+                    sheets.append(_sheet(page, index + 1))
+            return sheets, len(pdf), str(pdf.get_metadata_value("Title"))
     except PdfiumError as exc:
         if exc.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
             what = f"{name}: this PDF is encrypted. Save a copy without a password and ingest that."
@@ -125,11 +98,6 @@ def open_pdf(file: Path | bytes, name: str) -> Iterator[PdfFile]:
         if b"%PDF-" not in data[:_HEAD]:
             raise SourceError(f"{name}: this is not a PDF, whatever its name says. Give it its right ending.") from exc
         raise SourceError(f"{name}: this PDF is damaged and cannot be read ({exc}).") from exc
-    try:
-        yield PdfFile(raw, name)
-    finally:
-        with _LOCK:
-            raw.close()
 
 
 def _sheet(page: Any, number: int) -> Sheet:
@@ -161,11 +129,8 @@ def _pictures(page: Any) -> int:
 
 def _glyphs(page: Any) -> list[_Glyph]:
     """The characters of a page in PDFium's order, without its spaces."""
-    textpage = page.get_textpage()
-    try:
+    with closing(page.get_textpage()) as textpage:
         return list(_characters(textpage.raw))
-    finally:
-        textpage.close()
 
 
 def _characters(raw: Any) -> Iterator[_Glyph]:
@@ -226,7 +191,6 @@ def _beside(last: _Glyph, glyph: _Glyph) -> bool:
 
 
 def _gap(last: _Glyph, glyph: _Glyph) -> float:
-    """Between two characters, whichever comes first: a line may be written from the right."""
     return max(glyph.left - last.right, last.left - glyph.right)
 
 
@@ -234,15 +198,13 @@ def _line(run: Sequence[_Glyph]) -> Line:
     """A line of the characters; raised marks of notes are left out and counted."""
     size = Counter(round(glyph.size, 1) for glyph in run).most_common(1)[0][0]
     base = median(glyph.base for glyph in run if glyph.size > _RAISED_SIZE * size)
-    from_right = 2 * sum(bidirectional(glyph.char) in ("R", "AL") for glyph in run) > len(run)
     text = ""
     for last, glyph in zip((None, *run), run, strict=False):
         if last is not None and glyph.before:
-            text += CELL if _gap(last, glyph) > _WIDE_GAP * size and not from_right else " "
+            text += CELL if _gap(last, glyph) > _WIDE_GAP * size else " "
         char = "-" if glyph.char in _HYPHENS else glyph.char
         text += raised(char) if glyph.size <= _RAISED_SIZE * size and base - glyph.base > 0.12 * size else char
     note = text.startswith(RAISED) and bool(NOTE_MARK.match(text[1:]))
     text, marks = written(text.partition(LOWERED)[2] if note else text)
     left, right = min(glyph.left for glyph in run), max(glyph.right for glyph in run)
-    left, right = (-right, -left) if from_right else (left, right)
     return Line(text.strip(), left, right, base, size, 2 * sum(g.bold for g in run) > len(run), marks, note)
