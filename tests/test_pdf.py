@@ -64,18 +64,8 @@ def test_a_paragraph_over_a_page_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("title", "junk"),
     [
-        *(
-            (title, True)
-            for title in ("", "untitled", "Untitled-1", "Microsoft Word - x.doc", "index.pdf", "a", "slide 1")
-        ),
-        *(
-            (title, True)
-            for title in ("PowerPoint Presentation", "Annual report template", "paper_final.dvi", "C:\\x\\y")
-        ),
-        *(
-            (title, False)
-            for title in ("The harbour", "Report on the harbour", "Slide rules and how to use them", "1984 and after")
-        ),
+        *((title, True) for title in ("", "Untitled-1", "Microsoft Word - x.doc", "a", "PowerPoint Presentation")),
+        *((title, False) for title in ("The harbour", "Slide rules and how to use them", "1984 and after")),
     ],
 )
 def test_titles_that_no_author_gave(tmp_path: Path, title: str, junk: bool) -> None:

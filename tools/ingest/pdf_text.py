@@ -10,7 +10,7 @@ from tools.ingest.pdf_pages import CELL, Line, Sheet
 from tools.ingest.plain import Vocabulary, unligated
 from tools.passages import Block, BlockForm
 
-_EDGE, _PLACES = 0.14, 100  # of the height of a page: its margins; parts of it that a running head stays in
+_EDGE = 0.14  # of the height of a page: its margins
 _LONGEST_MARGIN, _LONGEST_HEADING = 120, 200  # characters
 _PAGE = re.compile(
     r"(?:page |p\. ?|slide |[-–—|•(] ?)*(?:\d{1,4}|[ivxlc]{1,7})(?: ?(?:of|/) ?\d{1,4})?(?: ?[-–—|•)])*", re.I
@@ -64,47 +64,39 @@ def blocks_of(sheets: Sequence[Sheet]) -> tuple[list[Block], Counter[str]]:
 
 
 def _without_margins(sheets: Sequence[Sheet], body: float, left_out: Counter[str]) -> Iterator[tuple[int, list[Line]]]:
-    """The number of each page, and its lines without running heads, page numbers and lines of contents.
+    """The number of each page, and its lines without lines of contents and what stands at the edge of several pages.
 
     A page keeps its lines where nothing else would be left of it.
     """
-    margins = _margins(sheets, body)
+    pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(
+        set
+    )  # by the words at an edge, and whether it is above
     for sheet in sheets:
-        dotted = {
-            id(line): "lines of contents" for line in sheet.lines if _LEADERS.search(line.text[-_LONGEST_MARGIN:])
-        }
-        named = margins | (dotted if len(dotted) > 1 else {})
-        inner = [line for line in sheet.lines if id(line) not in named]
-        if inner:
-            left_out.update(named[id(line)] for line in sheet.lines if id(line) in named)
+        for line in sheet.lines:
+            if edge := _edge(sheet, line, body):
+                pages[edge].add(sheet.number)
+    fewest = 2 if len(sheets) <= 4 else 3
+    for sheet in sheets:
+        inner, left = [], Counter[str]()
+        for line in sheet.lines:
+            edge = _edge(sheet, line, body)
+            if edge and (not edge[0] or len(pages[edge]) >= fewest):
+                left["page numbers" if not edge[0] else "running headers" if edge[1] else "running footers"] += 1
+            elif _LEADERS.search(line.text[-_LONGEST_MARGIN:]):
+                left["lines of contents"] += 1
+            else:
+                inner.append(line)
+        left_out.update(left if inner else ())
         yield sheet.number, inner or sheet.lines
 
 
-def _margins(sheets: Sequence[Sheet], body: float) -> dict[int, str]:
-    """What stands at the pages' edges again and again, by the identity of the line: what it is called."""
-    seen: defaultdict[tuple[str, int], set[int]] = defaultdict(set)  # pages, by the line's words and its place
-    near: list[tuple[Line, str, float]] = []
-    named: dict[int, str] = {}
-    for sheet in sheets:
-        bases = sorted({line.base for line in sheet.lines})
-        apart = {bases[0]: bases[1] - bases[0], bases[-1]: bases[-1] - bases[-2]} if len(bases) > 1 else {}
-        for line in sheet.lines:
-            depth = (line.base - sheet.top) / (sheet.bottom - sheet.top)
-            # 'Chapter 2' in large letters is a heading.
-            if _EDGE < depth < 1 - _EDGE or line.size > _LARGER * body or len(line.text) > _LONGEST_MARGIN:
-                continue
-            shape = re.sub(r"\d+", "#", " ".join(line.text.casefold().split())).strip("# ")
-            seen[shape, round(_PLACES * depth)].add(sheet.number)
-            near.append((line, shape, depth))
-            if _PAGE.fullmatch(line.text) and apart.get(line.base, 0.0) > 1.5 * line.size:
-                named[id(line)] = "page numbers"
-    fewest = 2 if len(sheets) <= 4 else 3
-    for line, shape, depth in near:
-        place = round(_PLACES * depth)
-        if len(set().union(*(seen.get((shape, at), ()) for at in (place - 1, place, place + 1)))) >= fewest:
-            what = "running headers" if depth < 0.5 else "running footers"
-            named[id(line)] = "page numbers" if _PAGE.fullmatch(line.text) else what
-    return named
+def _edge(sheet: Sheet, line: Line, body: float) -> tuple[str, bool] | None:
+    """The words of a line without its numbers and whether it stands above; None for what is not at the page's edge."""
+    depth = (line.base - sheet.top) / (sheet.bottom - sheet.top)
+    # 'Chapter 2' in large letters is a heading.
+    if _EDGE < depth < 1 - _EDGE or line.size > _LARGER * body or len(line.text) > _LONGEST_MARGIN:
+        return None
+    return ("" if _PAGE.fullmatch(line.text) else re.sub(r"[\d\s]+", " ", line.text.casefold()).strip()), depth < 0.5
 
 
 def _parts(pages: Iterator[tuple[int, list[Line]]], body: float) -> list[_Part]:
@@ -125,7 +117,7 @@ def _parts(pages: Iterator[tuple[int, list[Line]]], body: float) -> list[_Part]:
                 part.lines.append(line)
                 continue
             floats = table or line.size < _SMALLER * body or bool(_CAPTION.match(line.text))
-            if text and not floats and _goes_on(text, line, page):
+            if text and not floats and _goes_on(text, line):
                 part = text
                 part.lines.append(line)
                 part.last_page = page
@@ -156,24 +148,16 @@ def _begins(lines: Sequence[Line], i: int, part: _Part | None, step: float, body
     size, down, shift = max(last.size, line.size), line.base - last.base, (line.left - last.left) / line.size
     if line.size == last.size >= _LARGER * body:
         return not 0 < down < 1.6 * size  # a further line of a heading
-    room, small = _room(lines, i - 1), line.text[:1].islower()
-    ended = room or bool(_SENTENCE_END.search(last.text))
+    small = line.text[:1].islower()
+    ended = _room(lines, i - 1) or bool(_SENTENCE_END.search(last.text))
     # A line may be of another size for a word in another font; where the text goes on, it is the same paragraph.
-    if abs(line.size - last.size) > (_ALIKE if ended else _NEAR) * size:
+    if abs(line.size - last.size) > (_ALIKE if ended else _NEAR) * size or not -size < down < 1.3 * max(step, size):
         return True
-    if line.bold != last.bold and (room or (ended and not small)):
+    if line.note or _BULLET.match(line.text) or (ended and _NUMBER.match(line.text)):
         return True
-    if not -size < down < 1.3 * max(step, size) or line.note:
+    if part and len(part.lines) > 1 and shift < -_INDENT and _marker(part.lines[0].text):
         return True
-    if _BULLET.match(line.text) or (_NUMBER.match(line.text) and ended):
-        return True
-    if small and last.text.endswith("-"):
-        return False
-    if part and _marker(part.lines[0].text):
-        if _NUMBER.match(line.text) and abs(line.left - part.lines[0].left) < _INDENT * size:
-            return True
-        return (room and not small) or (len(part.lines) > 1 and shift < -_INDENT)
-    return not small and (room or (ended and shift > _INDENT))
+    return not small and (_room(lines, i - 1) or (ended and (shift > _INDENT or line.bold != last.bold)))
 
 
 def _room(lines: Sequence[Line], i: int) -> bool:
@@ -185,16 +169,11 @@ def _room(lines: Sequence[Line], i: int) -> bool:
     return line.right + (len(following.text.split(maxsplit=1)[0]) + 1.5) * width < edge
 
 
-def _goes_on(part: _Part, line: Line, page: int) -> bool:
+def _goes_on(part: _Part, line: Line) -> bool:
     """Whether a paragraph goes on with the first line of another column or page."""
     last = part.lines[-1]
-    if abs(last.size - line.size) > _ALIKE * last.size or last.bold != line.bold or _SENTENCE_END.search(last.text):
-        return False
-    below = line.base > last.base and part.last_page == page and line.left < last.right
-    if below or _marker(line.text):
-        return False
-    full = len(part.lines) > 1 and last.right > part.lines[-2].right - 2 * last.size
-    return full or line.text[:1].islower()
+    alike = abs(last.size - line.size) <= _ALIKE * last.size and last.bold == line.bold
+    return alike and not _SENTENCE_END.search(last.text) and not _marker(line.text)
 
 
 def _block(part: _Part, text: str, body: float, larger: Sequence[int]) -> Block:
