@@ -39,6 +39,7 @@ _START_SECONDS = 60.0  # until a process has loaded what it needs
 _CLOCK = 3.0  # seconds by the clock for each of work, since machines are shared
 _PIECE = 1 << 20
 _OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
+_LONG_SECONDS = 20.0  # after which a fresh process is better than one that may hold much
 _LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # less memory that is reserved for threads
 # What a reader may know of this process's environment, where the keys of services stand beside it.
@@ -134,21 +135,14 @@ class Readers:
         """
         process = self._turn(given_up)
         try:
-            asked = {**request, "seconds": limits.seconds, "megabytes": limits.megabytes}
-            if process is None or not self._begins(process, asked, given_up):  # or it is gone meanwhile
-                try:
-                    process = _Process(self._module)
-                except OSError as exc:
-                    raise _not_started(name, exc) from exc
-                if not self._begins(process, asked, given_up):
-                    raise _not_started(name)
-            yield from process.found(name, limits, given_up)
+            if process is None or process.gone():
+                process = _started(self._module, name)
+            self._reading.add(process)
+            yield from process.found(request, name, limits, given_up)
         finally:
             if process is not None:
                 self._reading.discard(process)
-                if not process.waits:
-                    process.end()
-                    process = None
+                process = process.kept()
             self._turns.put(process)
 
     def _turn(self, given_up: GivenUp) -> "_Process | None":
@@ -157,30 +151,28 @@ class Readers:
                 return self._turns.get(timeout=_LOOK_SECONDS)
         raise GivenUpError
 
-    def _begins(self, process: "_Process", asked: Mapping[str, Any], given_up: GivenUp) -> bool:
-        self._reading.add(process)
-        if began := process.begins(asked, given_up):
-            return began
-        self._reading.discard(process)
-        process.end()
-        return False
-
     def close(self) -> None:
         """Ends all processes; what is being read fails."""
-        waiting = []
         with suppress(queue.Empty):
-            while True:
-                waiting.append(self._turns.get_nowait())
-        for process in waiting:
-            if process is not None:
-                process.end()
-            self._turns.put(None)
+            waiting = [self._turns.get_nowait() for _ in range(self._turns.qsize())]
+            for process in waiting:
+                if process is not None:
+                    process.end()
+                self._turns.put(None)
         for process in list(self._reading):
             process.kill()
 
 
+def _started(module: str, name: str) -> "_Process":
+    try:
+        return _Process(module)
+    except OSError as exc:
+        told = f"{name}: cannot be read, since the process that reads files does not start here"
+        raise SourceError(f"{told} ({exc.strerror or exc}). Try again once this machine has less to do.") from exc
+
+
 class _Process:
-    """A process that runs a module, with a pipe in each direction; `waits`: for the next request.
+    """A process that runs a module, with a pipe in each direction.
 
     It has a group of its own: Ctrl-C at a terminal does not reach it, and what it starts is ended with it.
     """
@@ -198,47 +190,59 @@ class _Process:
             process_group=0,
         )
         self._rest = b""
-        self.waits = True
+        self._serves_again = True
+        self._start_seconds = _START_SECONDS
 
-    def begins(self, request: Mapping[str, Any], given_up: GivenUp) -> bool:
-        """Asks, and tells whether the process took it. Raises GivenUpError."""
-        assert self._process.stdin
-        self.waits = False
-        try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-            self._line(_START_SECONDS, _PIECE, given_up)
-        except (OSError, EOFError, _TooLongError):
+    def gone(self) -> bool:
+        """Whether the process has ended while it waited; what it had is given back then."""
+        if self._process.poll() is None:
             return False
+        self.end()
         return True
 
-    def found(self, name: str, limits: Limits, given_up: GivenUp) -> Iterator[Found]:
-        """What the process finds in the file that it was asked for. Bytes and seconds are counted here.
+    def kept(self) -> "_Process | None":
+        """The process where it takes another request; otherwise it is ended."""
+        if not self._serves_again:
+            self.end()
+        return self if self._serves_again else None
+
+    def found(self, request: Mapping[str, Any], name: str, limits: Limits, given_up: GivenUp) -> Iterator[Found]:
+        """What the process finds in the file that it is asked for. Bytes and seconds are counted here.
 
         Raises SourceError where the reading failed or has to be ended, GivenUpError.
         """
-        seconds, left = _CLOCK * limits.seconds, limits.output
-        while not self.waits:
-            began = time.monotonic()
-            try:
-                line = self._line(seconds, left, given_up)
+        self._serves_again, ended = False, False
+        whole = seconds = _CLOCK * limits.seconds
+        left = limits.output
+        try:
+            assert self._process.stdin
+            asked = {**request, "seconds": limits.seconds, "megabytes": limits.megabytes}
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.flush()
+            while not ended:
+                began = time.monotonic()
+                line = self._line(seconds + self._start_seconds, left, given_up)
                 said = dict(json.loads(line))
                 found = _found(said)
-            except TimeoutError as exc:
-                raise limits.too_slow(name) from exc
-            except _TooLongError as exc:
-                raise limits.problem(name, "holds, or unpacks to, more text than is taken of one file.") from exc
-            except (EOFError, ValueError, TypeError, KeyError, RecursionError) as exc:  # it is gone, or not itself
-                raise limits.ended(name, self._status() if isinstance(exc, EOFError) else 0) from exc
-            seconds -= time.monotonic() - began  # what passes here between two answers is not the reader's
-            left -= len(line)
-            self.waits = "end" in said or "error" in said
-            if "memory" in said:
-                raise limits.too_large(name)
-            if "error" in said:
-                raise _failed(said, name)
-            if found is not None:
-                yield found
+                # What passes here between two answers is not the reader's.
+                seconds -= max(0.0, time.monotonic() - began - self._start_seconds)
+                self._start_seconds, left = 0.0, left - len(line)
+                ended = "end" in said or "error" in said
+                if "memory" in said:
+                    raise limits.too_large(name)
+                self._serves_again = ended and whole - seconds < _LONG_SECONDS
+                if "error" in said:
+                    raise _failed(said, name)
+                if found is not None:
+                    yield found
+        except TimeoutError as exc:
+            raise limits.too_slow(name) from exc
+        except _TooLongError as exc:
+            raise limits.problem(name, "holds, or unpacks to, more text than is taken of one file.") from exc
+        except (EOFError, BrokenPipeError) as exc:
+            raise limits.ended(name, self._status()) from exc
+        except (ValueError, TypeError, KeyError, RecursionError) as exc:  # it is not itself
+            raise limits.ended(name, 0) from exc
 
     def _line(self, seconds: float, most: int, given_up: GivenUp) -> bytes:
         """The next line. Raises TimeoutError where it does not come in time, _TooLongError where it is of more
@@ -315,12 +319,6 @@ def _documents() -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(SourceDocument)
-
-
-def _not_started(name: str, exc: OSError | None = None) -> SourceError:
-    why = f" ({exc.strerror or exc})" if exc else ""
-    told = f"{name}: cannot be read, since the process that reads files does not start here{why}."
-    return SourceError(f"{told} Try again once this machine has less to do.")
 
 
 FILES = Readers("tools.ingest.child", at_once=min(4, max(2, os.cpu_count() or 1)))

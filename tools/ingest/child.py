@@ -1,8 +1,8 @@
 """The process that reads foreign files, one after the other, within the limits that each comes with.
 
 `python -m tools.ingest.child` is started and watched by `tools.ingest.apart`; `tools.web.child` is the same for pages.
-A request is a line of JSON on its input. The answers are lines of JSON on its output: `{"begun": …}`, what was found,
-and `{"end": …}` or what ended the reading.
+A request is a line of JSON on its input. The answers are lines of JSON on its output: what was found, and
+`{"end": …}` or what ended the reading.
 """
 
 import json
@@ -15,7 +15,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,35 +22,19 @@ from tools.errors import ReaderFailedError, SourceError
 from tools.ingest.documents import LARGEST_TEXT, Columns, Found, Note, document_to_json, unforeseen
 from tools.ingest.readers import read_file
 
-_IDLE_SECONDS = 300.0
-_MOST_USED = 400 << 10  # KiB of memory that it ever held, after which a fresh process is better than this one
-
 
 def serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
-    """Answers requests until the input ends, none comes for a while, or a reading has left too much behind."""
-    try:
-        _serve(read)
-    finally:
-        os._exit(1)  # at once, without what else would be put in order
-
-
-def _serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
+    """Answers requests until the input ends."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print goes nowhere
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
     while True:
-        try:
-            request = requests.get(timeout=_IDLE_SECONDS)
-        except queue.Empty:
-            return
-        _say(out, {"begun": True})
+        request = requests.get()
         _limit(request["seconds"], request["megabytes"])
         end = _answered(out, read, request)
-        used = _limit(None, None)
+        _limit(None, None)
         _say(out, end)
-        if "memory" in end or used > _MOST_USED:
-            return
 
 
 def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]], request: dict[str, Any]) -> Any:
@@ -99,10 +82,8 @@ def _listen(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> 
     os._exit(0)
 
 
-def _limit(seconds: float | None, megabytes: int | None) -> int:
-    """Bounds the work and the memory of this process from now on, None: not any more; the KiB that it held at most."""
-    if sys.platform == "win32":
-        return 0
+def _limit(seconds: float | None, megabytes: int | None) -> None:
+    """Bounds the work and the memory of this process from now on; None: not any more."""
     import resource
 
     used = time.process_time()
@@ -114,12 +95,6 @@ def _limit(seconds: float | None, megabytes: int | None) -> int:
         _, hard = resource.getrlimit(limit)
         soft = min((each for each in (most, hard) if each != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
         resource.setrlimit(limit, (soft, hard))  # so that it can be raised again, as far as the system allows
-    # Where the kernel tells it, since `ru_maxrss` begins with what the process held that started this one.
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def found_in(request: dict[str, Any]) -> Iterator[Found]:
