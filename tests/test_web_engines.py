@@ -169,7 +169,7 @@ async def test_duckduckgo_links_lead_to_the_page_and_its_advertisements_are_drop
 
 BAD_DAYS: list[tuple[Kind, Trouble, type[Exception], str]] = [
     ("tavily", Trouble(432, '{"detail": {"error": "Plan limit."}}'), ProviderDownError, "Plan limit.*app.tavily.com"),
-    ("tavily", Trouble(400, '{"detail": {"error": "Bad domain"}}'), ProviderReplyError, "does not accept .*Bad domain"),
+    ("tavily", Trouble(400, '{"detail": {"error": "Bad domain"}}'), ProviderDownError, "status 400: Bad domain"),
     ("tavily", Trouble(body='{"results": [1, {"link": "https://a.example"}]}'), ProviderReplyError, "no addresses"),
     ("serper", Trouble(400, '{"message": "Not enough credits"}'), ProviderDownError, "Not enough credits"),
     ("serper", Trouble(body='{"organic": 3}'), ProviderReplyError, "without a list of results"),

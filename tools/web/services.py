@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.causes import cause
-from tools.net.http import LARGEST_REPLY, fetch_json, open_client, status_error
+from tools.net.http import LARGEST_REPLY, fetch_json, open_client
 from tools.net.route import Proxy, proxy_for
 from tools.web.engines import (
     PAGE,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."
 _MOST_DOMAINS = 300
 """What Tavily reads of `include_domains`."""
+_USED_UP = (403, 432, 433)
 _PLAN = "The plan's limit may be used up: see app.tavily.com."
 _BLOCKED = (202, 403, 418, 429)
 """What DuckDuckGo answers a program with that asked too often."""
@@ -128,72 +129,35 @@ class SearXng(PagedEngine):
         return read_results("SearXNG", found, url="url", title="title", snippet="content", date="publishedDate")
 
 
-class Tavily:
-    """Tavily's search; one call a search. seconds: the longest silence of the server, three times that in all."""
+class Tavily(PagedEngine):
+    """Tavily's search, or one that speaks its format; one call a search.
+
+    seconds: the longest silence of the server, three times that in all.
+    """
 
     name = "tavily"
+    title = "Tavily"
     longest_query = 400
     most_results = 20
 
     def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = 20.0) -> None:
-        self.address = address.rstrip("/")
-        self._key = checked_key("Tavily", key)
-        self._seconds = seconds
+        super().__init__(address, seconds, {"Authorization": f"Bearer {checked_key('Tavily', key)}"})
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
         begin_call("Tavily", self.address)
-        wanted = {
-            "query": cut_query(query, self.longest_query),
-            "max_results": max(1, min(limit, self.most_results)),
-            "include_domains": list(askable(domains)[:_MOST_DOMAINS]) or None,
-            "search_depth": "basic",
-            "timeout": self._seconds,
-        }
-        async with within("Tavily", 3 * self._seconds):
-            reply = await self._ask(wanted)
-        if not reply["results"] and "query" not in reply:  # the client makes up an empty list where there is none
-            raise ProviderReplyError("Tavily answered with something that is not its JSON.")
-        results = read_results(
-            "Tavily", reply["results"], url="url", title="title", snippet="content", date="published_date"
-        )
-        return tidy(results, limit, domains)
+        wanted = {"query": cut_query(query, self.longest_query), "max_results": max(1, min(limit, self.most_results))}
+        if include := list(askable(domains)[:_MOST_DOMAINS]):
+            wanted["include_domains"] = include
+        async with self._client() as client, within("Tavily", self.patience * self._seconds):
+            return tidy(await self._page(client, wanted, 1), limit, domains)
 
-    async def _ask(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        import httpx
-        from tavily import AsyncTavilyClient
-        from tavily.errors import (
-            BadRequestError,
-            ForbiddenError,
-            InvalidAPIKeyError,
-            UsageLimitExceededError,
-        )
-        from tavily.errors import TimeoutError as TavilyTimeoutError
-
+    async def _page(self, client: Any, query: Any, page: int) -> list[WebResult]:
         try:
-            async with open_client({"Accept-Encoding": "identity"}, self._seconds) as client:
-                asked = AsyncTavilyClient(self._key, api_base_url=self.address, client=client)
-                return dict(await asked.search(**wanted))
-        except InvalidAPIKeyError as exc:
-            raise status_error("Tavily", 401) from exc
-        except UsageLimitExceededError as exc:
-            raise ProviderDownError(f"Tavily allows no more requests now (status 429{_reason(exc)}).") from exc
-        except ForbiddenError as exc:
-            raise ProviderDownError(f"Tavily refuses the request{_reason(exc)}. {_PLAN}") from exc
-        except BadRequestError as exc:
-            raise ProviderReplyError(f"Tavily does not accept the query{_reason(exc)}.") from exc
-        except (TavilyTimeoutError, httpx.TimeoutException) as exc:
-            raise ProviderDownError("Tavily did not answer in time.") from exc
-        except httpx.HTTPStatusError as exc:
-            raise status_error("Tavily", exc.response.status_code, exc.response.content) from exc
-        except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
-        except (ValueError, AttributeError, TypeError, RecursionError) as exc:  # how its client meets a reply like that
-            raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
-
-
-def _reason(exc: Exception) -> str:
-    said = " ".join(str(exc).split())[:200].rstrip(".")
-    return f": {said}" if said else ""
+            reply = await self._fetch(client, "POST", "/search", {**query, "search_depth": "basic"})
+        except ProviderDownError as exc:
+            raise ProviderDownError(f"{exc} {_PLAN}") if exc.status in _USED_UP else exc from exc
+        found = reply.get("results", [] if "query" in reply else None)
+        return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
 
 
 class DuckDuckGo(PagedEngine):
