@@ -72,23 +72,6 @@ def test_the_kind_of_a_source(url: str, kind: SourceKind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hint", "kind"),
-    [
-        ("NewsArticle", "news"),
-        ("https://schema.org/OpinionNewsArticle", "news"),
-        ("ScholarlyArticle", "academic"),
-        ("BlogPosting", "personal"),
-        ("QAPage", "forum"),
-        ("article", "unknown"),
-        ("", "unknown"),
-    ],
-)
-def test_what_a_page_says_of_itself_counts_where_no_list_knows_it(hint: str, kind: SourceKind) -> None:
-    assert LISTS.kind_of("https://example.org/x", hint) == kind
-    assert LISTS.kind_of("https://www.cato.org/x", hint) == "advocacy"
-
-
-@pytest.mark.parametrize(
     ("url", "site_name", "publisher"),
     [
         ("https://news.bbc.co.uk/x", "News Front Page", "BBC"),

@@ -9,7 +9,7 @@ from web_server import LOGIN_WALL, article
 from tools.errors import SourceError
 from tools.web.fetch import FetchedPage
 from tools.web.hosts import normalise_url
-from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, hint_of, read_page
+from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, read_page
 
 URL = "https://gazette.example/harbour"
 STORY = [
@@ -82,32 +82,6 @@ def test_a_long_article_may_speak_of_walls() -> None:
     assert "not a robot" in found.text
 
 
-# Hints
-
-
-def ld_json(text: str) -> str:
-    return f'<script type="application/ld+json">{text}</script>'
-
-
-@pytest.mark.parametrize(
-    ("head", "hint"),
-    [
-        ("", ""),
-        ('<meta property="og:type" content=" article ">', "article"),
-        (ld_json('{"@type": "NewsArticle"}'), "NewsArticle"),
-        (ld_json('[{"@type": "WebSite"}, {"@type": ["Article", "BlogPosting"]}]'), "BlogPosting"),
-        (ld_json('{"@graph": [{"@type": "https://schema.org/ScholarlyArticle"}]}'), "ScholarlyArticle"),
-        (ld_json('{"@type": "Organization"}') + '<meta property="og:type" content="website">', "website"),
-        (ld_json("{broken") + ld_json('{"@type": "QAPage"}'), "QAPage"),
-        (ld_json('{"@type": 3}') + ld_json("[1, null]") + ld_json("[" * 5000), ""),
-        ('<meta name="citation_doi" content="10.1/x">', "ScholarlyArticle"),
-        ('<div itemscope itemtype="http://schema.org/DiscussionForumPosting"></div>', "DiscussionForumPosting"),
-    ],
-)
-def test_hints(head: str, hint: str) -> None:
-    assert hint_of(html_page(article("The old harbour", STORY, head))) == hint
-
-
 # Addresses
 
 
@@ -127,6 +101,11 @@ def test_addresses_of_one_page(other: str) -> None:
 
 
 # Hostile pages
+
+
+def ld_json(text: str) -> str:
+    return f'<script type="application/ld+json">{text}</script>'
+
 
 WORDS = " ".join(STORY)
 SIZE = 300_000
@@ -154,5 +133,4 @@ def test_a_hostile_page_is_read_or_refused_soon(what: str) -> None:
     began = time.process_time()
     with contextlib.suppress(SourceError):
         assert len(read_page(page).text) <= LONGEST_TEXT
-    hint_of(page)
     assert time.process_time() - began < 6

@@ -133,14 +133,6 @@ def _brief(value: Any, depth: int = 0) -> Any:
     return [_brief(v, depth + 1) for v in value] if isinstance(value, list) else value
 
 
-def schema_types(tree: Any, items: list[dict[str, Any]]) -> Iterator[str]:
-    """The types of schema.org that a page gives itself, in JSON-LD and in its elements."""
-    for item in items:
-        told = item.get("@type")
-        yield from (t.rpartition("/")[2] for t in (told if isinstance(told, list) else [told]) if isinstance(t, str))
-    yield from (str(t).rstrip("/").rpartition("/")[2] for t in tree.xpath("//@itemtype")[:50])
-
-
 def blocks_of(root: Any) -> Iterator[Block]:
     """The blocks under an element of an lxml tree; text outside of any paragraph makes a paragraph."""
     yield from _walk(root, "paragraph")

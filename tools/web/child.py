@@ -7,17 +7,14 @@ from typing import Any
 import trafilatura  # noqa: F401  # takes longest to load, and most pages need it
 
 from tools.ingest.child import serve
-from tools.ingest.documents import Found, Note
+from tools.ingest.documents import Found
 from tools.web.fetch import FetchedPage
-from tools.web.pages import hint_of, read_page
+from tools.web.pages import read_page
 
 
 def _read(request: dict[str, Any]) -> Iterator[Found]:
-    """The page's document, and a note of what the page says that it is."""
     data = Path(request["path"]).read_bytes()
-    page = FetchedPage(request["name"], request["content_type"], data, request["charset"])
-    yield read_page(page)
-    yield Note(hint_of(page))
+    yield read_page(FetchedPage(request["name"], request["content_type"], data, request["charset"]))
 
 
 if __name__ == "__main__":

@@ -22,17 +22,6 @@ _RANKS_UP = 3
 _UNIVERSITY = re.compile(r"(^|\.)(uni|univ|hs|fh|tu)-[a-z-]+\.[a-z]{2}$")  # uni-mannheim.de, univ-lyon2.fr
 _FORUM_HOST = re.compile(r"^(forum|forums|community|discuss|boards?)\.")
 _FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|$)")
-_TYPES: Mapping[SourceKind, str] = {
-    "news": "newsarticle reportagenewsarticle opinionnewsarticle analysisnewsarticle newsmediaorganization",
-    "academic": "scholarlyarticle medicalscholarlyarticle thesis collegeoruniversity researchorganization",
-    "personal": "blogposting blog person profile",
-    "forum": "qapage question discussionforumposting socialmediaposting",
-    "government": "governmentorganization governmentservice legislation",
-    "advocacy": "ngo",
-    "company": "corporation product product.item advertisercontentarticle",
-    "reference": "definedterm dataset",
-}
-_KIND_OF_TYPE = {name: kind for kind, names in _TYPES.items() for name in names.split()}
 _NO_NAMES = frozenset("home homepage website blog index untitled news welcome site start".split())
 _LONGEST_NAME = 60
 _LETTERS = re.compile(r"[^\W_]+")
@@ -90,23 +79,17 @@ class DomainLists:
         argues = listed is not None and self.kinds[listed] == "advocacy"
         return trusted is not None and not (argues and len(listed or "") > len(trusted))
 
-    def kind_of(self, url: str, page_hint: str = "") -> SourceKind:
-        """The kind of source: by the list, else by the host's form, what the page says it is, the path's form.
-
-        page_hint: the page's schema.org type (`NewsArticle`) or og:type (`article`).
-        """
+    def kind_of(self, url: str) -> SourceKind:
+        """The kind of source: by the list, else by the host's form or the path's."""
         host = host_of(url)
         listed = _best(self.kinds, host)
         if listed is not None:
             return self.kinds[listed]
         if _UNIVERSITY.search(host):
             return "academic"
-        if _FORUM_HOST.search(host):
-            return "forum"
         if "wikipedia" in host or host.startswith("wiki."):
             return "reference"
-        said = _KIND_OF_TYPE.get(page_hint.strip().rsplit("/", 1)[-1].casefold())
-        return said or ("forum" if _FORUM_PATH.search(_path(url)) else "unknown")
+        return "forum" if _FORUM_HOST.search(host) or _FORUM_PATH.search(_path(url)) else "unknown"
 
     def publisher_of(self, url: str, site_name: str = "") -> str:
         """The publisher's name as it is shown: by the list; else what the page calls its site and where it lies

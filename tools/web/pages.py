@@ -11,7 +11,7 @@ from tools.ingest.documents import shortened
 from tools.ingest.encodings import decoded
 from tools.ingest.html import html_document
 from tools.ingest.markdown import markdown_document
-from tools.ingest.markup import parse, schema_items, schema_types, shorten
+from tools.ingest.markup import parse, schema_items, shorten
 from tools.ingest.pdf import pdf_document
 from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
@@ -54,14 +54,6 @@ _ASKED = re.compile(
     r"(?:subscribe|register|(?:log|sign) in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock)\b", re.I
 )
 
-# The types of schema.org that tell what kind of source a page is, the telling ones first.
-_TELLING_TYPES = tuple(
-    """ScholarlyArticle MedicalScholarlyArticle QAPage DiscussionForumPosting SocialMediaPosting OpinionNewsArticle
-    AnalysisNewsArticle ReportageNewsArticle BackgroundNewsArticle ReviewNewsArticle NewsArticle LiveBlogPosting
-    BlogPosting AdvertiserContentArticle SatiricalArticle Legislation GovernmentService Report TechArticle Dataset Book
-    Review Recipe Product VideoObject PodcastEpisode FAQPage Article""".split()
-)
-
 
 def read_page(page: FetchedPage) -> SourceDocument:
     """The document that a page holds; its id and address are the page's address without tracking parameters.
@@ -89,20 +81,6 @@ def read_page(page: FetchedPage) -> SourceDocument:
         title=" ".join(found.title.split())[:300] or _last_part(url),
         publisher=" ".join(found.publisher.split())[:100] or host_of(url),
     )
-
-
-def hint_of(page: FetchedPage) -> str:
-    """What a page says that it is: a type of schema.org such as `NewsArticle`, or else its og:type; often empty."""
-    if page.content_type not in ("text/html", "application/xhtml+xml"):
-        return ""
-    tree = parse(decode(page))
-    if tree is None:
-        return ""
-    declared = set(schema_types(tree, schema_items(tree)))
-    if tree.xpath("boolean(//meta[@name='citation_journal_title' or @name='citation_doi'])"):
-        declared.add("ScholarlyArticle")  # the tags that scholarly search engines ask publishers for
-    found = next((name for name in _TELLING_TYPES if name in declared), "")
-    return found or str(tree.xpath("string(//meta[@property='og:type']/@content)")).strip()[:40]
 
 
 def _read_html(page: FetchedPage, url: str) -> SourceDocument:

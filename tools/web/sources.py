@@ -6,7 +6,7 @@ from functools import partial
 
 from tools.errors import SourceError
 from tools.ingest.apart import GivenUp, Readers
-from tools.ingest.documents import Limits, Note
+from tools.ingest.documents import Limits
 from tools.language.identification import language_of
 from tools.passages import SourceDocument
 from tools.web.domains import DomainLists
@@ -26,20 +26,19 @@ async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", da
 
 
 def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: GivenUp) -> SourceDocument:
-    document, hint = _read(page, given_up)
+    document = _read(page, given_up)
     return replace(
         document,
         title=document.title or title,
         date=document.date or date,
         publisher=lists.publisher_of(document.url, document.publisher),
         owner=lists.owner_of(document.url),
-        kind=lists.kind_of(document.url, hint),
+        kind=lists.kind_of(document.url),
         language=document.language or language_of(document.text),
     )
 
 
-def _read(page: FetchedPage, given_up: GivenUp) -> tuple[SourceDocument, str]:
-    """The page's document, and what it says that it is."""
+def _read(page: FetchedPage, given_up: GivenUp) -> SourceDocument:
     try:
         with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
             file.write(page.data)
@@ -51,6 +50,6 @@ def _read(page: FetchedPage, given_up: GivenUp) -> tuple[SourceDocument, str]:
         hint = "Make room in the folder for temporary files, or name another one with TMPDIR."
         raise SourceError(f"{page.url}: could not be put down for its reader ({why}).", hint=hint) from exc
     match found:
-        case [SourceDocument() as document, Note(text=hint)]:
-            return document, hint
+        case [SourceDocument() as document]:
+            return document
     raise SourceError(f"{page.url}: its reader gave no document.")
