@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tools.errors import SourceError
-from tools.ingest.columns import iso_date
 from tools.ingest.documents import Columns
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
@@ -255,22 +254,3 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
 def test_json_without_rows(tmp_path: Path, data: str, says: str) -> None:
     with pytest.raises(SourceError, match=rf"^a\.json[:,] ?(?:{says})"):
         list(read_file(made(tmp_path, "a.json", data), "a.json"))
-
-
-@pytest.mark.parametrize(
-    ("given", "iso"),
-    [
-        ("2026-03-12T10:00:00Z", "2026-03-12"),
-        ("2026", "2026"),
-        ("1577836800", "2020-01-01"),
-        ("12.3.2026", "2026-03-12"),
-        ("3/13/2026", "2026-03-13"),
-        ("3/12/2026", ""),
-        ("March 12, 2026", "2026-03-12"),
-        ("Wed Aug 27 13:08:45 +0000 2008", "2008-08-27"),
-        ("yesterday", ""),
-        ("", ""),
-    ],
-)
-def test_dates(given: str, iso: str) -> None:
-    assert iso_date(given) == iso

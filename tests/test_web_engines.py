@@ -7,8 +7,9 @@ import pytest
 from search_servers import Found, Kind, SearchServer, Trouble
 
 from tools.budget import Budget, StageLog, using
+from tools.dates import iso_date
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
-from tools.web.engines import SearchEngine, WebResult, iso_date
+from tools.web.engines import SearchEngine, WebResult
 from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
 
 KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo", "searxng")
@@ -211,6 +212,11 @@ async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
         ("May 3", ""),
         ("Mar 16, 2026", ""),
         ("03/04/2021", ""),
+        ("1577836800", "2020-01-01"),
+        ("12.3.2026", "2026-03-12"),
+        ("13.3.2026", "2026-03-13"),
+        ("3/13/2026", "2026-03-13"),
+        ("Wed Aug 27 13:08:45 +0000 2008", "2008-08-27"),
         ("x" * 100 + " 2020", ""),
         (None, ""),
     ],

@@ -7,11 +7,10 @@ Where two columns are equally plausible, none is: the user is asked.
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 from statistics import median
 
+from tools.dates import iso_date
 from tools.errors import SourceError
 from tools.ingest.documents import FIELDS, GUESSED, Columns
 from tools.shell import option
@@ -39,13 +38,6 @@ _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _CLEARLY = 2.0  # times as long as what comes second
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
-_ISO = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d/-])")
-_EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
-_NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
-_FORMATS = (
-    *("%Y/%m/%d", "%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%a %b %d %H:%M:%S %z %Y"),
-    *("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S GMT"),
-)
 
 Value = str | tuple[str, ...]
 """What a row has under a column: a text, or the texts of a list."""
@@ -127,29 +119,6 @@ def value_of(value: Value | None, between: str = "\n") -> str:
     """A value as one text; what stands for nothing in other people's tables is empty."""
     said = (value if isinstance(value, str) else between.join(v for v in value or () if v)).strip()
     return "" if said.lower() in _NOTHING else said
-
-
-def iso_date(value: str) -> str:
-    """The day as ISO (`2026-03-12`), or the year or month where no more is said; empty where it is not plain.
-
-    Seconds and milliseconds since 1970 are dates too. 3/4/2026 is the third of April or the fourth of March, and so
-    neither; dots stand between day and month wherever they are used.
-    """
-    if found := _ISO.match(value):
-        return found[0]
-    if found := _EPOCH.fullmatch(value):
-        return datetime.fromtimestamp(int(found[1]), UTC).date().isoformat()
-    with suppress(ValueError):  # a day that no calendar has
-        if found := _NUMBERS.match(value):
-            day, month, year = int(found[1]), int(found[3]), int(found[4])
-            if found[2] != "." and month > 12:
-                day, month = month, day
-            plain = found[2] == "." or day > 12 or day == month
-            return date(year, month, day).isoformat() if plain else ""
-    for form in _FORMATS if any(map(str.isdecimal, value)) else ():
-        with suppress(ValueError):
-            return datetime.strptime(value, form).date().isoformat()
-    return ""
 
 
 def _columns(names: Iterable[str], rows: Sequence[Mapping[str, Value]]) -> Values:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
+from tools.dates import iso_date
 from tools.errors import SourceError
-from tools.ingest.columns import Choice, Row, Table, choose, iso_date, value_of
+from tools.ingest.columns import Choice, Row, Table, choose, value_of
 from tools.ingest.documents import GUESSED, Columns, Note, document, read_text, row_key
 from tools.ingest.json_rows import json_table
 from tools.ingest.separated import separated_table

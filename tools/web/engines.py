@@ -1,16 +1,14 @@
 """The seam of the web search, and what all engines share: queries of bounded length, results of one shape."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import urldefrag
 
 from tools.budget import current_budget, current_log
+from tools.dates import iso_date
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.language.words import QUERY_FILLERS
 from tools.net.http import is_address, is_local
@@ -21,9 +19,6 @@ PAGE = 10
 """Results that a page of a web search holds at most."""
 _MOST_SITES = 10  # Google reads 32 words of a query; every site takes two, its OR included
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
-_RELATIVE = re.compile(r"\b(ago|yesterday|today)\b", re.IGNORECASE)
-_YEAR = re.compile(r"\b(19|20)\d\d\b")
-_AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or April
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,28 +190,3 @@ def _plain(value: object, longest: int) -> str:
         return ""
     text = " ".join("".join(c if c.isprintable() else " " for c in value).split())
     return text if len(text) <= longest else text[:longest].rpartition(" ")[0] or text[:longest]
-
-
-def iso_date(value: object, now: datetime | None = None) -> str:
-    """`Mar 12, 2026`, `3 days ago` or an ISO timestamp as an ISO date, as fine as it is known; else empty.
-
-    A date without a year, one in the future and one that is written in numbers only, where the month is uncertain, are
-    not known.
-    """
-    if not isinstance(value, str) or len(value) > 60 or _AMBIGUOUS.fullmatch(value.strip()):
-        return ""
-    if not _YEAR.search(value) and not _RELATIVE.search(value):
-        return ""
-    now = now or datetime.now()
-    found = _date_parser(now.strftime("%Y-%m-%dT%H:%M")).get_date_data(value.strip())
-    date, period = found.date_obj, found.period
-    if date is None or date.date() > now.date() or date.year < 1900:
-        return ""
-    return str(date.strftime({"year": "%Y", "month": "%Y-%m"}.get(period, "%Y-%m-%d")))
-
-
-@lru_cache(maxsize=2)
-def _date_parser(now: str) -> Any:
-    from dateparser.date import DateDataParser
-
-    return DateDataParser(languages=["en"], settings={"RELATIVE_BASE": datetime.fromisoformat(now)})
