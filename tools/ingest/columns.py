@@ -15,12 +15,7 @@ from tools.errors import SourceError
 from tools.ingest.documents import FIELDS, GUESSED, Columns
 from tools.shell import option
 
-_TEXT = frozenset("text body content full_text fulltext".split())
-_PERHAPS_TEXT = frozenset(
-    "abstract answer argument article comment completion context description document essay excerpt feedback message "
-    "opinion output paragraph passage post quote reply response review selftext sentence speech statement story "
-    "testimony transcript transcription tweet utterance".split()
-)
+_TEXT = frozenset("text body content full_text fulltext comment argument answer opinion tweet".split())
 # Synonyms by field, the best first; the first four are also the last word of a compound: 'arg_id', 'publish time'.
 _NAMES = {
     "id": "id uid nr _id uuid guid doc_id docid document_id key index idx no number".split(),
@@ -32,7 +27,7 @@ _NAMES = {
     "datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
 }
-_KNOWN = _TEXT | _PERHAPS_TEXT | {name for names in _NAMES.values() for name in names}
+_KNOWN = _TEXT | {name for names in _NAMES.values() for name in names}
 _OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _CLEARLY = 2.0  # times as long as what comes second
@@ -142,8 +137,7 @@ def _resolved(file: str, columns: Values, name: str) -> str:
 def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
     """The column that is called as texts are, or else the one that is prose; of several the one that is far longer."""
     free = [name for name, values in columns.items() if name not in taken and _share(values, _has_words) >= 0.5]
-    found = [name for name in free if is_text(name)] or [name for name in free if _says_text(name)]
-    found = found or [name for name in free if _is_prose(columns[name])]
+    found = [name for name in free if is_text(name)] or [name for name in free if _middle(columns[name], _words) >= 4]
     ranked = sorted(((_middle(columns[name], len), name) for name in found), key=lambda ranked: -ranked[0])
     if not ranked:
         hint = f" If one is the text all the same: {_hint(given, file, list(columns)[-1])}" if columns else ""
@@ -159,16 +153,6 @@ def _hint(given: Columns, file: str, column: str) -> str:
     path = f"./{file}" if file.startswith("-") else file
     hint = given.hint.replace("{file}", shlex.quote(path)).replace("--text {column}", option("text", column))
     return hint.replace("{column}", column)
-
-
-def _says_text(name: str) -> bool:
-    last = folded(name).rpartition("_")[2]
-    return bool({folded(name), last, last.removesuffix("s")} & (_TEXT | _PERHAPS_TEXT))
-
-
-def _is_prose(values: Sequence[str]) -> bool:
-    letters = _share(values, lambda v: sum(c.isalpha() or c.isspace() for c in v[:400]) >= 0.7 * len(v[:400]))
-    return _middle(values, _words) >= 4 and letters >= 0.5
 
 
 def _middle(values: Sequence[str], measure: Callable[[str], int]) -> float:
