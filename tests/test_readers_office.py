@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from office_files import cell, epub, odt, one, packed, paragraph, relations, shape, shown, slides, table, word
+from office_files import epub, one, packed, paragraph, relations, shape, shown, slides, word
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
@@ -54,31 +54,6 @@ def test_what_is_not_printed_is_left_out_and_counted(tmp_path: Path) -> None:
     found = one(word(tmp_path / "a.docx", body, header=paragraph("Running head"), footer="<w:p/>"))
     assert shown(found) == ["paragraph: Seen."]
     assert found.left_out == {"hidden texts": 1, "images": 1, "prompts to fill in": 1, "running headers": 1}
-
-
-# OpenDocument
-
-
-def p(text: str, style: str = "") -> str:
-    return f'<text:p text:style-name="{style}">{text}</text:p>'
-
-
-ODT = (
-    "<text:tracked-changes><text:changed-region><text:deletion><text:p>gone</text:p></text:deletion>"
-    "</text:changed-region></text:tracked-changes>"
-    + p("The harbour", "Title")
-    + "<text:table-of-content><text:index-body><text:p>Boats 3</text:p></text:index-body></text:table-of-content>"
-    '<text:h text:outline-level="2">Boats</text:h>'
-    "<text:p>It was<text:s text:c='3'/>closed"
-    '<text:note text:note-class="footnote"><text:note-citation>1</text:note-citation><text:note-body>'
-    "<text:p>By the mayor.</text:p></text:note-body></text:note> in May."
-    '<text:note text:note-class="endnote"><text:note-body><text:p>Harbour Act.</text:p></text:note-body></text:note>'
-    '<text:span text:style-name="T1">secret</text:span></text:p>'
-    "<text:list><text:list-item><text:p>Herring</text:p><text:list><text:list-item><text:p>smoked</text:p>"
-    "</text:list-item></text:list></text:list-item></text:list>"
-    "<text:p><draw:frame><draw:text-box><text:p>In the box.</text:p></draw:text-box></draw:frame></text:p>"
-    "<text:p><draw:frame><draw:image/></draw:frame></text:p>" + p("A boat", "P1")
-)
 
 
 # Presentations
@@ -203,17 +178,6 @@ def test_what_is_no_rtf_or_half_of_one(tmp_path: Path, data: str) -> None:
 
 
 # What is no such document, or a damaged or a hostile one
-
-
-@pytest.fixture
-def whole(tmp_path: Path) -> dict[str, Path]:
-    """A document of each format that is a zip."""
-    return {
-        "docx": word(tmp_path / "w", table(cell(paragraph("a")) * 2) + paragraph("b")),
-        "odt": odt(tmp_path / "o", ODT),
-        "pptx": slides(tmp_path / "p", shape("x")),
-        "epub": epub(tmp_path / "e", {"a": CHAPTER}),
-    }
 
 
 ZIPS = pytest.mark.parametrize("ending", ["docx", "odt", "pptx", "epub"])
