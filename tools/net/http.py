@@ -12,6 +12,7 @@ import json
 import random
 import re
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Set
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from urllib.parse import parse_qs, urlsplit
 from tools.budget import current_budget
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.net.causes import SPEAKS_TLS, WANTS_TLS, cause
-from tools.net.packed import unpacker
 from tools.net.pasted import fault_of_header
 from tools.net.route import routed
 
@@ -36,6 +36,9 @@ CONNECT_SECONDS = 5.0
 _ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
 _SPENT = "steelman.spent"  # marks a 429 of an account that is empty, which no waiting helps
 _USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
+_PIECE = 1 << 16
+# What servers name as an encoding and pack nothing by: alphabets above all.
+_PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
 _TRIES = 3
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -145,6 +148,29 @@ def _bounded(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.
             await stream.aclose()
 
     return Bounded()
+
+
+def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
+    """What turns parts of a body into decompressed pieces of bounded size: a few bytes may hold gigabytes.
+
+    Raises ValueError for an encoding that is not known, and from the pieces for data that is not packed so.
+    """
+    encodings = [name for name in re.split(r"[\s,]+", encoding.lower()) if not _PLAIN.fullmatch(name)]
+    if not encodings:
+        return lambda part: iter((part,))
+    if encodings not in (["gzip"], ["x-gzip"], ["deflate"]):
+        raise ValueError(f"is packed in a way that cannot be read ({ascii(encoding[:30])[1:-1]})")
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip's header or zlib's
+
+    def pieces(part: bytes) -> Iterator[bytes]:
+        try:
+            while part and not unpack.eof:
+                yield unpack.decompress(part, _PIECE)
+                part = unpack.unconsumed_tail
+        except zlib.error as exc:
+            raise ValueError("is packed in a way that cannot be read") from exc
+
+    return pieces
 
 
 def cut_short(exc: BaseException | None) -> bool:
