@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.samples import FOLDER
 from evals.datasets.cases import Case, load_samples
-from tools.ingest.readers import read_file
+from tools.ingest.markdown import read_markdown
 
 Row = dict[str, Any]
 
@@ -37,7 +37,7 @@ def _write(path: Path, rows: list[Row]) -> None:
 def _texts(case: Case) -> Iterator[tuple[str, bool]]:
     for stance, names in case.gold.items():
         for name in sorted(names):
-            yield next(iter(read_file(FOLDER.parent / name, name))).text, stance == "supports"
+            yield next(read_markdown(FOLDER.parent / name, name)).text, stance == "supports"
 
 
 def _statements(case: Case) -> tuple[str, str]:

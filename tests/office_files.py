@@ -24,6 +24,7 @@ _NAMES = (
 
 def one(path: Path) -> SourceDocument:
     [found] = read_file(path, path.name)
+    assert isinstance(found, SourceDocument)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tools.errors import SourceError
-from tools.ingest.documents import Columns
+from tools.ingest.documents import Columns, Note
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
 
@@ -44,12 +44,10 @@ class Reading:
     """A file read to its end: its documents, its problems and its notes."""
 
     def __init__(self, path: Path, **columns: Any) -> None:
-        self.problems: list[str] = []
-        self.notes: list[str] = []
-        reads = read_file(
-            path, path.name, lambda e: self.problems.append(str(e)), Columns(**columns), self.notes.append
-        )
-        self.documents: list[SourceDocument] = list(reads)
+        found = list(read_file(path, path.name, Columns(**columns)))
+        self.documents = [each for each in found if isinstance(each, SourceDocument)]
+        self.problems = [str(each) for each in found if isinstance(each, SourceError)]
+        self.notes = [each.text for each in found if isinstance(each, Note)]
 
     @property
     def texts(self) -> list[str]:
@@ -253,4 +251,4 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
 )
 def test_json_without_rows(tmp_path: Path, data: str, says: str) -> None:
     with pytest.raises(SourceError, match=rf"^a\.json[:,] ?(?:{says})"):
-        list(read_file(made(tmp_path, "a.json", data), "a.json"))
+        raise next(e for e in read_file(made(tmp_path, "a.json", data), "a.json") if isinstance(e, SourceError))

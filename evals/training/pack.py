@@ -230,7 +230,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     one (1: oppose)."""
     from agent.samples import FOLDER
     from evals.datasets.cases import Side, load_samples
-    from tools.ingest.readers import read_file
+    from tools.ingest.markdown import read_markdown
     from tools.language.question import ANSWERS, read_question
     from tools.language.quotable import stands_alone
     from tools.language.sentences import split_sentences
@@ -243,7 +243,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
         sides: dict[Side, tuple[str, str]] = {"supports": (yes, no), "opposes": (no, yes)}
         for stance, (own, other) in sides.items():
             for name in sorted(case.gold[stance]):
-                document = next(iter(read_file(FOLDER.parent / name, name)))
+                document = next(read_markdown(FOLDER.parent / name, name))
                 for sentence in filter(stands_alone, split_sentences(document.text)):
                     for label, (side, contrary) in enumerate(((own, other), (other, own))):
                         texts = (sentence, document.text)

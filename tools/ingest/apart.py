@@ -74,7 +74,7 @@ def read_apart(
     Raises SourceError also where the file takes more than the limits, or ends its reader; GivenUpError once nobody
     waits for it.
     """
-    request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns), "skip": skip is not None}
+    request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns)}
     size = path.stat().st_size if path.is_file() else 0
     own = replace(limits, output=limits.output + _OUTPUT_A_BYTE * size)
     for each in FILES.read(request, name, own, given_up):

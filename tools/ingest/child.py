@@ -98,20 +98,9 @@ def _limit(seconds: float | None, megabytes: int | None) -> None:
 
 
 def found_in(request: dict[str, Any]) -> Iterator[Found]:
-    """What `read_file` finds, wrong rows and notes among the documents, in the order of the file."""
-    aside: list[Found] = []
+    """What `read_file` finds, in the order of the file."""
     columns = Columns(**{**request["columns"], "text": tuple(request["columns"]["text"])})
-    skip = aside.append if request["skip"] else None
-    path, name = Path(request["path"]), request["name"]
-    try:
-        for document in read_file(path, name, skip, columns, lambda text: aside.append(Note(text))):
-            yield from aside
-            aside.clear()
-            yield document
-    except SourceError:
-        yield from aside
-        raise
-    yield from aside
+    return read_file(Path(request["path"]), request["name"], columns)
 
 
 if __name__ == "__main__":
