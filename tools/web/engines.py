@@ -1,17 +1,18 @@
 """The seam of the web search, and what all engines share: queries of bounded length, results of one shape."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urldefrag
 
 from tools.budget import current_budget, current_log
 from tools.dates import iso_date
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.language.words import QUERY_FILLERS
-from tools.net.http import is_address, is_local
+from tools.net.http import fetch_json, is_address, is_local, open_client
 from tools.net.pasted import fault_of_key
 from tools.web.hosts import covers, host_of, normalise_url
 
@@ -31,27 +32,77 @@ class WebResult:
     date: str = ""
 
 
-class SearchEngine(Protocol):
-    """Finds pages. longest_query: characters; most_results: what one search gives at most."""
+class SearchEngine(ABC):
+    """Finds pages by a service that gives one page of results after the other.
 
-    @property
-    def name(self) -> str: ...
+    title: what people call the engine. longest_query: characters; most_results: what one search gives at most.
+    patience: times the longest silence of the server that a page may take in all.
+    """
 
-    @property
-    def address(self) -> str: ...
+    name: str
+    title: str
+    longest_query = 500
+    most_results = 100
+    patience = 3.0
 
-    @property
-    def longest_query(self) -> int: ...
-
-    @property
-    def most_results(self) -> int: ...
+    def __init__(self, address: str, seconds: float, headers: dict[str, str] | None = None) -> None:
+        """seconds: the longest silence of the server. headers: sent with every request."""
+        self.address = address.rstrip("/")
+        self._seconds = seconds
+        self._headers = headers
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
         """At most `limit` results, best first, each address once; only from `domains` where any are given.
 
-        Raises ProviderDownError, ProviderReplyError, BudgetError, DeadlineError.
+        Where a later page fails, what the earlier ones brought is kept and the log notes it. Raises ProviderDownError,
+        ProviderReplyError, BudgetError, DeadlineError.
         """
-        ...
+        text, limit = with_sites(query, domains, self.longest_query), max(1, min(limit, self.most_results))
+        found: list[WebResult] = []
+        async with self._client() as client:
+            for page in range(1, -(-limit // PAGE) + 1):
+                try:
+                    more = tidy([*found, *await self._ask(client, text, page)])
+                except ProviderError as exc:
+                    if page == 1:
+                        raise
+                    current_log().note("skipped", f"{self.title} gave only the first {len(found)} results: {exc}")
+                    break
+                if len(more) == len(found):
+                    break
+                found = more
+        return tidy(found, limit, domains)
+
+    async def _ask(self, client: Any, query: Any, page: int = 1) -> list[WebResult]:
+        """The results of a page within the time that there is; it counts as a call."""
+        budget = current_budget()
+        if budget.offline and not is_local(self.address):
+            raise ProviderDownError(f"{self.title} is on the internet, and this run stays offline.")
+        if budget.seconds_left() <= 0:
+            raise DeadlineError(f"no time was left to ask {self.title}.")
+        budget.begin_call()
+        try:
+            async with asyncio.timeout(min(self.patience * self._seconds, budget.seconds_left())):
+                return await self._page(client, query, page)
+        except TimeoutError as exc:
+            if budget.seconds_left() <= 0:
+                raise DeadlineError(f"{self.title} did not answer before the deadline.") from exc
+            raise ProviderDownError(f"{self.title} did not answer in time.") from exc
+
+    @abstractmethod
+    async def _page(self, client: Any, query: Any, page: int) -> list[WebResult]:
+        """The results of a page, counted from 1."""
+
+    def _client(self) -> AbstractAsyncContextManager[Any]:
+        """What all pages of a search are asked over."""
+        return open_client(self._headers, self._seconds)
+
+    async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """The JSON object that the engine answers with. Raises ProviderDownError, ProviderReplyError."""
+        reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
+        if not isinstance(reply, dict):
+            raise ProviderReplyError(f"{self.title} answered with something that is not its JSON.")
+        return reply
 
 
 def cut_query(query: str, longest: int) -> str:
@@ -102,50 +153,6 @@ def checked_key(name: str, key: str) -> str:
     if fault := fault_of_key(key) if key else "is empty. Copy it again into .env":
         raise SettingsError(f"the key for {name} {fault}.")
     return key
-
-
-def begin_call(name: str, address: str) -> None:
-    """Counts a call to an engine; raises BudgetError, DeadlineError, or ProviderDownError where the run is offline."""
-    budget = current_budget()
-    if budget.offline and not is_local(address):
-        raise ProviderDownError(f"{name} is on the internet, and this run stays offline.")
-    if budget.seconds_left() <= 0:
-        raise DeadlineError(f"no time was left to ask {name}.")
-    budget.begin_call()
-
-
-@asynccontextmanager
-async def within(name: str, seconds: float) -> AsyncIterator[None]:
-    """Ends what is inside after `seconds` or at the stage's deadline: ProviderDownError or DeadlineError."""
-    try:
-        async with asyncio.timeout(min(seconds, current_budget().seconds_left())):
-            yield
-    except TimeoutError as exc:
-        if current_budget().seconds_left() <= 0:
-            raise DeadlineError(f"{name} did not answer before the deadline.") from exc
-        raise ProviderDownError(f"{name} did not answer in time.") from exc
-
-
-async def gather_pages(
-    name: str, ask: Callable[[int], Awaitable[list[WebResult]]], limit: int, domains: Sequence[str]
-) -> list[WebResult]:
-    """Results from `ask(1)`, `ask(2)`, … until there are enough, or a page brings none that is new.
-
-    Where a later page fails, what the earlier ones brought is kept and the log notes it.
-    """
-    found: list[WebResult] = []
-    for page in range(1, -(-limit // PAGE) + 1):
-        try:
-            more = tidy([*found, *await ask(page)])
-        except ProviderError as exc:
-            if page == 1:
-                raise
-            current_log().note("skipped", f"{name} gave only the first {len(found)} results: {exc}")
-            break
-        if len(more) == len(found):
-            break
-        found = more
-    return tidy(found, limit, domains)
 
 
 def tidy(results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()) -> list[WebResult]:

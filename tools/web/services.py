@@ -1,10 +1,7 @@
-"""The search services: Tavily over its own client, and those that are asked for one page of results after the other:
-Serper, a SearXNG of one's own, and DuckDuckGo's page for browsers without scripts, which needs no key.
-"""
+"""The search services: Tavily, Serper, a SearXNG, and DuckDuckGo's page for browsers without scripts."""
 
 import asyncio
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -13,21 +10,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.causes import cause
-from tools.net.http import LARGEST_REPLY, fetch_json, open_client
+from tools.net.http import LARGEST_REPLY
 from tools.net.route import Proxy, proxy_for
-from tools.web.engines import (
-    PAGE,
-    WebResult,
-    askable,
-    begin_call,
-    checked_key,
-    cut_query,
-    gather_pages,
-    read_results,
-    tidy,
-    with_sites,
-    within,
-)
+from tools.web.engines import PAGE, SearchEngine, WebResult, askable, checked_key, cut_query, read_results, tidy
 from tools.web.hosts import host_of
 
 if TYPE_CHECKING:
@@ -43,50 +28,7 @@ _BLOCKED = (202, 403, 418, 429)
 _ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 
-class PagedEngine(ABC):
-    """What these engines share; satisfies `SearchEngine`. title: what people call the engine."""
-
-    name: str
-    title: str
-    longest_query = 500
-    most_results = 100
-    patience = 3.0
-    """Times the longest silence of the server that a page may take in all."""
-
-    def __init__(self, address: str, seconds: float, headers: dict[str, str] | None = None) -> None:
-        """seconds: the longest silence of the server. headers: sent with every request."""
-        self.address = address.rstrip("/")
-        self._seconds = seconds
-        self._headers = headers
-
-    async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
-        text = with_sites(query, domains, self.longest_query)
-        async with self._client() as client:
-
-            async def ask(page: int) -> list[WebResult]:
-                begin_call(self.title, self.address)
-                async with within(self.title, self.patience * self._seconds):
-                    return await self._page(client, text, page)
-
-            return await gather_pages(self.title, ask, max(1, min(limit, self.most_results)), domains)
-
-    @abstractmethod
-    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
-        """The results of a page, counted from 1."""
-
-    def _client(self) -> AbstractAsyncContextManager[Any]:
-        """What all pages of a search are asked over."""
-        return open_client(self._headers, self._seconds)
-
-    async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The JSON object that the engine answers with. Raises ProviderDownError, ProviderReplyError."""
-        reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
-        if not isinstance(reply, dict):
-            raise ProviderReplyError(f"{self.title} answered with something that is not its JSON.")
-        return reply
-
-
-class Serper(PagedEngine):
+class Serper(SearchEngine):
     """Google's results by Serper (serper.dev), a call for every ten.
 
     Google gives ten results a page whatever `num` says (since September 2025), and at most a hundred or so in all.
@@ -105,7 +47,7 @@ class Serper(PagedEngine):
         return read_results("Serper", found, url="link", title="title", snippet="snippet", date="date")
 
 
-class SearXng(PagedEngine):
+class SearXng(SearchEngine):
     """A SearXNG (docs.searxng.org), which asks other engines and needs no key; a call a page.
 
     seconds: the longest silence of the server, three times that for a page in all.
@@ -129,7 +71,7 @@ class SearXng(PagedEngine):
         return read_results("SearXNG", found, url="url", title="title", snippet="content", date="publishedDate")
 
 
-class Tavily(PagedEngine):
+class Tavily(SearchEngine):
     """Tavily's search, or one that speaks its format; one call a search.
 
     seconds: the longest silence of the server, three times that in all.
@@ -144,23 +86,24 @@ class Tavily(PagedEngine):
         super().__init__(address, seconds, {"Authorization": f"Bearer {checked_key('Tavily', key)}"})
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
-        begin_call("Tavily", self.address)
         wanted = {"query": cut_query(query, self.longest_query), "max_results": max(1, min(limit, self.most_results))}
         if include := list(askable(domains)[:_MOST_DOMAINS]):
             wanted["include_domains"] = include
-        async with self._client() as client, within("Tavily", self.patience * self._seconds):
-            return tidy(await self._page(client, wanted, 1), limit, domains)
+        async with self._client() as client:
+            return tidy(await self._ask(client, wanted), limit, domains)
 
     async def _page(self, client: Any, query: Any, page: int) -> list[WebResult]:
         try:
             reply = await self._fetch(client, "POST", "/search", {**query, "search_depth": "basic"})
         except ProviderDownError as exc:
-            raise ProviderDownError(f"{exc} {_PLAN}") if exc.status in _USED_UP else exc from exc
+            if exc.status not in _USED_UP:
+                raise
+            raise ProviderDownError(f"{exc} {_PLAN}") from exc
         found = reply.get("results", [] if "query" in reply else None)
         return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
 
 
-class DuckDuckGo(PagedEngine):
+class DuckDuckGo(SearchEngine):
     """DuckDuckGo's results, a request for every ten or so. seconds: what one request may take."""
 
     name = "duckduckgo"
@@ -177,9 +120,9 @@ class DuckDuckGo(PagedEngine):
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
         seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))
-        return await asyncio.to_thread(self._ask, query, page, seconds)
+        return await asyncio.to_thread(self._read, query, page, seconds)
 
-    def _ask(self, query: str, page: int, seconds: int) -> list[WebResult]:
+    def _read(self, query: str, page: int, seconds: int) -> list[WebResult]:
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
         from lxml.etree import LxmlError
 
