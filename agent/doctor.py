@@ -128,8 +128,6 @@ def _on(checks: "_Checks", *, ask: bool) -> Iterator[tuple[str, str, Callable[[]
     yield "judge", "what supports which side, and whether a claim holds", judge
     if build_engine(settings):
         yield "web search", "pages from the web", partial(checks.web, ask=ask)
-    if settings.reranker:
-        yield "re-ranker", "the order of what was found", checks.reranker
     yield "checkpoints", "going on with a run that was stopped", checks.checkpoints
 
 
@@ -162,7 +160,6 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             "another model's search",
             "STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL",
         ),
-        (settings.reranker, "re-ranker", "the order of what was found", "STEELMAN_RERANKER"),
     )
     return [(name, serves, how) for on, name, serves, how in lines if not on]
 
@@ -263,13 +260,6 @@ class _Checks:
         lists = DomainLists.load(self.settings.domains)
         domains = f"{len(lists.prefer)} preferred, {len(lists.block)} blocked, {len(lists.allow) or 'all'} allowed"
         return f"{engine.name} at {engine.address}, not asked (`doctor --ask` asks it); {domains} domains"
-
-    def reranker(self) -> str:
-        from tools.inference.encoders.transformers import Reranker
-
-        reranker = (self._opened and self._opened.reranker) or Reranker(self.settings.reranker)
-        reranker.scores("test", ["a test"])
-        return self.settings.reranker
 
     def checkpoints(self) -> str:
         from agent.runs.checkpoints import open_checkpointer

@@ -19,7 +19,6 @@ from tools.passages import Passage
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from tools.inference.encoders.transformers import Reranker
     from tools.store.hybrid import HybridSearch
     from tools.web.engines import SearchEngine
 
@@ -169,7 +168,6 @@ class Providers:
     quote_fallback: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
     crux: CruxWriter | None = None  # says what a dispute turns on, where a judge can check what it says
     web: WebRetriever | None = None
-    reranker: "Reranker | None" = None
     english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()

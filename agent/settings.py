@@ -141,7 +141,7 @@ class Settings(Network):
     embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
     embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
-    reranker: str = _text("A cross-encoder (name or folder) that re-ranks what was found; needs the extra 'models'.")
+    reranker: str = _gone("a cross-encoder can be the judge, STEELMAN_JUDGE=score")
 
     # The HTTP service
     api_host: str = Field(
@@ -312,7 +312,7 @@ _HEADINGS = {
     "provider": "Chat models: follow-ups, perspectives, queries, claims",
     "judge": "The judge: does a passage support a statement?",
     "web": "The web",
-    "chroma_url": "Stores, encoders and the re-ranker",
+    "chroma_url": "Stores and encoders",
     "api_host": "The server for programs: `python -m api`",
 }
 _OPENING = """\

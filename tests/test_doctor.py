@@ -67,7 +67,6 @@ def test_by_itself_it_needs_nothing_and_says_how_to_turn_on_the_rest(capsys: pyt
         "web search": "TAVILY_API_KEY",
         "Chroma server": "CHROMA_URL",
         "other encoder": "STEELMAN_ENCODER",
-        "re-ranker": "STEELMAN_RERANKER",
     }.items():
         assert told[part].startswith("off "), part
         assert setting in told[part]

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tools.errors import ModelError, SettingsError
-from tools.inference.encoders.transformers import Reranker, TransformersEncoder, find_model
+from tools.inference.encoders.transformers import TransformersEncoder, find_model
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = ["Trains are quiet.", "A city that builds more homes has lower rents, and its streets have more people.", "No."]
@@ -42,25 +42,23 @@ def tiny_tokenizer() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=64, **names)
 
 
-def tiny_bert(folder: Path, seed: int = 0, labels: int = 0, width: int = 16) -> str:
-    """The folder with a random BERT in it: an encoder, or with labels a classifier of pairs."""
+def tiny_bert(folder: Path, seed: int = 0) -> str:
+    """The folder with a random BERT in it."""
     import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertModel
+    from transformers import BertConfig, BertModel
 
     torch.manual_seed(seed)
     tokenizer = tiny_tokenizer()
     config = BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=width,
+        hidden_size=16,
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=64,
         initializer_range=0.5,
-        num_labels=labels or 2,
     )
-    model = BertForSequenceClassification(config) if labels else BertModel(config)
-    model.save_pretrained(folder)
+    BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 
@@ -94,10 +92,9 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="the extra is installed")
-@pytest.mark.parametrize("make", [TransformersEncoder, Reranker])
-def test_without_the_extra(make: Any, tmp_path: Path) -> None:
+def test_without_the_extra(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"needs the extra 'models'.*pip install torch"):
-        make(str(tmp_path))
+        TransformersEncoder(str(tmp_path))
 
 
 def test_a_model_that_is_not_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -219,7 +219,6 @@ def ready() -> Ready:
         articles=["one", "two", "three", "one"],
         vectors=np.array([[1, 0], [1, 0], [0, 1], [0, 1]], np.float32),
         cosine=cosine,
-        similarity=cosine,
         clusters=Clustered(SAID.paragraph, np.array([0, 0, 0, 1, 1, 2])),
         positives=Clustered(np.array([0, 1, 2]), np.array([0, 1, 1])),
         place={"a1": 0, "a3": 1, "a4": 2},
@@ -345,7 +344,7 @@ def two_events() -> tuple[NewsSet, list[Ready]]:
 def test_the_report_by_hand() -> None:
     news, events = two_events()
     asked = plan(news, "mmr", "scs", cutoffs=[2])
-    report = scored(asked, measured(asked, iter(events)), {"encoder": "toy", "reranker": None})
+    report = scored(asked, measured(asked, iter(events)), "toy")
     dense, mmr, scs = (report["metrics"]["Two"][name] for name in ("dense", "mmr", "scs"))
     # dense finds a1, a2; mmr a1, b1; scs a3, a1
     assert dense["precision@2"] == (1 / 2 + 0) / 2
@@ -367,7 +366,7 @@ def test_the_report_by_hand() -> None:
 def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
     news, events = two_events()
     asked = plan(replace(news, name="LocalNews"), "greedyplus-calibrated", cutoffs=[2])
-    report = scored(asked, measured(asked, iter(events)), {"encoder": "toy", "reranker": None})
+    report = scored(asked, measured(asked, iter(events)), "toy")
     (held,) = held_out(news.measured)
     all_, half = (report["items"][data]["dense"]["precision@2"] for data in ("LocalNews", "LocalNews, held out"))
     assert list(half) == [row for row in all_ if row[0] == held]
@@ -377,9 +376,7 @@ def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
     shown = table(report | {"seconds": 1.0})
     assert shown.index("LocalNews: 2 of 2") < shown.index("LocalNews, held out: 1 of 2 annotated events")
     for other in (plan(news, "greedyplus-calibrated"), plan(asked.news, "scs")):
-        assert list(scored(other, measured(other, iter(events)), {"encoder": "", "reranker": None})["metrics"]) == [
-            other.news.name
-        ]
+        assert list(scored(other, measured(other, iter(events)), "")["metrics"]) == [other.news.name]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

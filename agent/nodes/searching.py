@@ -111,10 +111,6 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
     ids, foreign, addressed = await asyncio.to_thread(eligible, ids, passages, statement)
-    try:
-        ids = await in_time(options, "search", _reranked(providers, statement, ids))
-    except SteelmanError as exc:
-        problems.append(ProviderError(f"what was found is not re-ranked: {exc}", hint=exc.hint))
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
@@ -145,15 +141,6 @@ async def _web_in_time(online: "asyncio.Task[WebFound]", options: RunOptions) ->
         return await in_time(options, "search", online)
     except ProviderError as exc:
         return WebFound(problems=[exc])
-
-
-async def _reranked(providers: Providers, statement: str, ids: list[int]) -> list[int]:
-    if providers.reranker is None or not ids:
-        return ids
-    passages = await asyncio.to_thread(providers.store.passages, ids)
-    held = [i for i in ids if i in passages]
-    scores = await asyncio.to_thread(providers.reranker.scores, statement, [passages[i].text for i in held])
-    return [held[n] for n in sorted(range(len(held)), key=lambda n: (-float(scores[n]), n))]
 
 
 def _web_failures(providers: Providers, web: WebFound, perspective: str) -> list[Failure]:

@@ -29,7 +29,7 @@ from tools.inference.chat.model import ChatModel
 from tools.inference.encoders import encoder as encoders
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.encoders.transformers import Reranker, TransformersEncoder
+from tools.inference.encoders.transformers import TransformersEncoder
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.judge import Judge
 from tools.inference.worker import Worker
@@ -74,11 +74,6 @@ def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSe
         dense = DenseServer(url, store.store_id(), token=settings.chroma_token.get_secret_value())
     embedded = not settings.embeddings_url and not settings.encoder  # no other encoder compares sentences
     return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
-
-
-def build_reranker(settings: Settings) -> Reranker | None:
-    """The cross-encoder that re-ranks retrieved passages; None without one. Raises ModelError."""
-    return Reranker(settings.reranker) if settings.reranker else None
 
 
 def build_engine(settings: Settings) -> SearchEngine | None:
@@ -148,7 +143,6 @@ def build_providers(
         # Stages that a chat model may serve, and the web, are recorded when they were served.
         names={**served, "search": indexed_by, "judge": models.judge().name},
         web=web,
-        reranker=build_reranker(settings),
         english_only=not chats,
         remotes=_remotes(settings, chats, models, web.engine.address if web else ""),
         closers=(*closers, partial(asyncio.to_thread, search.close)),

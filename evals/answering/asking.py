@@ -35,7 +35,7 @@ Build = Callable[[Settings, Store], Providers]
 _IN_FORCE = (
     "provider",
     *("model", "model_frame", "model_expand", "model_queries", "model_write", "temperature"),
-    *("judge", "judge_model", "judge_threshold", "encoder", "embeddings_model", "reranker", "deadline"),
+    *("judge", "judge_model", "judge_threshold", "encoder", "embeddings_model", "deadline"),
 )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +28,6 @@ from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import fuse, passage_text
 from tools.store.lexical import LexicalIndex
 
-if TYPE_CHECKING:
-    from tools.inference.encoders.transformers import Reranker
-
 Vectors = NDArray[np.float32]
 Ranking = list[int]
 """Positions of passages in the corpus, best first, none twice."""
@@ -50,14 +46,13 @@ class CorpusIndex:
         encoder: Encoder,
         cache: VectorCache,
         judge: PairJudge | None = None,
-        reranker: "Reranker | None" = None,
     ) -> None:
-        """judge, reranker: asked by the methods that need them."""
+        """judge: asked by the methods that need one."""
         self.corpus = corpus
         self.questions: Sequence[GoldQuestion] = ()
         """All that the corpus is searched for, for what is divided by the largest of a data set."""
         self._encoder, self._cache = encoder, cache
-        self.judge, self.reranker = judge, reranker
+        self.judge = judge
         self._largest: float | None = None
         self._clusters: dict[tuple[int, ...], Clustered] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")

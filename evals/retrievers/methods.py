@@ -7,7 +7,7 @@ QUERIES      the question is the query, or there is one a side and what they fin
              add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
                          their side (PIR §3.1); for dense only, the number is the strength
 SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-released, greedyplus, coverage
-             (`tools/diversity/names.py`); rerank, by the cross-encoder that STEELMAN_RERANKER names
+             (`tools/diversity/names.py`)
 
 `steelman` is hybrid+coverage with the judge: it looks at the pairs of side and passage that change the choice most.
 """
@@ -41,7 +41,6 @@ from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 
 Knows = Literal["nothing", "gold perspectives", "judge"]
-Needs = Literal["", "judge", "reranker"]
 Rank = Callable[[CorpusIndex, Sequence[GoldQuestion], int], list[Ranking]]
 """From questions to up to k passages each. May raise ProviderError."""
 
@@ -63,11 +62,11 @@ STANDARD = ("bm25", "dense", "hybrid", ORACLE)
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A retriever, what it knows of a question beside its words, and what it needs beside an encoder."""
+    """A retriever, and what it knows of a question beside its words; judged: whether it asks a judge."""
 
     rank: Rank
     knows: Knows = "nothing"
-    needs: Needs = ""
+    judged: bool = False
 
 
 def named(names: Sequence[str]) -> dict[str, Method]:
@@ -85,7 +84,7 @@ def named(names: Sequence[str]) -> dict[str, Method]:
 def method(name: str) -> Method:
     """The method of that name. Raises InputError for a name that is none."""
     if name == OWN:
-        return Method(_steelman, "judge", "judge")
+        return Method(_steelman, "judge", judged=True)
     search, *rest = _PART.split(name)
     if search not in SEARCHES:
         raise InputError(f"there is no method '{name}'. {_there_are()}")
@@ -95,8 +94,6 @@ def method(name: str) -> Method:
         raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
     find = _finder(name, search, queries)
     knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
-    if selection == "rerank":
-        return Method(_reranked(find), knows, "reranker")
     return Method(find if selection == FOUND else _selected(find, selection), knows)
 
 
@@ -118,7 +115,7 @@ def _finder(name: str, search: str, queries: str) -> Rank:
 
 
 def _there_are() -> str:
-    selections = [*(s for s in DIALS if s != FOUND), "rerank"]
+    selections = [s for s in DIALS if s != FOUND]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
         f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}. "
@@ -169,18 +166,6 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
         clusters=index.clustered(positions) if clustered else None,
         largest=index.largest_cosine(),
     )
-
-
-def _reranked(find: Rank) -> Rank:
-    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
-        ranked = []
-        for question, positions in zip(questions, find(index, questions, max(k, CANDIDATES)), strict=True):
-            assert index.reranker is not None  # the suite brings one for every method that needs it
-            scores = index.reranker.scores(question.question, [index.corpus[i].text for i in positions])
-            ranked.append([positions[i] for i in np.argsort(-scores, kind="stable")[:k]])
-        return ranked
-
-    return rank
 
 
 def _steelman(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +43,8 @@ class Dials:
 class Ready:
     """An event after stage I, with its n candidates in the order of their cosines.
 
-    ids: of the candidates. articles: which each is of. vectors: shape (n, dimensions). cosine and similarity: to the
-    headline, shape (n,); the second is what GreedyPlus goes by. clusters: of the candidates' sentences. positives: of
+    ids: of the candidates. articles: which each is of. vectors: shape (n, dimensions). cosine: to the
+    headline, shape (n,). clusters: of the candidates' sentences. positives: of
     the sentences of the event's relevant paragraphs; place tells which of these a paragraph is. seconds: of clustering
     the candidates'.
     """
@@ -55,19 +54,10 @@ class Ready:
     articles: list[str]
     vectors: Vectors
     cosine: NDArray[np.float32]
-    similarity: NDArray[np.float32]
     clusters: Clustered
     positives: Clustered
     place: dict[str, int]
     seconds: float
-
-
-class Scorer(Protocol):
-    """A re-ranker: how well texts answer a query, from 0 to 1, shape (n,)."""
-
-    name: str
-
-    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]: ...
 
 
 class Sentences:
@@ -92,10 +82,8 @@ class Sentences:
         return clusters, time.perf_counter() - began
 
 
-def prepared(
-    news: NewsSet, events: Sequence[NewsEvent], encoder: Encoder, cache: VectorCache, reranker: Scorer | None = None
-) -> Iterator[Ready]:
-    """The events after stage I. Raises ProviderError of an encoder elsewhere, ModelError of a re-ranker."""
+def prepared(news: NewsSet, events: Sequence[NewsEvent], encoder: Encoder, cache: VectorCache) -> Iterator[Ready]:
+    """The events after stage I. Raises ProviderError of an encoder elsewhere."""
     corpus = news.corpus
     with CorpusIndex(corpus, encoder, cache) as index:
         queries, vectors = index.query_vectors([e.headline for e in events]), index.vectors
@@ -115,19 +103,11 @@ def prepared(
             articles=[article[i] for i in ids],
             vectors=vectors[candidates],
             cosine=row[candidates],
-            similarity=row[candidates] if reranker is None else reranked(reranker, cache, event.headline, held),
             clusters=clusters,
             positives=sentences.clustered([p.text for p in event.positives])[0],
             place={p.id: i for i, p in enumerate(event.positives)},
             seconds=seconds,
         )
-
-
-def reranked(reranker: Scorer, cache: VectorCache, headline: str, texts: Sequence[str]) -> NDArray[np.float32]:
-    """A re-ranker's scores of texts for a headline, shape (n,), from the cache as far as they are there."""
-    space = f"{reranker.name}:{headline}"
-    rows = cache.rows(space, texts, lambda missing: reranker.scores(headline, [texts[i] for i in missing]))
-    return rows.reshape(-1)
 
 
 Choose = Callable[[Ready, int, Dials], Ranking]
@@ -203,7 +183,7 @@ def _scs(released: bool) -> Choose:
 
 
 def _plus(ready: Ready, k: int, dials: Dials) -> Ranking:
-    return greedy_plus(ready.clusters, ready.similarity, k, _enough(dials), _PLUS_TRADE_OFF)
+    return greedy_plus(ready.clusters, ready.cosine, k, _enough(dials), _PLUS_TRADE_OFF)
 
 
 def _calibrated(ready: Ready, k: int, dials: Dials) -> Ranking:

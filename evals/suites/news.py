@@ -9,7 +9,7 @@ mmr                    maximal marginal relevance, its cosines undivided as in N
 dkmips                 diversity-aware maximum inner product search
 scs                    GreedySCS as printed: most clusters not yet covered, then the cosine
 scs-released           GreedySCS as its code has it: 0.04 a cluster, and the cosine
-greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine or by a re-ranker
+greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine
 greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest cosine in the paragraph's article
 
 The last was fitted on one half of LocalNews; the other half's figures follow those of all its events. `--fit` fits it
@@ -18,7 +18,7 @@ again: it prints what settings do on that half, and the one to take.
 With `--enough`, a method chooses until that share of the candidates' clusters is covered; the rest of k is filled by
 its similarity. Only events with annotations are measured; the paragraphs of the others are in the corpus. Seconds of
 stage II are those of clustering, where a method needs it, and of choosing the most paragraphs that `--k` names; vectors
-and a re-ranker's scores are read from the cache, and kept there event by event.
+are read from the cache.
 """
 
 import argparse
@@ -46,7 +46,6 @@ from evals.retrievers.news import (
     Choose,
     Dials,
     Ready,
-    Scorer,
     held_out,
     needs_clusters,
     prepared,
@@ -98,24 +97,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trade-off", type=_share, default=0.75, metavar="λ", help="of mmr and dkmips, unpublished (default: 0.75)")
     add("--weight", type=_weight, default=1.0, metavar="μ", help="of dkmips, unpublished (default: 1)")
     add("--divided", action="store_true", help="divide dkmips' relevance by k, as its authors do")
-    add("--reranker", metavar="MODEL", help="a cross-encoder on this machine, for greedyplus (extra 'models')")
     common_options(
         parser, limit="only the first N events of a seeded shuffle", seed="seed of the shuffle and of the intervals"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures and prints. Raises InputError, and what a re-ranker or an encoder elsewhere raises."""
+    """Measures and prints. Raises InputError, and what an encoder elsewhere raises."""
     began = time.perf_counter()
     methods, news = named(args.methods), load_news(args.data)
     dials = Dials(args.trade_off, args.weight, args.divided, args.enough)
     events = shuffled(news.measured, args.limit, args.seed)
     plan = Plan(news, events, methods, args.k, dials, args.limit, args.seed)
-    reranker = _reranker(args.reranker)
     encoder = open_encoder()
-    ready = prepared(news, events, encoder, retrieval_cache(), reranker)
-    models = {"encoder": encoder.name, "reranker": reranker and reranker.name}
-    report = scored(plan, measured(plan, ready), models)
+    ready = prepared(news, events, encoder, retrieval_cache())
+    report = scored(plan, measured(plan, ready), encoder.name)
     report["seconds"] = time.perf_counter() - began
     show(args.json, report, lambda: table(report))
     return 0
@@ -159,7 +155,7 @@ def figures(ready: Ready, chosen: Ranking, k: int) -> dict[str, float]:
     }
 
 
-def scored(plan: Plan, found: dict[str, Measured], models: Record) -> Record:
+def scored(plan: Plan, found: dict[str, Measured], encoder: str) -> Record:
     """The report: metrics, intervals, differences to dense, ratios to dense, items, seconds, configuration."""
     parts = {data: {name: one.of(chosen) for name, one in found.items()} for data, chosen in _parts(plan).items()}
     each = {
@@ -182,7 +178,7 @@ def scored(plan: Plan, found: dict[str, Measured], models: Record) -> Record:
             for data, of in told["metrics"].items()
         },
         "stage_two": {data: {n: _spread(one.seconds) for n, one in of.items()} for data, of in parts.items()},
-        "config": _config(plan, models),
+        "config": _config(plan, encoder),
         "machine": {"cpus": os.cpu_count()},
     }
 
@@ -206,7 +202,7 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"median": float(np.median(seconds)), "p95": float(np.percentile(seconds, 95))}
 
 
-def _config(plan: Plan, models: Record) -> Record:
+def _config(plan: Plan, encoder: str) -> Record:
     news, dials = plan.news, plan.dials
     size = {
         "annotated": len(news.measured),
@@ -219,15 +215,7 @@ def _config(plan: Plan, models: Record) -> Record:
     sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
     sizes = {data: {"questions": len(chosen)} | size for data, chosen in _parts(plan).items()}
     read = {"digest": news.digest, "sample": sample, "seed": plan.seed, "sizes": sizes}
-    return {"data": news.name, **models, **settings, **read}
-
-
-def _reranker(model: str | None) -> Scorer | None:
-    if model is None:
-        return None
-    from tools.inference.encoders.transformers import Reranker
-
-    return Reranker(model)
+    return {"data": news.name, "encoder": encoder, **settings, **read}
 
 
 def _share(text: str) -> float:
@@ -281,8 +269,7 @@ def table(report: Record) -> str:
         spread = report["stage_two"][data]
         rows = {name: [f"{spread[name][m]:.4f}" for m in ("median", "p95")] for name in config["methods"]}
         lines += ["", *block(["stage II: s an event, median", "95th percentile"], rows)]
-    by = config["reranker"] or "its cosine"
-    told = f"encoder {config['encoder']}; greedyplus by {by}; enough {config['enough']}; seed {config['seed']}"
+    told = f"encoder {config['encoder']}; enough {config['enough']}; seed {config['seed']}"
     return "\n".join([*lines, "", f"{report['seconds']:.1f} s; {told}"]) + "\n"
 
 

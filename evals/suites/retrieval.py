@@ -12,12 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
-from agent.providers.build import build_reranker
-from agent.settings import load_settings
 from evals.benchmarks.timing import peak_memory
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
 from evals.judges import PairJudge, open_judge
@@ -29,13 +27,10 @@ from evals.reports.table import block, number, percent
 from evals.retrievers.corpus_index import CorpusIndex, Ranking
 from evals.retrievers.methods import STANDARD, Method, named
 from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
-from tools.errors import ProviderDownError, ProviderError, SettingsError
+from tools.errors import ProviderDownError, ProviderError
 from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
-
-if TYPE_CHECKING:
-    from tools.inference.encoders.transformers import Reranker
 
 _AT_ONCE = 64  # questions
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
@@ -58,12 +53,11 @@ class Plan:
     seed: int = 1
     published: bool = False
     judge: PairJudge | None = None
-    reranker: "Reranker | None" = None
 
     def key(self, one: RetrievalSet, name: str, question: GoldQuestion) -> str:
-        """Names a ranking; who judged or re-ranked is part of it, so that another one's is not taken for it."""
-        helper = {"judge": self.judge, "reranker": self.reranker}.get(self.methods[name].needs)
-        return " ".join((one.name, name, question.qid, *([f"by {helper.name}"] if helper else [])))
+        """Names a ranking; who judged is part of it, so that another one's is not taken for it."""
+        judge = self.judge if self.methods[name].judged else None
+        return " ".join((one.name, name, question.qid, *([f"by {judge.name}"] if judge else [])))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     require_ir_measures()  # said before an hour's work, not after it
     methods = named(args.methods)
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
-    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, *_helpers(methods))
+    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, _judge(methods))
     encoder, cache = open_encoder(), retrieval_cache()
     report = scored(plan, rank(plan, encoder, cache, args.out), encoder.name)
     report["seconds"] = time.perf_counter() - began
@@ -109,14 +103,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _helpers(methods: dict[str, Method]) -> "tuple[PairJudge | None, Reranker | None]":
-    """The judge and the re-ranker where a method needs them. Raises SettingsError, ModelError."""
-    needs = {m.needs for m in methods.values()}
-    judge = open_judge("settings", 0.0, 0) if "judge" in needs else None
-    reranker = build_reranker(load_settings()) if "reranker" in needs else None
-    if "reranker" in needs and reranker is None:
-        raise SettingsError("re-ranking needs a cross-encoder. Name one: STEELMAN_RERANKER=MODEL (extra 'models').")
-    return judge, reranker
+def _judge(methods: dict[str, Method]) -> PairJudge | None:
+    """The judge, where a method asks one. Raises SettingsError, ModelError."""
+    return open_judge("settings", 0.0, 0) if any(m.judged for m in methods.values()) else None
 
 
 def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) -> dict[str, Record]:
@@ -128,7 +117,7 @@ def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) ->
     bar = progress(total=total, unit="search")
     with Records(path, "retrieval", _identity(plan, encoder.name)) as records, bar:
         for part in by_corpus(plan.sets):
-            with CorpusIndex(part[0].corpus, encoder, cache, plan.judge, plan.reranker) as index:
+            with CorpusIndex(part[0].corpus, encoder, cache, plan.judge) as index:
                 for one, name in itertools.product(part, plan.methods):
                     bar.set_description(f"{one.name} {name}")
                     index.questions = one.questions
@@ -205,9 +194,9 @@ def _config(plan: Plan, encoder: str) -> Record:
     sizes = {s.name: _sizes(s, plan.cutoffs) for s in plan.sets}
     reading = "published" if plan.published else "divided by k"
     knows = {name: method.knows for name, method in plan.methods.items()}
-    helpers = {part: model.name for part, model in (("judge", plan.judge), ("reranker", plan.reranker)) if model}
+    judge = {"judge": plan.judge.name} if plan.judge else {}
     read = {"k": plan.cutoffs, "precision": reading, "seed": plan.seed}
-    return {**_identity(plan, encoder), "methods": knows, **helpers, **read, "sizes": sizes}
+    return {**_identity(plan, encoder), "methods": knows, **judge, **read, "sizes": sizes}
 
 
 def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:

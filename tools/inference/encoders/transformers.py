@@ -1,9 +1,8 @@
-"""Encoders and re-rankers in PyTorch: any model that is on this machine (extra `models`)."""
+"""Encoders in PyTorch: any model that is on this machine (extra `models`)."""
 
 import hashlib
 import os
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,53 +15,27 @@ from tools.errors import ModelError, SettingsError
 from tools.shell import command
 
 _SAMPLED = 1 << 20
-_TOGETHER = 32  # texts or pairs of one pass
-_LONGEST = 512  # tokens of a pair
+_TOGETHER = 32  # texts of one pass
 _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
 
 
-class LocalModel(ABC):
-    """A model of sentence-transformers that is on this machine: the folder of one, or the name of one that was
-    downloaded; nothing is downloaded here.
-
-    It is found when this is made and loaded when it is first used. Raises SettingsError without the extra, ModelError
-    for a model that is missing or cannot be used.
-    """
-
-    def __init__(self, model: str, kind: str) -> None:
-        require_extra(f"the {kind} {model}")
-        self._folder = find_model(model)
-        self._loaded: Any = None
-        self._using = threading.RLock()  # tokenizers refuse two threads at once
-
-    @abstractmethod
-    def _load(self) -> Any:
-        """The model; raises what PyTorch and Transformers raise."""
-
-    def _model(self) -> Any:
-        with self._using:
-            if self._loaded is None:
-                with usable(self._folder):
-                    hide_progress()
-                    self._loaded = self._load()
-            return self._loaded
-
-    def _named(self, model: str, about: str) -> str:
-        """The model's name with what tells its numbers from another's."""
-        return f"{Path(model).name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
-
-
-class TransformersEncoder(LocalModel):
-    """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows.
+class TransformersEncoder:
+    """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows: the folder of one,
+    or the name of one that was downloaded; nothing is downloaded here.
 
     query_prompt and document_prompt: put before queries and documents; left empty, the prompts that the model itself
-    carries are used, if any.
+    carries are used, if any. The model is found when this is made and loaded when it is first used. Raises
+    SettingsError without the extra, ModelError for a model that is missing or cannot be used.
     """
 
     def __init__(self, model: str, query_prompt: str = "", document_prompt: str = "") -> None:
-        super().__init__(model, "encoder")
+        require_extra(f"the encoder {model}")
+        self._folder = find_model(model)
+        self._loaded: Any = None
+        self._using = threading.RLock()  # tokenizers refuse two threads at once
         self._prompts = (query_prompt, document_prompt)
-        self.name = self._named(model, "\x1f".join((fingerprint(self._folder), *self._prompts)))
+        about = "\x1f".join((fingerprint(self._folder), *self._prompts))
+        self.name = f"{Path(model).name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
 
     @property
     def dimensions(self) -> int:
@@ -90,10 +63,15 @@ class TransformersEncoder(LocalModel):
             raise ModelError(f"the encoder in {self._folder} gives numbers that are not finite. Use another model.")
         return vectors
 
-    def _load(self) -> Any:
-        from sentence_transformers import SentenceTransformer
+    def _model(self) -> Any:
+        with self._using:
+            if self._loaded is None:
+                with usable(self._folder):
+                    from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(str(self._folder), local_files_only=True)
+                    hide_progress()
+                    self._loaded = SentenceTransformer(str(self._folder), local_files_only=True)
+            return self._loaded
 
 
 def require_extra(what: str) -> None:
@@ -158,53 +136,3 @@ def usable(folder: Path) -> Iterator[None]:
             f"the model in {folder} cannot be used ({said}). Download it again (`hf download`), or set another model "
             "or device."
         ) from exc
-
-
-_SCORING = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneration")
-
-
-class Reranker(LocalModel):
-    """A cross-encoder of the sentence-transformers kind. A pair longer than 512 tokens is cut."""
-
-    def __init__(self, model: str) -> None:
-        super().__init__(model, "re-ranker")
-        self.name = self._named(model, f"{fingerprint(self._folder)}:{_LONGEST}")
-
-    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Scores in [0, 1], shape (n,), in the order of the texts.
-
-        The logistic function of the logit of a model with one output; the probability of the second label of a model
-        with two (Nogueira and Cho 2019).
-        """
-        if not texts:
-            return np.zeros(0, np.float32)
-        model = self._model()
-        with self._using, usable(self._folder):
-            import torch
-
-            to_scores = torch.nn.Sigmoid() if model.num_labels == 1 else torch.nn.Softmax(dim=-1)
-            pairs = [(query, text) for text in texts]
-            rows = model.predict(pairs, batch_size=_TOGETHER, activation_fn=to_scores, show_progress_bar=False)
-        return np.asarray(rows, np.float32).reshape(len(texts), -1)[:, -1]
-
-    def _load(self) -> Any:
-        from sentence_transformers import CrossEncoder
-
-        model = CrossEncoder(str(self._folder), max_length=_LONGEST, local_files_only=True)
-        _check(model, self._folder)
-        return model
-
-
-def _check(model: Any, folder: Path) -> None:
-    """A model without weights for scores would be given random ones, and a classifier's labels are no scores."""
-    import transformers
-
-    scoring = [name for name in model.config.architectures or () if name.endswith(_SCORING)]
-    if not scoring:
-        raise ModelError(f"the model in {folder} is no cross-encoder: it has no weights that score a pair.")
-    if not any(hasattr(transformers, name) for name in scoring):  # as TART-full
-        raise ModelError(
-            f"the model in {folder} is of the class {scoring[0]}, which Transformers does not know. Use another."
-        )
-    if model.num_labels > 2:
-        raise ModelError(f"the model in {folder} has {model.num_labels} labels; a re-ranker has one or two.")
