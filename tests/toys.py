@@ -15,9 +15,9 @@ from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.language.sentences import split_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
+from tools.store.dense import ChromaIndex
 from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
-from tools.store.index import VectorIndex
 from tools.store.store import Store
 
 
@@ -55,7 +55,7 @@ class House:
         self,
         folder: Path,
         encoder: ToyEncoder | None = None,
-        dense: Callable[[Store], VectorIndex] | None = None,
+        dense: Callable[[Store], ChromaIndex] | None = None,
     ) -> None:
         self.encoder = encoder or ToyEncoder()
         self.database = Database(folder / "steelman.db")

@@ -6,7 +6,7 @@ import logging
 import shutil
 import sqlite3
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.inference.batching import parts
-from tools.store.index import EVERYTHING, Entry, FolderIndex, damaged
+from tools.store.index import EVERYTHING, Entry, FolderIndex, Index, damaged
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
@@ -25,7 +25,7 @@ _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
 _GRAPH = {"hnsw": {"space": "cosine"}}
 
 
-class ChromaIndex(ABC):
+class ChromaIndex(Index):
     """Nearest passages by cosine: a collection of Chroma for each of the store. Where Chroma runs, the heirs say."""
 
     name = "dense"
@@ -54,6 +54,10 @@ class ChromaIndex(ABC):
                     raise damaged(self.name, "of Chroma", lost) from lost
                 found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
+
+    @abstractmethod
+    def close(self) -> None:
+        """Releases files and connections; the next use opens them again."""
 
     @abstractmethod
     def _open(self) -> Any:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tools.errors import EncoderMismatchError
 from tools.inference.encoders.encoder import Encoder, encode_with_sentences
 from tools.language.sentences import split_sentences
-from tools.store.dense import DenseIndex
-from tools.store.index import VectorIndex
+from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
 from tools.store.upkeep import BATCH, Progress, Upkeep, patience, read_all
@@ -57,14 +56,14 @@ class HybridSearch:
         store: Store,
         folder: Path,
         encoder: Encoder,
-        dense: VectorIndex | None = None,
+        dense: ChromaIndex | None = None,
         *,
         keeps_sentences: bool = True,
     ) -> None:
         self._store = store
         self.keeps_sentences = keeps_sentences
         self.encoder = encoder
-        self.dense: VectorIndex = DenseIndex(folder / "dense") if dense is None else dense
+        self.dense: ChromaIndex = DenseIndex(folder / "dense") if dense is None else dense
         self.lexical = LexicalIndex(folder / "lexical")
         self._upkeeps = Upkeep(store, folder, self.dense), Upkeep(store, folder, self.lexical)
 

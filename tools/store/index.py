@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,57 +33,43 @@ EVERYTHING = 0
 """Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
 
-class Index(Protocol):
+class Index(ABC):
     """An index made from the store. All its methods are called under its lock, those that change it under the lock of
     one writer. They raise IndexDamagedError where it may be at fault."""
 
     name: str
-    survives: bool
+    survives = False
     """Whether a process that ends while it opens the index, or writes to it, does it no harm."""
 
+    @abstractmethod
     def number(self) -> str:
         """What `set_number` kept last; empty where there is no index."""
-        ...
 
+    @abstractmethod
     def set_number(self, number: str) -> None: ...
 
+    @abstractmethod
     def clear(self) -> None:
         """Removes all of it; the number goes first."""
-        ...
 
+    @abstractmethod
     def reopen(self) -> None:
         """Forgets what is held in memory, after another process changed the index."""
-        ...
 
+    @abstractmethod
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         """Removes (collection id, passage id) pairs, of which `EVERYTHING` may be one, then adds entries.
 
         Doing so twice changes nothing.
         """
-        ...
 
+    @abstractmethod
     def count(self) -> int:
         """How many passages it holds."""
-        ...
 
 
-class VectorIndex(Index, Protocol):
-    """An index that finds passages by their vectors."""
-
-    def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
-        """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
-        ...
-
-    def close(self) -> None:
-        """Releases files and connections; the next use opens them again."""
-        ...
-
-
-class FolderIndex(ABC):
+class FolderIndex(Index):
     """An index in files, with the number of the last change that they hold; they are removed as a whole."""
-
-    name: str
-    survives = False
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -101,10 +86,6 @@ class FolderIndex(ABC):
             with self._number.open("r+") as file:
                 file.write(number)
                 file.truncate()
-
-    @abstractmethod
-    def reopen(self) -> None:
-        """Forgets what is held in memory."""
 
     @abstractmethod
     def _failures(self) -> tuple[type[Exception], ...]:
