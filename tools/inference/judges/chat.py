@@ -7,7 +7,6 @@ server gives no log-probabilities, its verdict counts as 1 or 0, and a note says
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,35 +29,24 @@ _THOUGHTS = 2048  # tokens for a model that cannot be kept from thinking
 _LEAST_MASS = 0.05  # probability of Yes and No together, below which the model was about to say something else
 
 
-@dataclass(frozen=True, slots=True)
-class RequestForm:
-    """A form of the request. alternatives: log-probabilities of so many tokens, 0 for none. tokens: the longest answer.
-    quick: models that think first are told not to. recent: for models that know neither temperature nor max_tokens."""
-
-    alternatives: int
-    tokens: int = 4
-    quick: bool = False
-    recent: bool = False
-
-    def options(self) -> dict[str, Any]:
-        if self.recent:
-            return {"max_completion_tokens": self.tokens}
-        offered = {"logprobs": True, "top_logprobs": self.alternatives} if self.alternatives else {}
-        quick = {"chat_template_kwargs": {"enable_thinking": False}} if self.quick else {}
-        return {"temperature": 0, "max_tokens": self.tokens, **offered, **quick}
+RequestForm = dict[str, Any]
+"""What a request says of the answer."""
+_SHORT = {"temperature": 0, "max_tokens": 4}
+_LONG = {"temperature": 0, "max_tokens": _THOUGHTS}
+_MANY, _FEW = ({"logprobs": True, "top_logprobs": alternatives} for alternatives in (20, 5))
 
 
 class ChatJudge(ServerJudge[RequestForm]):
     """Any OpenAI-compatible chat model. `url` is the address up to and including /v1."""
 
     forms = (
-        RequestForm(20),
-        RequestForm(20, quick=True),
-        RequestForm(5),
-        RequestForm(5, _THOUGHTS),
-        RequestForm(0),
-        RequestForm(0, _THOUGHTS),
-        RequestForm(0, _THOUGHTS, recent=True),
+        _SHORT | _MANY,
+        _SHORT | _MANY | {"chat_template_kwargs": {"enable_thinking": False}},
+        _SHORT | _FEW,
+        _LONG | _FEW,
+        _SHORT,
+        _LONG,
+        {"max_completion_tokens": _THOUGHTS},  # for models that know neither temperature nor max_tokens
     )
 
     def __init__(self, *, model: str, prompt: Prompt | None = None, concurrency: int = 64, **options: Any) -> None:
@@ -70,14 +58,14 @@ class ChatJudge(ServerJudge[RequestForm]):
         super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
 
     async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
-        body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}
+        body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form}
         reply = await self._post(client, f"{self.address}/chat/completions", body)
         choice = _choice(reply, self.server)
         text = choice["message"].get("content") or ""
         if not isinstance(text, str):
             raise ProviderReplyError(f"{self.server} answered with something that is no text.")
         if not without_thoughts(text).strip(_AROUND):
-            raise OtherFormError(f"{self.server} came to no answer within {form.tokens} tokens.")
+            raise OtherFormError(f"{self.server} came to no answer within the tokens that it was given.")
         probability = from_logprobs(choice.get("logprobs"))
         if probability is not None:
             return [probability]

@@ -49,26 +49,23 @@ class UnfitModelError(ProviderReplyError):
 
 
 @dataclass
-class _Progress:
-    """The scores so far, NaN where there is none, and how many of the answers were of use."""
+class _Round:
+    """The scores of one call so far, NaN where there is none, and how many of the answers were of use."""
 
     pairs: Sequence[Pair]
     scores: NDArray[np.float32]
     parts: Iterator[range]
     answered: int = 0
     unusable: int = 0
+    tried: int = 0
     problem: ProviderReplyError | None = None
     stopped: BudgetError | None = None
 
     def take(self, part: range, scores: Sequence[float]) -> None:
         self.scores[part.start : part.stop] = scores
+        self.tried += 1
         self.answered += len(part)
         self.unusable += sum(map(math.isnan, scores))
-
-    def reject(self, part: range, problem: ProviderReplyError) -> None:
-        self.answered += len(part)
-        self.unusable += len(part)
-        self.problem = self.problem or problem
 
 
 class ServerJudge(ABC, Generic[Form]):
@@ -120,87 +117,72 @@ class ServerJudge(ABC, Generic[Form]):
         Raises ProviderDownError when the server fails, ProviderReplyError when more than half of its answers are of no
         use, BudgetError when there was nothing left for a single answer.
         """
-        progress = _Progress(pairs, np.full(len(pairs), np.nan, np.float32), self._parts(len(pairs)))
+        parts = [range(i, min(i + self._together, len(pairs))) for i in range(0, len(pairs), self._together)]
+        asked = _Round(pairs, np.full(len(pairs), np.nan, np.float32), iter(parts))
         limit = min(seconds, current_budget().seconds_left())
         if not pairs or limit <= 0:
-            return progress.scores
+            return asked.scores
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"{self.server} is not asked: nothing may leave this machine in this run.")
         async with open_served(self.address, self._key, self._seconds) as client:
             try:
                 async with asyncio.timeout(None if math.isinf(limit) else limit) as clock:
-                    await self._judge_all(client, progress)
+                    await self._ask_all(client, asked)
             except DeadlineError:
                 pass  # what arrived before it is kept
             except TimeoutError:
                 if not clock.expired():
                     raise
-        return self._outcome(progress)
-
-    def _parts(self, count: int) -> Iterator[range]:
-        return iter([range(i, min(i + self._together, count)) for i in range(0, count, self._together)])
-
-    def _outcome(self, progress: _Progress) -> NDArray[np.float32]:
-        if progress.stopped is not None:
-            if progress.answered == 0:
-                raise progress.stopped
-            current_log().note("unjudged", f"Not every passage was judged: {progress.stopped}", NOT_ALL_JUDGED)
-        if progress.unusable * 2 > progress.answered:
+        if asked.stopped is not None:
+            if asked.answered == 0:
+                raise asked.stopped
+            current_log().note("unjudged", f"Not every passage was judged: {asked.stopped}", NOT_ALL_JUDGED)
+        if asked.unusable * 2 > asked.answered:
             self._form = None  # it may have become another server
-            why = progress.problem or "it says neither Yes nor No."
+            why = asked.problem or "it says neither Yes nor No."
             raise ProviderReplyError(
-                f"{progress.unusable} of {progress.answered} answers of {self.server} cannot be used: {why}"
-            ) from progress.problem
-        return progress.scores
+                f"{asked.unusable} of {asked.answered} answers of {self.server} cannot be used: {why}"
+            ) from asked.problem
+        return asked.scores
 
-    async def _judge_all(self, client: "AsyncOpenAI", progress: _Progress) -> None:
-        # Another call of `support` may forget the form meanwhile; this one goes on in the form that it began with.
-        form = self._form or await self._learn(client, progress)
-        if form is None:
-            return
+    async def _ask_all(self, client: "AsyncOpenAI", asked: _Round) -> None:
+        if self._form is None:
+            await self._work(client, asked, alone=True)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._concurrency):
-                    group.create_task(self._work(client, progress, form))
+                    group.create_task(self._work(client, asked))
         except ExceptionGroup as failed:
             first = failed.exceptions[0]
             raise first from first.__cause__  # the others are the same failure, seen by other requests
 
-    async def _work(self, client: "AsyncOpenAI", progress: _Progress, form: Form) -> None:
-        for part in progress.parts:
+    async def _work(self, client: "AsyncOpenAI", asked: _Round, *, alone: bool = False) -> None:
+        """Asks for one part after the other; alone: until it is known how the server wants to be asked."""
+        for part in () if asked.stopped else asked.parts:
             try:
-                progress.take(part, await self._ask(client, [progress.pairs[i] for i in part], form))
+                asked.take(part, await self._scores(client, [asked.pairs[i] for i in part]))
             except BudgetError as exc:
-                progress.stopped = exc
+                asked.stopped = exc
                 return
-            except UnfitModelError:
-                raise
             except ProviderReplyError as exc:
-                progress.reject(part, exc)
-
-    async def _learn(self, client: "AsyncOpenAI", progress: _Progress) -> Form | None:
-        """Asks for the first pairs in one form after the other until the server takes one, which is remembered."""
-        for tried, part in enumerate(progress.parts, 1):
-            try:
-                scores, self._form = await self._ask_any_form(client, [progress.pairs[i] for i in part])
-                progress.take(part, scores)
-                return self._form
-            except BudgetError as exc:
-                progress.stopped = exc
-                return None
-            except ProviderReplyError as exc:
-                progress.reject(part, exc)
-                if tried == _LEARNED_FROM or isinstance(exc, UnfitModelError):
+                asked.take(part, [math.nan] * len(part))
+                asked.problem = asked.problem or exc
+                if isinstance(exc, UnfitModelError) or (alone and asked.tried == _LEARNED_FROM):
                     raise
-        return None
+            if alone and self._form is not None:
+                return
 
-    async def _ask_any_form(self, client: "AsyncOpenAI", pairs: Sequence[Pair]) -> tuple[Sequence[float], Form]:
+    async def _scores(self, client: "AsyncOpenAI", pairs: Sequence[Pair]) -> Sequence[float]:
+        """Asks in the form that the server is known to take, else in one after the other until it takes one."""
         refused: OtherFormError | None = None
-        for form in self.forms:
+        for form in self.forms if self._form is None else (self._form,):
             try:
-                return await self._ask(client, pairs, form), form
+                scores = await self._ask(client, pairs, form)
             except OtherFormError as exc:
                 refused = refused or exc
+            else:
+                self._form = form
+                return scores
         assert refused is not None, "a judge has a form"
         if refused.status in _NO_SUCH_PLACE:
             raise status_error(self.server, refused.status, refused.said) from refused
