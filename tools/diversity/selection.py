@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.diversity.coverage import Candidates, Choice, Terms, select
+from tools.diversity.coverage import Choice, select
 from tools.diversity.names import FOUND, OWN, parse_selection
 from tools.diversity.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
@@ -107,7 +107,6 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 MINED = 0.5
 """What a mined point weighs beside a side that is known."""
-TERMS = Terms(relevance=1.0, novelty=0.0, independence=0.05)
 _LOOKED_AT = 5  # passages that a person looks at, for which DkMIPS weighs its pairs
 _SURE = 0.3  # support of all sides together from which a passage surely takes one
 _WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"
@@ -153,7 +152,7 @@ class Pool:
         return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
 
 
-def chosen(pool: Pool, k: int, terms: Terms = TERMS) -> list[Choice]:
+def chosen(pool: Pool, k: int) -> list[Choice]:
     """Steelman's own choice of up to k passages, with the reasons for each (`coverage`).
 
     What is to be covered are the sides, as the judge sees them, and the points that are mined from the pool itself; the
@@ -166,7 +165,7 @@ def chosen(pool: Pool, k: int, terms: Terms = TERMS) -> list[Choice]:
     points, shares = mined_points(pool.vectors, likely)
     support = np.concatenate([sides_taken(pool.support, likely), points])
     weights = np.concatenate([np.ones(len(pool.support)), MINED * shares])
-    return select(Candidates(support, likely, sources=pool.sources, weights=weights), k, terms)
+    return select(support, weights, likely, pool.sources, k)
 
 
 def sides_taken(support: Floats, likely: Floats) -> NDArray[np.float64]:
