@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Protocol, Self, TypeVar
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from tools.errors import SettingsError
 from tools.passages import SourceKind
+from tools.web.engines import WebResult
 from tools.web.hosts import ascii_host, covers, host_of
 
 _SHIPPED = Path(__file__).parent / "domains.toml"
@@ -25,16 +26,6 @@ _FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|dis
 _NO_NAMES = frozenset("home homepage website blog index untitled news welcome site start".split())
 _LONGEST_NAME = 60
 _LETTERS = re.compile(r"[^\W_]+")
-
-
-class HasUrl(Protocol):
-    """Anything found at an address."""
-
-    @property
-    def url(self) -> str: ...
-
-
-Found = TypeVar("Found", bound=HasUrl)
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,7 @@ class DomainLists:
         label = "".join(_LETTERS.findall(owner.partition(".")[0]))
         return not known and label in ("".join(words), "".join(words[words[:1] == ["the"] :]))
 
-    def order(self, results: Sequence[Found]) -> list[Found]:
+    def order(self, results: Sequence[WebResult]) -> list[WebResult]:
         """The results with each trusted one up to three ranks higher; otherwise in their order."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]
