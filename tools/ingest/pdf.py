@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path, PurePath
 
 from tools.errors import SourceError
@@ -124,9 +123,7 @@ def _without_margins(sheets: Sequence[Sheet], body: float, left_out: Counter[str
 
     A page keeps its lines where nothing else would be left of it.
     """
-    pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(
-        set
-    )  # by the words at an edge, and whether it is above
+    pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)  # by what `_edge` gives
     for sheet in sheets:
         for line in sheet.lines:
             if edge := _edge(sheet, line, body):
@@ -164,11 +161,9 @@ def _parts(pages: Iterator[tuple[int, list[Line]]], body: float) -> list[_Part]:
     text: _Part | None = None
     for page, lines in pages:
         part: _Part | None = None  # of the line before, on this page
-        steps = sorted(b.base - a.base for a, b in pairwise(lines) if b.base - a.base > a.size)
-        step = steps[len(steps) // 4] if steps else 0.0
         for i, line in enumerate(lines):
             table = _is_row(lines, i)
-            parted = line.base < lines[i - 1].base if table else i > 0 and _begins(lines, i, part, step, body)
+            parted = line.base < lines[i - 1].base if table else i > 0 and _begins(lines, i, body)
             if part and part.table == table and not parted:
                 part.lines.append(line)
                 continue
@@ -198,7 +193,7 @@ def _marker(text: str) -> "re.Match[str] | None":
     return _BULLET.match(text) or _NUMBER.match(text)
 
 
-def _begins(lines: Sequence[Line], i: int, part: _Part | None, step: float, body: float) -> bool:
+def _begins(lines: Sequence[Line], i: int, body: float) -> bool:
     """Whether a paragraph or another column begins with this line."""
     last, line = lines[i - 1], lines[i]
     size, down, shift = max(last.size, line.size), line.base - last.base, (line.left - last.left) / line.size
@@ -206,12 +201,10 @@ def _begins(lines: Sequence[Line], i: int, part: _Part | None, step: float, body
         return not 0 < down < 1.6 * size  # a further line of a heading
     small = line.text[:1].islower()
     ended = _room(lines, i - 1) or bool(_SENTENCE_END.search(last.text))
-    # A line may be of another size for a word in another font; where the text goes on, it is the same paragraph.
-    if abs(line.size - last.size) > (_ALIKE if ended else _NEAR) * size or not -size < down < 1.3 * max(step, size):
+    # A line may be of another size for a word in another font.
+    if abs(line.size - last.size) > _NEAR * size or not -size < down < 1.75 * size:
         return True
     if line.note or _BULLET.match(line.text) or (ended and _NUMBER.match(line.text)):
-        return True
-    if part and len(part.lines) > 1 and shift < -_INDENT and _marker(part.lines[0].text):
         return True
     return not small and (_room(lines, i - 1) or (ended and (shift > _INDENT or line.bold != last.bold)))
 

@@ -169,7 +169,7 @@ def _style(raw: Any, i: int) -> tuple[float, bool, int]:
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(raw, i, name, len(name), flags)
     font = name.value.decode("ascii", "replace").lower()
-    bold = any(word in font for word in _BOLD) or pdfium.FPDFText_GetFontWeight(raw, i) >= 600
+    bold = any(word in font for word in _BOLD)
     return abs(size) or 1.0, bold, turn
 
 
