@@ -52,12 +52,14 @@ class Models:
         judge_required: bool = False,
         retrieval_encoder: Encoder | None = None,
         store: Store | None = None,
+        checker: RemoteJudge | None = None,
     ) -> None:
         """`encoder` compares sentences, for which it was tuned; `retrieval_encoder`, by default the same, encodes
         passages and queries for dense retrieval.
 
         `store`: where vectors of sentences may be stored with their passages.
         `judge_required`: the remote judge was named by the user, so that it has no fallback.
+        `checker`: what checks written claims where the judge in force does not.
         """
         self.encoder = encoder
         self.retrieval_encoder = retrieval_encoder or encoder
@@ -67,6 +69,7 @@ class Models:
         self.worker = worker
         self.cache = cache
         self._store = store
+        self._checker = checker
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
@@ -103,6 +106,13 @@ class Models:
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
             return _RemoteRunJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else _PATIENCE)
         return _LocalRunJudge(self.own_judge, self.worker, self.cache)
+
+    def checker(self, judge: "RunJudge") -> "RunJudge | None":
+        """What checks written claims beside the judge in force; None where nothing does: no model writes, or the judge
+        that would have checked them has failed and was replaced."""
+        if judge.checks_claims or self._checker is None:
+            return judge if judge.checks_claims else None
+        return _RemoteRunJudge(self._checker, self.cache, _PATIENCE)
 
     async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
         compute = encoder.encode_queries if queries else encoder.encode

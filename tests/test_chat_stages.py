@@ -256,7 +256,7 @@ async def test_two_points_in_one_are_two_and_leads_go(server: ModelServer, model
 
 async def checked(models: Models, claims: list[Claim]) -> dict[str, Claim | None]:
     passages = {p.id: p for p in brief().passages}
-    return await ground(models, claims, passages)
+    return await ground(models, claims, passages, {c["text"]: 1.0 for c in claims})
 
 
 async def test_numbers_that_were_never_given_cite_nothing_and_are_dropped(

@@ -1,22 +1,13 @@
-"""Written claims: their facts, their wording, their evidence, and the gold that the check is measured with."""
-
-import json
-from collections import Counter
-from pathlib import Path
+"""Written claims: their facts, what they add, and their evidence."""
 
 import pytest
 from conftest import ROOT
 
-from evals.answering.grounding import GROUNDING, Item, measure_grounding, read_items, table
-from tools.inference.encoders.encoder import MiniLM
-from tools.language import grounding
-from tools.language.facts import intrusions
+from tools.language.facts import intrusions, missing_facts
 from tools.language.grounding import (
     added_clauses,
     evidence_sentences,
     is_grounded,
-    missing_facts,
-    objections,
     unfounded,
 )
 from tools.language.sentences import split_sentences
@@ -111,34 +102,6 @@ PASSAGE = (
     "Streets without cars are quieter."
 )
 
-AGAINST = """
-The toll is a tax on the poor. | reported
-The toll does not pay for buses. | denied
-Every car that enters buys a seat because the toll pays for buses. | reversed
-All streets are quieter. | stronger
-Mayors complain that the booths are slow. | speaker
-"""
-
-
-@pytest.mark.parametrize(("claim", "objection"), rows(AGAINST))
-def test_wording_that_goes_beyond_the_passage(claim: str, objection: str) -> None:
-    assert objection in objections(claim, PASSAGE, evidence_sentences(claim, PASSAGE))
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        "Critics call the toll a tax on the poor.",
-        "The toll pays for buses.",
-        "Because every car buys a seat, the toll pays for buses.",
-        "Drivers complain that the booths are slow.",
-        "Poor families do not often drive.",
-        "Streets are quieter when no cars use them.",
-    ],
-)
-def test_wording_that_the_passage_bears_out(claim: str) -> None:
-    assert objections(claim, PASSAGE, evidence_sentences(claim, PASSAGE)) == []
-
 
 def test_evidence_is_verbatim_and_ranked() -> None:
     found = evidence_sentences("Cars that enter pay for seats in buses.", PASSAGE)
@@ -151,30 +114,20 @@ def test_evidence_is_verbatim_and_ranked() -> None:
         evidence_sentences("Anything.", PASSAGE, 1, [0.5])
 
 
-def test_a_claim_needs_facts_wording_and_nearness_where_no_judge_checks_it() -> None:
-    claim, near = "The toll pays for buses.", [0.2, grounding.NEAREST, 0.1, 0.1]
-    assert is_grounded(claim, PASSAGE, near)
-    assert not is_grounded(claim, PASSAGE, [0.2, grounding.NEAREST - 0.01, 0.1, 0.1])
-    assert not is_grounded("In Dover the toll pays for buses.", PASSAGE, near)
-    assert is_grounded("In Dover the toll pays for buses.", PASSAGE, near, title="Tolls in Dover")
-    assert not is_grounded("The toll does not pay for buses.", PASSAGE, near)
-    assert not is_grounded(claim, "", [])
+def test_a_claim_needs_a_models_word_its_facts_and_some_likeness() -> None:
+    claim, far, near = "The toll pays for buses.", [0.0, 0.1, 0.1, 0.1], [0.2, 0.7, 0.1, 0.1]
+    assert is_grounded(claim, PASSAGE, far, 0.9)
+    assert not is_grounded(claim, PASSAGE, near, 0.1)
+    assert not is_grounded(claim, "", [], 0.9)
+    assert not is_grounded("Rivers pay for mills.", PASSAGE, [0.2] * 4, 1.0)
+    assert not is_grounded("The toll does not pay for buses.", PASSAGE, near, 1.0)
+    assert not is_grounded("In Dover the toll pays for buses.", PASSAGE, near, 1.0)
+    assert is_grounded("In Dover the toll pays for buses.", PASSAGE, near, 1.0, title="Tolls in Dover")
     assert unfounded("In Dover the toll pays for buses; visit www.toll.example.", PASSAGE) == [
         "Dover",
         "address",
         "visit www.toll.example.",
     ]
-
-
-def test_a_judge_that_checks_claims_decides_about_those_that_are_somewhat_like_their_passages() -> None:
-    claim, far, near = "The toll pays for buses.", [0.0, 0.1, 0.1, 0.1], [0.2, 0.7, 0.1, 0.1]
-    assert not is_grounded(claim, PASSAGE, far)
-    assert is_grounded(claim, PASSAGE, far, said=0.9)
-    assert not is_grounded(claim, PASSAGE, far, said=0.1)
-    assert not is_grounded(claim, PASSAGE, near, said=0.1)
-    assert not is_grounded("Rivers pay for mills.", PASSAGE, [0.2] * 4, said=1.0)
-    assert not is_grounded("The toll does not pay for buses.", PASSAGE, near, said=1.0)
-    assert not is_grounded("In Dover the toll pays for buses.", PASSAGE, near, said=1.0)
 
 
 @pytest.mark.parametrize(
@@ -209,33 +162,3 @@ def test_a_clause_of_which_the_passage_knows_nothing_is_told() -> None:
     assert added_clauses(claim, PASSAGE) == ["which makes several ministries unwilling to fund further research."]
     assert added_clauses("The toll pays for buses, and every car that enters buys a seat.", PASSAGE) == []
     assert added_clauses("The toll pays for buses, and so on.", PASSAGE) == []  # too little to look for
-
-
-def test_the_gold_is_sound() -> None:
-    lines = [json.loads(line) for line in GROUNDING.read_text(encoding="utf-8").splitlines()]
-    assert len({line["id"] for line in lines}) == len(lines) >= 240
-    kinds: dict[str, set[bool]] = {}
-    for line in lines:
-        source = " ".join((ROOT / line["passage_id"]).read_text(encoding="utf-8").split())
-        assert " ".join(line["passage"].split()) in source
-        assert f"title: {line['title']} " in source
-        assert line["topic"] == Path(line["passage_id"]).parent.name
-        kinds.setdefault(line["kind"], set()).add(line["grounded"])
-    assert all(len(values) == 1 for values in kinds.values())
-    assert 0.4 < sum(line["grounded"] for line in lines) / len(lines) < 0.5
-    halves = Counter(item.half for item in read_items(GROUNDING))
-    assert min(halves.values()) > 100
-
-
-def item(topic: str) -> Item:
-    told = {"passage": "It is so.", "claim": "It is so.", "grounded": True, "kind": "close"}
-    return Item.model_validate({"id": topic, "topic": topic, "title": "x", **told})
-
-
-@pytest.mark.slow
-def test_few_wrong_claims_pass_on_the_test_half(encoder: MiniLM) -> None:
-    report = measure_grounding(list(read_items(GROUNDING)), encoder, seed=1)
-    found = report["metrics"]["all"]
-    assert found["false accept"] <= 0.12
-    assert found["recall"] >= 0.6
-    assert "false accept" in table(report)

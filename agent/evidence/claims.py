@@ -26,6 +26,7 @@ from agent.state import (
     in_case,
 )
 from tools.budget import current_log
+from tools.errors import JudgeError, ended
 from tools.inference.judges.judge import ClaimCheck, Pair, side_score
 from tools.language.facts import intrusions
 from tools.language.grounding import SAID, evidence_sentences, is_grounded
@@ -72,14 +73,14 @@ _SPACES = re.compile(r"\s+")
 
 
 async def ground(
-    models: Models, claims: Sequence[Claim], passages: dict[int, Passage], judged: Mapping[str, float] | None = None
+    models: Models, claims: Sequence[Claim], passages: dict[int, Passage], judged: Mapping[str, float]
 ) -> dict[str, Claim | None]:
     """For each claim's text the claim, citing only the passages that say it, with the words of each that do; None for a
     claim that no cited passage says, nor all of them together. A crux is said by passages of both perspectives
     together, or not at all.
 
-    judged: how surely the judge finds the claim of that text in all that it cites; a claim that it did not check stands
-    on what can be looked up.
+    judged: how surely a chat model finds the claim of that text in all that it cites; one that none checked stands
+    only where it is there word for word.
     """
     cited = {i: split_sentences(passages[i].text) for c in claims for i in c["passages"] if i in passages}
     texts = list(dict.fromkeys([*(c["text"] for c in claims), *(s for sentences in cited.values() for s in sentences)]))
@@ -95,7 +96,7 @@ async def ground(
             return not intrusions(claim)
         nearness = [float(vectors[claim] @ vectors[s]) for s in sentences]
         title = " ".join(f"{passages[i].title}. {passages[i].publisher}." for i in ids)
-        return is_grounded(claim, text, nearness, title, (judged or {}).get(claim))
+        return is_grounded(claim, text, nearness, judged.get(claim, 0.0), title)
 
     grounded: dict[str, Claim | None] = {}
     for claim in claims:
@@ -153,6 +154,7 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 _CHECKING = 0.5  # of the time that is left, in which a judge checks claims
+UNCHECKED = "Not all that the model wrote was checked; what was not is left out."
 Key = tuple[str, str]
 """A claim's perspective and text."""
 
@@ -200,12 +202,11 @@ class ClaimChecks:
 
     async def _verdicts(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         """Each claim as it holds, or the check that it failed."""
-        judged, models = self.judge.checks_claims, self.providers.models
-        spares = self.spares_of(claims) if judged else []
+        models, spares = self.providers.models, self.spares_of(claims)
         cited = {i for c in (*claims, *spares) for i in c["passages"]}
         passages = await asyncio.to_thread(self.providers.passages, cited)
         written = [c for c in claims if c.get("written")]
-        checked = await self.checked([*written, *spares], passages) if judged else {}
+        checked = await self.checked([*written, *spares], passages)
         to_judge = [
             c
             for c in claims
@@ -226,38 +227,50 @@ class ClaimChecks:
         return [s for s in spares if s["text"] not in texts]
 
     async def checked(self, written: Sequence[Claim], passages: dict[int, Passage]) -> dict[Key, tuple[float, float]]:
-        """How surely the judge finds each written claim in what it cites, and takes it for its perspective's; without
-        those that it did not answer, and those that fail whatever it says.
+        """How surely a chat model finds each written claim in what it cites, and takes it for its perspective's;
+        without those that it did not answer, and those that fail whatever it says.
 
         The claims of a perspective are checked at once, twice side by side in other orders, and once more where the two
-        differ: a judge errs, and the most of three do so less often.
+        differ: a model errs, and the most of three do so less often.
         """
-        statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
         may_hold = await ground(self.providers.models, written, passages, {c["text"]: 1.0 for c in written})
         unasked = [c for c in written if may_hold[c["text"]] and key_of(c) not in self.known]
 
-        async def once(perspective: str, asked: Sequence[Claim]) -> list[tuple[float, float]]:
-            checks = [
-                ClaimCheck(c["text"], tuple(passages[i].text for i in c["passages"] if i in passages)) for c in asked
-            ]
-            scores = await self.judge.check(statements.get(perspective, ""), checks, _CHECKING * self.seconds())
-            return [(float(found), float(serving) if perspective in statements else 1.0) for found, serving in scores]
-
         async def of(perspective: str) -> None:
             mine = [c for c in unasked if c["perspective"] == perspective]
-            votes = [list(v) for v in zip(*await together([once(perspective, mine) for _ in range(2)]), strict=True)]
+            twice = await together([self._check(perspective, mine, passages) for _ in range(2)])
+            votes = [list(v) for v in zip(*twice, strict=True)]
             split = [i for i, given in enumerate(votes) if len(set(map(accepts, given))) > 1]
             if split:
-                for i, third in zip(split, await once(perspective, [mine[i] for i in split]), strict=True):
+                for i, third in zip(
+                    split, await self._check(perspective, [mine[i] for i in split], passages), strict=True
+                ):
                     votes[i].append(third)
             verdicts = zip(map(key_of, mine), map(verdict_of, votes), strict=True)
             self.known.update((key, verdict) for key, verdict in verdicts if verdict)
 
         await together([of(perspective) for perspective in dict.fromkeys(c["perspective"] for c in unasked)])
         if any(key_of(c) not in self.known for c in unasked):
-            told = "The model did not check all that was written: the embedded checks stood in for it."
-            current_log().note("degraded", told)
+            current_log().note("degraded", UNCHECKED)
         return self.known
+
+    async def _check(
+        self, perspective: str, claims: Sequence[Claim], passages: dict[int, Passage]
+    ) -> list[tuple[float, float]]:
+        """For each claim how surely it is said, and serves; NaN without an answer, or without a model that checks."""
+        statement = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}.get(perspective)
+        checks = [
+            ClaimCheck(c["text"], tuple(passages[i].text for i in c["passages"] if i in passages)) for c in claims
+        ]
+        checker, scores = self.providers.models.checker(self.judge), np.full((len(checks), 2), np.nan)
+        try:
+            if checker:
+                scores = await checker.check(statement or "", checks, _CHECKING * self.seconds())
+        except JudgeError as exc:
+            if checker is self.judge:
+                raise
+            current_log().note("degraded", f"What the model wrote was not checked: {ended(str(exc))}")
+        return [(float(found), float(serving) if statement else 1.0) for found, serving in scores]
 
     async def _serving(self, claims: Sequence[Claim]) -> dict[Key, float]:
         """The claims that serve their perspective, and how surely, by how a judge reads them as they are shown.

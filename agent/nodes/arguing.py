@@ -81,8 +81,8 @@ def write_node(providers: Providers) -> Stage[RunState]:
 
 
 async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
-    """What a model says that the dispute turns on; nothing where no judge would check that against its passages."""
-    checked = providers.models.judge(state.get("judge", "")).checks_claims
+    """What a model says that the dispute turns on; nothing where no model would check that against its passages."""
+    checked = providers.models.checker(providers.models.judge(state.get("judge", "")))
     pair = opposed(state["perspectives"])
     if providers.crux is None or pair is None or not checked:
         return []

@@ -122,8 +122,8 @@ def build_providers(
 ) -> Providers:
     """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models. Raises
     SettingsError, ModelError when something that is on cannot be used."""
-    models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder)
     chats = build_chats(settings) if uses_chat(settings) else {}
+    models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder, chats.get("write"))
     judging = {models.remote_judge.model} if isinstance(models.remote_judge, BatchJudge) else set()
     for chat in {*chats.values(), *judging}:
         chat.load()  # what the event loop would wait for at the first call
@@ -175,17 +175,19 @@ def _models(
     store: Store,
     own_judge: Callable[[Settings], Judge],
     own_encoder: Callable[[], Encoder],
+    writer: ChatModel | None,
 ) -> Models:
-    encoder = own_encoder()
+    encoder, judge = own_encoder(), build_judge(settings)
     return Models(
         encoder,
         own_judge(settings),
         Worker(),
         VectorCache(settings.cache_dir / "cache.db"),
-        remote=build_judge(settings),
+        remote=judge,
         judge_required=settings.judge in ("batch", "chat", "score"),
         retrieval_encoder=build_encoder(settings, encoder),
         store=store,
+        checker=BatchJudge(writer) if writer and not isinstance(judge, BatchJudge) else None,
     )
 
 

@@ -1,5 +1,6 @@
-"""What of a stored answer's measures needs the encoder and the judge: are written claims said by what they cite, and
-does the judge find each claim on its own side? The agent's own verification is not asked; its verdicts are not stored.
+"""What of a stored answer's measures needs the encoder and the judge: do written claims agree with what they cite, as
+far as that can be looked up, and does the judge find each claim on its own side? The agent's own verification is not
+asked; its verdicts are not stored.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ Checked = list[tuple[str, list[list[bool]]]]
 async def check_claims(replies: Sequence[Reply], models: Models) -> Checked:
     """For each reply with an answer its question, and for each of its claims whether each of its citations says it.
 
-    A quoted claim has to stand word for word in a passage of the citation; a written one has to be said there, by
-    `agent.evidence.claims`, by what can be looked up.
+    A quoted claim has to stand word for word in a passage of the citation; a written one has to have its facts there,
+    to be like it and to deny none of it: what a model's word cannot mend.
     """
     return [(r.question, await _checked(r, r.answer, models)) for r in replies if r.answer is not None]
 
@@ -28,7 +29,7 @@ async def _checked(reply: Reply, answer: Answer, models: Models) -> list[list[bo
     citations = {c.number: c for c in answer.citations}
     claims = [c for side in answer.perspectives for c in side.claims] + answer.plain
     written = [_claim(c, citations) for c in claims if not c.quoted]
-    said = await ground(models, written, _passages(reply, answer)) if written else {}
+    said = await ground(models, written, _passages(reply, answer), {c["text"]: 1.0 for c in written}) if written else {}
     verdicts = []
     for claim in claims:
         saying = (said.get(claim.text) or {"passages": []})["passages"]

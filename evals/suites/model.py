@@ -10,7 +10,7 @@ all       passages by the gold, and finds every claim said and fit
 tenth     wrong about a random tenth of the passages and of the claims
 first     right, but the first passage of a call speaks for the first side
 favour    right, but what is mixed speaks for the first side
-embedded  not at all: the embedded judge does (STEELMAN_JUDGE=embedded)
+embedded  the claims alone: passages are judged by the embedded judge (STEELMAN_JUDGE=embedded)
 
 kept      true claims that are shown; claims that quotations took the place of don't count
 bad       bad claims that are shown
@@ -20,8 +20,6 @@ calls, tokens  of the first run of a topic: the model's calls, tokens given to i
 chain, slowest of these runs once more, with a model that is right and takes a second a call: the longest sequence of
           calls of which each waited for the one before, and the run's time over that of the sequence
 The half 'last' is kept for the end of any work on the checks. Intervals: 95 %, bootstrapped by topic and run.
-
---grounding measures the check of written claims by itself (`evals/answering/grounding.py`).
 
 --live asks ten questions on your own model and key instead, and prints what can be counted without gold. It tells what
 that may cost at most before it asks.
@@ -45,7 +43,6 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from evals.answering import grounding
 from evals.answering.asking import data_folder, elsewhere
 from evals.datasets.rows import Shape, Text, json_rows
 from evals.metrics.measure import Ratio
@@ -103,7 +100,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--judges", default=",".join(COLUMNS), metavar="NAME[,NAME…]", help="which judges (default: all)")
     add("--data", type=Path, default=CLAIMS, metavar="DIR", help="folder of topics, pages and claims (.jsonl)")
     add("--misses", action="store_true", help="print the true claims that are lost and the bad ones let through")
-    add("--grounding", action="store_true", help="the check of written claims by itself, on gold claims")
     common_options(parser, seed="of the random tenth and the intervals")
     add("--live", action="store_true", help="ask ten questions on your own model and key instead")
     add("--yes", action="store_true", help="with --live: do not wait for a word after the price is told")
@@ -113,8 +109,6 @@ def run(args: argparse.Namespace) -> int:
     """Asks and prints. Raises InputError."""
     if args.live:
         return asyncio.run(ask_live(load_settings(), yes=args.yes, as_json=args.json))
-    if args.grounding:
-        return grounding.run(args)
     names = args.judges.split(",")
     if unknown := [n for n in names if n not in COLUMNS]:
         raise InputError(f"there is no judge '{unknown[0]}'. There are: {', '.join(COLUMNS)}.")
