@@ -9,7 +9,7 @@ from tools.ingest.documents import document_of_file
 from tools.ingest.encodings import decoded
 from tools.ingest.markup import blocks_of, parse
 from tools.ingest.packed import Package, attr, child, local, opened, own_title, resolved
-from tools.ingest.tidy import drop, drop_mark, is_mark, tidied, write_raised
+from tools.ingest.tidy import drop, drop_mark, is_mark, tidied
 from tools.passages import Block, SourceDocument
 
 _MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
@@ -78,7 +78,6 @@ def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
             drop_mark(element)
         elif not _NOTES.isdisjoint(kinds):
             element.set("role", "doc-footnote")
-    left_out["note marks"] += write_raised(root)
     left_out.update(tidied(root))
     yield from blocks_of(root)
 

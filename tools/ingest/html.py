@@ -11,7 +11,7 @@ from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded
 from tools.ingest.markup import SILENT, blocks_of, parse, shorten
 from tools.ingest.packed import own_title
-from tools.ingest.tidy import drop, tidied, write_raised
+from tools.ingest.tidy import drop, tidied
 from tools.passages import Block, SourceDocument
 
 _FURNITURE = frozenset(
@@ -96,7 +96,7 @@ def _generous(tree: Any) -> _Reading:
     """All of the page but its furniture, in its order; `tree` is changed: marks of notes and listings go."""
     from lxml.etree import strip_elements
 
-    counts = Counter({"note marks": write_raised(tree)}) + tidied(tree)
+    counts = tidied(tree)
     body = tree.find(".//body")
     body = deepcopy(tree if body is None else body)
     strip_elements(body, *SILENT, with_tail=False)

@@ -10,7 +10,7 @@ from typing import Any
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded, title_of
 from tools.ingest.markup import blocks_of, parse
-from tools.ingest.tidy import tidied, write_raised
+from tools.ingest.tidy import tidied
 from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -36,7 +36,6 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     if html.strip():
         body = parse(f"<html><body>{html}</body></html>")
         counts += tidied(body)
-        counts["note marks"] += write_raised(body)
         blocks = list(blocks_of(body))
     if not any(b.form == "heading" for b in blocks):
         fields["title"] = fields.get("title") or title_of(name)

@@ -48,12 +48,13 @@ _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table u
 
 def tidied(root: Any) -> Counter[str]:
     """Takes out images, listings, formulas, what its author struck out, and the marks of notes with their way back;
-    counts all but the last.
+    counts all but the last. What is raised is written.
 
     What a mark points to gets the role of a note, which `blocks_of` goes by. `root` is changed.
     """
     counts = Counter(
         {
+            "note marks": write_raised(root),
             "images": _drop(root, root.iter("img", "svg", "picture", "video", "audio", "canvas", "map")),
             "formulas": _drop(root, root.iter("math")),
             "struck out texts": _drop(root, root.iter(*STRUCK)),

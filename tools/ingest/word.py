@@ -10,7 +10,7 @@ from typing import Any
 from tools.ingest.documents import document_of_file
 from tools.ingest.markup import blocks_of, parse
 from tools.ingest.packed import HYPHENS, attr, child, form_of_name, is_contents, local, number, opened
-from tools.ingest.tidy import drop, repeat_merged, tidied, write_raised
+from tools.ingest.tidy import drop, repeat_merged, tidied
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")
@@ -108,7 +108,6 @@ def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
         return []
     body = parse(f"<html><body>{html}</body></html>")
     left_out.update(tidied(body))
-    left_out["note marks"] += write_raised(body)
     for table in body.iter("table"):
         repeat_merged(table)
     return list(blocks_of(body))
