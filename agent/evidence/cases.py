@@ -159,10 +159,9 @@ def _document(reading: Reading, here: NDArray[np.int_]) -> list[int]:
     empty where it has no thesis. here: the document's quotable parts. No two of them overlap."""
     vectors, case = reading.vectors[here], reading.case[here]
     support = np.nan_to_num(reading.sure[here])[None]
-    chosen = choose_thesis(vectors, reading.question, support, case, _WEIGHTS) if case.any() else None
-    if chosen is None:
+    if not case.any():
         return []
-    found = [int(here[chosen.position])]
+    found = [int(here[choose_thesis(vectors, reading.question, support, case, _WEIGHTS)[0]])]
     relevance = reading.vectors @ reading.vectors[found[0]]
     for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
         if len(found) <= MOST and not any(_overlap(reading, i, j) for j in found):
@@ -187,8 +186,7 @@ def _grouped(brief: Brief, reading: Reading, found: Sequence[list[int]]) -> list
         sources = {reading.units[i].passage.source for i in theses}
         return -len(sources), -max(float(reading.sure[i]) for i in theses)
 
-    groups = group_theses(vectors, reading.question, threshold=_ALIKE)
-    ordered = sorted((g.members for g in groups), key=weight)
+    ordered = sorted(group_theses(vectors, reading.question, threshold=_ALIKE), key=weight)
     return [
         Response(
             perspective=brief.perspective["id"],

@@ -41,7 +41,7 @@ from tools.inference.batching import parts
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
 from tools.language.quotable import stands_alone
-from tools.responses import Stance, Weights, choose_thesis, likelihood, stances
+from tools.responses import Weights, choose_thesis
 
 JUDGES = ("settings", "embedded", "chat", "score", "random", "no")  # those that give probabilities
 PUBLISHED = {"theses_rouge2": 0.1192, "stance_accuracy": 0.916, "stance_f1": 0.916, "evidence_mse": 0.0397}
@@ -51,7 +51,7 @@ SOURCE = (
 )
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
 _NO_VERDICT = "the judge did not answer with a verdict"
-_SAID: dict[Stance, Side | None] = {"for": "support", "against": "oppose", "mixed": None}
+_STANCE: dict[float, Side] = {1.0: "support", -1.0: "oppose"}
 _TITLES = {
     "theses_rouge2": "ROUGE-2 F1 of the thesis",
     "theses_rouge2_lead": "  of the first sentence",
@@ -176,9 +176,8 @@ def _thesis(item: Item, support: NDArray[np.float64], encoder: Encoder) -> Recor
     if support.size and np.isnan(support).all():
         return {"failed": _NO_VERDICT}
     alone = np.array([stands_alone(text) for text in item.texts])
-    found = choose_thesis(encoder.encode(item.texts), encoder.encode_queries([item.group])[0], support, alone)
-    assert found is not None  # an item has a sentence at least
-    return {"thesis": item.texts[found.position], "side": None if found.side is None else item.sides[found.side]}
+    position, side = choose_thesis(encoder.encode(item.texts), encoder.encode_queries([item.group])[0], support, alone)
+    return {"thesis": item.texts[position], "side": None if side is None else item.sides[side]}
 
 
 def _verdict(support: NDArray[np.float64]) -> Record:
@@ -226,14 +225,17 @@ def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[s
 
 
 def _stances_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
-    """There are two stances, so that the likelier one is said, however close they are."""
-    said = [_SAID[stance] for stance in stances(_supports(records), margin=0.0)]
+    """There are two stances, so that the likelier one is said, however close they are; None where it failed."""
+    supports, contradicts = _supports(records)
+    said = [_STANCE.get(float(sign)) for sign in np.sign(supports - contradicts)]
     golds = [item.stance for item in items]
     return dict(stance_measures([(i.group, gold, one) for i, gold, one in zip(items, golds, said, strict=True)]))
 
 
 def _evidence_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
-    said = [None if math.isnan(p) else float(p) for p in likelihood(_supports(records))]
+    """How likely a sentence is evidence is the larger of its probabilities: the paper's regression is not told which
+    side it is on either."""
+    said = [None if math.isnan(p) else float(p) for p in _supports(records).max(axis=0)]
     return dict(evidence_measures([(i.group, i.score, one) for i, one in zip(items, said, strict=True)]))
 
 
