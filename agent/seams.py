@@ -19,8 +19,9 @@ from tools.passages import Passage
 from tools.store.store import Store
 
 if TYPE_CHECKING:
+    from agent.providers.fallback import OptionalCruxWriter
+    from agent.providers.websearch import WebSearch
     from tools.store.hybrid import HybridSearch
-    from tools.web.engines import SearchEngine
 
 
 class Framer(Protocol):
@@ -103,12 +104,6 @@ class Writer(Protocol):
         verification."""
 
 
-class CruxWriter(Protocol):
-    async def crux(self, one: Brief, other: Brief) -> Claim | None:
-        """What the dispute of two contrary perspectives turns on, citing passages of both; None where they share no
-        point."""
-
-
 @dataclass
 class WebFound:
     """What one perspective's search on the web came to: passage ids best first, pages that could not be read and why.
@@ -123,22 +118,6 @@ class WebFound:
     answered: int = 0
     pages: int = 0
     new: int = 0
-
-
-class WebRetriever(Protocol):
-    @property
-    def engine(self) -> "SearchEngine":
-        """The search engine, whose name the answer gives."""
-
-    @property
-    def required(self) -> bool:
-        """Whether it was named by the user, so that its failure is the run's."""
-
-    async def find(
-        self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
-    ) -> WebFound:
-        """Up to k passages of at most `pages` web pages for the queries of one perspective; only of `domains`, where
-        any are given."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +145,8 @@ class Providers:
     writer: Writer
     names: dict[str, str]
     quote_fallback: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
-    crux: CruxWriter | None = None  # says what a dispute turns on, where a judge can check what it says
-    web: WebRetriever | None = None
+    crux: "OptionalCruxWriter | None" = None  # says what a dispute turns on, where a judge can check what it says
+    web: "WebSearch | None" = None
     english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()

@@ -110,7 +110,7 @@ class Settings(Network):
     judge_url: _Address = _text("The judge's server; an address that ends in /score is a scorer.")
     judge_model: str = _text("The judge's model.")
     judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
-    judge_prompt: Path | None = Field(default=None, description="The chat judge's prompt: judge_one_shot, or a file.")
+    judge_prompt: Path | None = Field(default=None, description="A file with the chat judge's prompt.")
     judge_threshold: float = Field(
         default=0.5, gt=0.0, lt=1.0, description="The probability from which a served judge accepts a passage."
     )

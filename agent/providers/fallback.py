@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from agent.providers.chat.writing import ChatWriter
 from agent.question import check_question, reads_as_english
-from agent.seams import Brief, CruxWriter, Expander, Framer, Providers, Requerier, Writer
+from agent.seams import Brief, Expander, Framer, Providers, Requerier, Writer
 from agent.state import Claim, Failure, FramingState, Perspective, RunState
 from tools.budget import current_budget, current_log, sooner
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ProviderReplyError, ended
@@ -136,9 +137,11 @@ class OptionalCruxWriter:
     is noted and degrades nothing."""
 
     model: ChatModel
-    primary: CruxWriter
+    primary: ChatWriter
 
     async def crux(self, one: Brief, other: Brief) -> Claim | None:
+        """What the dispute of two contrary perspectives turns on, citing passages of both; None where they share no
+        point."""
         if (current_budget().offline and not self.model.local) or self.model.name in current_log().down:
             return None
         try:

@@ -20,8 +20,6 @@ from tools.inference.judges.server import OtherFormError, ServerJudge
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-PROMPTS = ("judge", "judge_one_shot")
-"""The project's own: without an example, and with one."""
 _VARIABLES = ("passage", "statement")
 _AROUND = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # what may stand around the word, tokenizers' own marks of a space among it
 _VERDICT = re.compile(r"(yes|no)\b", re.IGNORECASE)
@@ -53,7 +51,7 @@ class ChatJudge(ServerJudge[RequestForm]):
         """prompt: the project's own when None. Passage and statement go into the project's own as data that can end no
         element, and into any other as they are, so that a published one is asked word for word. The options are those
         of every judge behind an address. Raises SettingsError for a prompt that lacks a variable."""
-        self._prompt = _checked(prompt or load_prompt(PROMPTS[0]))
+        self._prompt = _checked(prompt or load_prompt("judge"))
         name = f"chat-judge-{model}-{self._prompt.digest}"
         super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
 
@@ -78,7 +76,7 @@ class ChatJudge(ServerJudge[RequestForm]):
 def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
     """What is asked about a pair, in the form of a chat."""
     values = {"passage": pair.text, "statement": pair.statement}
-    if prompt.digest in {load_prompt(name).digest for name in PROMPTS}:
+    if prompt.digest == load_prompt("judge").digest:
         values = {name: as_data(name, text) for name, text in values.items()}
     system, user = prompt.render(**values)
     system_message = [{"role": "system", "content": system}] if system else []
@@ -86,10 +84,9 @@ def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
 
 
 def read_judge_prompt(path: Path) -> Prompt:
-    """A judge's prompt: one of the project's own by name (`judge_one_shot`), or a file with `{{passage}}` and
-    `{{statement}}`. Raises SettingsError."""
+    """A judge's prompt: a file with `{{passage}}` and `{{statement}}`. Raises SettingsError."""
     try:
-        return _checked(load_prompt(str(path)) if str(path) in PROMPTS else read_prompt(path))
+        return _checked(read_prompt(path))
     except PromptError as exc:
         raise SettingsError(f"the judge cannot be asked by this prompt: {exc}") from exc
 
