@@ -1,6 +1,5 @@
-"""Whoever can be measured on pairs: the agent's judges, the cosine, and two that look at nothing."""
+"""Whoever can be measured on pairs: the agent's judges, and the cosine."""
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -8,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.providers.models import build_judge, build_own_judge
-from agent.settings import Settings, load_settings
+from agent.settings import load_settings
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.judges.embedded import EmbeddedJudge, load_judge
 from tools.inference.judges.judge import Judge, Pair
 
-CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine", "random", "no")
+CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
 Floats = NDArray[np.float32]
 Score = Callable[[Sequence[Pair]], Floats]
 """From pairs to shape (n,); NaN for a pair without an answer. May raise ProviderError, ModelError."""
@@ -23,14 +22,13 @@ Score = Callable[[Sequence[Pair]], Floats]
 @dataclass(frozen=True, slots=True)
 class PairJudge:
     """Scores pairs. threshold: None where it has none of its own. probabilities: whether the scores mean such.
-    together: pairs that are worth asking in one go. knows: it looks at its input, so that its speed is reported."""
+    together: pairs that are worth asking in one go."""
 
     name: str
     score: Score
     threshold: float | None = None
     probabilities: bool = True
     together: int = 64
-    knows: bool = True
 
 
 def judged(judge: Judge, together: int = 64) -> PairJudge:
@@ -58,37 +56,14 @@ def cosine(encoder: Encoder) -> PairJudge:
     return PairJudge(f"cosine-{encoder.name}", score, probabilities=False)
 
 
-def by_rate(rate: float, seed: int) -> PairJudge:
-    """Says Yes at a given rate; seeded, and the same for a pair wherever it stands."""
-
-    def score(pairs: Sequence[Pair]) -> Floats:
-        drawn = [random.Random(f"{seed}|{p.statement}|{p.text}").random() for p in pairs]
-        return np.asarray(drawn, np.float32)
-
-    return PairJudge(f"random-by-rate-{seed}", score, 1 - rate, probabilities=False, together=1024, knows=False)
-
-
-ALWAYS_NO = PairJudge(
-    "all-no", lambda pairs: np.zeros(len(pairs), np.float32), 0.5, probabilities=False, together=1024, knows=False
-)
-
-
-def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
-    """The judge of that name; rate: the share of positives, for the random one. Raises SettingsError, ModelError."""
-    if choice == "random":
-        return by_rate(rate, seed)
-    if choice == "no":
-        return ALWAYS_NO
-    settings = load_settings(judge=choice) if choice in ("chat", "score") else load_settings()
+def open_judge(choice: str) -> PairJudge:
+    """The judge of that name. Raises SettingsError, ModelError."""
     if choice == "cosine":
         return cosine(load_encoder())
     if choice in ("embedded", "close"):
         own = load_judge()
         return judged(own) if choice == "embedded" else closely(own)
-    return _judge_in_force(choice, settings)
-
-
-def _judge_in_force(choice: str, settings: Settings) -> PairJudge:
+    settings = load_settings(judge=choice) if choice in ("chat", "score") else load_settings()
     remote = build_judge(settings)
     if remote is not None:
         return judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tqdm import tqdm
 
-from evals.metrics.measure import Measure
+from evals.metrics.measure import Figure
 from evals.reports.table import block
 from evals.reports.table import number as number_of
 from tools.errors import InputError
@@ -141,12 +141,12 @@ def show(as_json: bool, result: Any, text: Callable[[], str]) -> None:
     sys.stdout.write(found)
 
 
-def with_intervals(measures: Mapping[str, Measure], seed: int) -> dict[str, dict[str, Any]]:
+def with_intervals(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
     """Each measure as value, over how many items, and 95 % interval."""
     return {n: {"value": m.value, "over": m.total, "interval": m.interval(seed)} for n, m in measures.items()}
 
 
-def interval_table(measures: Mapping[str, Measure], seed: int) -> str:
+def interval_table(measures: Mapping[str, Figure], seed: int) -> str:
     """A line a measure, with its interval and over how many items it is."""
     rows = {name: [number_of(m.value, m.interval(seed)), f"{m.total:.0f}"] for name, m in measures.items()}
     return "\n".join(block(["95 % interval", "over"], rows)) + "\n"

@@ -9,22 +9,21 @@ import numpy as np
 import pytest
 from model_server import ModelServer, Reply
 
-from evals.metrics.expansion import GoldRow, match, perspective_measures
+from evals.metrics.expansion import match, perspective_measures
 from evals.suites.expand import add_arguments, read_rows, run
 from tools.errors import InputError, SettingsError
 
-ROW = GoldRow("set", "Are barges slow?", ("Barges are slow.", "Barges are not slow."), 1)
+SLOW = ("Barges are slow.", "Barges are not slow.")
 
 
 def test_perspectives_are_matched_one_to_one() -> None:
-    row = GoldRow("set", "How should barges be moored?", ("With ropes.", "With chains.", "With anchors."))
+    gold = ("With ropes.", "With chains.", "With anchors.")
     # The first two are both nearest to the first gold one; only one may have it: .95 + .92 beats .96 + .3.
     cosines = np.array([[0.95, 0.3, 0.1], [0.96, 0.92, 0.1]], np.float32)
-    found = match(row, ["Ropes.", "Chains."], cosines)
-    assert found.cosines == (0.95, 0.92, 0.0)
-    assert found.close == 2
-    failed = GoldRow("set", "Are barges slow?", ROW.gold)
-    measures = perspective_measures([found, match(failed, [], np.zeros((0, 2), np.float32))])
+    found = match(gold, ["Ropes.", "Chains."], cosines)
+    assert (found["cosines"], found["close"]) == ([0.95, 0.92, 0.0], 2)
+    failed = match(SLOW, [], np.zeros((0, 2), np.float32))
+    measures = perspective_measures([("How?", found), ("Are barges slow?", failed)])
     assert {name: round(m.value, 4) for name, m in measures.items()} == {
         "perspectives_recall": round(2 / 5, 4),
         "perspectives_precision": 1.0,
@@ -34,8 +33,8 @@ def test_perspectives_are_matched_one_to_one() -> None:
 
 
 def test_a_perspective_of_the_other_polarity_is_not_close() -> None:
-    found = match(ROW, ["Barges are never slow."], np.array([[0.99, 0.5]], np.float32))
-    assert (found.cosines, found.close) == ((0.99, 0.0), 0)
+    found = match(SLOW, ["Barges are never slow."], np.array([[0.99, 0.5]], np.float32))
+    assert (found["cosines"], found["close"]) == ([0.99, 0.0], 0)
 
 
 def write(folder: Path, *rows: Any) -> Path:
@@ -44,7 +43,7 @@ def write(folder: Path, *rows: Any) -> Path:
     return folder
 
 
-BARGES = {"question": "Are barges slow?", "perspectives": list(ROW.gold)}
+BARGES = {"question": "Are barges slow?", "perspectives": list(SLOW)}
 MOORING = {"question": "How should barges be moored?", "perspectives": ["With ropes.", "With chains.", "Not at all."]}
 
 
@@ -83,8 +82,8 @@ def test_a_models_perspectives_are_measured_and_its_failures_named(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("STEELMAN_MODEL", "test-model")
     sides = [
-        {"name": "Slow", "statement": ROW.gold[0], "stance": "supports"},
-        {"name": "Not slow", "statement": ROW.gold[1], "stance": "opposes"},
+        {"name": "Slow", "statement": SLOW[0], "stance": "supports"},
+        {"name": "Not slow", "statement": SLOW[1], "stance": "opposes"},
         {"name": "It depends", "statement": "The current of the river decides how fast a barge is.", "stance": "other"},
     ]
     server.on(lambda body: "stance" in json.dumps(body.get("response_format", "")), {"perspectives": sides}, times=1)

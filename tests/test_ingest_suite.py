@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from evals.__main__ import main
-from evals.metrics.text_extraction import folded, in_order, is_sentence, words_of
 from evals.suite import GOLD
-from evals.suites.ingest import measure
+from evals.suites.ingest import folded, in_order, is_sentence, measure, words_of
 
 OWN = GOLD / "ingest"
 NOTE = """# Ferries

@@ -1,4 +1,4 @@
-"""The int8 models: their files load or say why not, come from the weights they say, and the encoder keeps its word."""
+"""The int8 models: their files load or say why not, and the encoder keeps its word."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from evals.training import graph
 from evals.training.graph import build_bert, write_int8
 from evals.training.packing import Reader, as_float, reaches
-from evals.training.weights import load_weights
 from tools.errors import ModelError
 from tools.inference.encoders.encoder import MiniLM, load_encoder
 from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, Text, load_model
@@ -73,20 +72,16 @@ def in_float(files: ModelFiles, weights: dict[str, Array], texts: list[Text]) ->
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_what_is_written_computes_about_what_its_weights_do_and_has_them(files: ModelFiles, relative: bool) -> None:
+def test_what_is_written_computes_about_what_its_weights_do(files: ModelFiles, relative: bool) -> None:
     weights = random_weights(seed=1, pooler=not relative)
     if relative:
         weights["relative.weight"] = np.random.default_rng(5).normal(0, 1, (32, HEADS)).astype(np.float32)
     write_int8(build_bert(weights, HEADS, "classifier"), files.folder)
     found = load_model(files, right, "tiny").run(TEXTS)
     assert np.abs(found - in_float(files, weights, TEXTS)).max() < 0.3
-    back = load_weights(files.folder / "model.onnx")
-    assert back.keys() == weights.keys() - {"relative.weight"}
-    for name, value in back.items():
-        np.testing.assert_allclose(value, weights[name], atol=0.01)
 
 
-def test_a_channel_that_reaches_far_is_scaled_and_the_weights_come_back(files: ModelFiles) -> None:
+def test_a_channel_that_reaches_far_is_scaled(files: ModelFiles) -> None:
     """One channel reaches far beyond all others, and int8 would spend its steps on it."""
     weights, layer = random_weights(pooler=False), "encoder.layer.0.intermediate.dense"
     weights["encoder.layer.0.attention.output.LayerNorm.weight"][3] *= 60
@@ -100,8 +95,6 @@ def test_a_channel_that_reaches_far_is_scaled_and_the_weights_come_back(files: M
         write_int8(build_bert(known, HEADS, "classifier"), files.folder)
         errors.append(float(np.abs(load_model(files, right, "tiny").run(texts) - exact).mean()))
     assert errors[1] < 0.75 * errors[0]
-    back = load_weights(files.folder / "model.onnx")[f"{layer}.weight"]
-    np.testing.assert_allclose(back, weights[f"{layer}.weight"], atol=0.01)
 
 
 def test_a_large_model_lies_in_parts(files: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,12 @@
-"""The judge's training data: the split, the negations, the made-up pairs, the sampler."""
+"""The judge's training data: the split, the negations, the sampler."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 
 from evals.training.data import Example, load_corpus
 from evals.training.sampler import Sampler
-from evals.training.synthetic import synthetic_pair
 from evals.training.text import key, negated, shingles
 from tools.inference.judges.embedded import beside
 
@@ -34,12 +32,6 @@ def test_copies_share_shingles_and_others_do_not() -> None:
     text = "A keeper who feeds the same animals every day learns more about them than any visitor does."
     assert set(shingles(text)) & set(shingles(f"As she said: {text.upper()} So there."))
     assert not set(shingles(text)) & set(shingles(text[::-1]))
-
-
-def test_made_up_pairs_have_every_label_and_are_seeded() -> None:
-    first = [synthetic_pair(random.Random(i)) for i in range(200)]
-    assert {label for _, _, label in first} == {0, 1, 2}
-    assert first == [synthetic_pair(random.Random(i)) for i in range(200)]
 
 
 def test_sampler_goes_on_where_it_was() -> None:

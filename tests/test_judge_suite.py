@@ -100,16 +100,16 @@ def test_what_cannot_be_done_is_one_line(suite: Suite, data: Path, options: list
 
 def test_bad_data_and_other_records_leave_the_records_alone(suite: Suite, data: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
-    assert suite("--data", data, "--judge", "no", "--out", kept)[0] == 0
+    assert suite("--data", data, "--judge", "cosine", "--out", kept)[0] == 0
     before = kept.read_bytes()
-    status, _, err = suite("--data", data, "--judge", "random", "--out", kept)
+    status, _, err = suite("--data", data, "--judge", "embedded", "--out", kept)
     assert status == 1
-    assert "judge was 'all-no'" in err
+    assert "judge was 'cosine-" in err
     bad = pairs_file(tmp_path / "bad.jsonl", [*ROWS[:2], ("q", "d", "p", 3)])
-    status, _, err = suite("--data", bad, "--judge", "no", "--out", kept)
+    status, _, err = suite("--data", bad, "--judge", "cosine", "--out", kept)
     assert status == 1
     assert "bad.jsonl line 3: 'label' is '3'" in err
-    assert suite("--data", data, "--judge", "no", "--out", data)[0] == 1
+    assert suite("--data", data, "--judge", "cosine", "--out", data)[0] == 1
     assert kept.read_bytes() == before
     assert len(data.read_text().splitlines()) == len(ROWS)
 

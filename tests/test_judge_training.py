@@ -4,12 +4,15 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from judge_data import write_judge_data
 
 from evals.__main__ import main
 from evals.training import pack
+from evals.training.packing import Reader, as_float
 from tools.inference.encoders.encoder import encoder_files
+from tools.inference.int8 import Int8Model
 from tools.inference.judges import embedded
 from tools.inference.judges.judge import Pair
 
@@ -108,27 +111,23 @@ def tiny_mpnet(folder: Path) -> Path:
         "num_attention_heads": 4,
         "intermediate_size": 128,
     }
-    shape["layer_norm_eps"] = 1e-12  # BERT's, which is what is built
     MPNetModel(MPNetConfig(vocab_size=30522, initializer_range=0.3, **shape)).save_pretrained(folder)
     (folder / "tokenizer.json").write_bytes(words.read_bytes())
     return folder
 
 
-def test_an_mpnet_encoder_says_as_a_bert_what_it_says_itself(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    from transformers import MPNetModel
-
-    from evals.training.model import _exact, _first_token, build_model
+def test_the_graph_of_an_mpnet_says_what_it_says_itself(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from evals.training.model import build_model, predict, trained_weights
 
     folder = tiny_mpnet(tmp_path / "mpnet")
     model, tokenizer = build_model(folder)
-    one = tokenizer.encode("Zoos should close.", "Zoos keep animals in small rooms, " * 12)
-    ids, mask = torch.tensor([one.ids]), torch.ones(1, len(one.ids), dtype=torch.long)
-    with torch.no_grad():
-        theirs = MPNetModel.from_pretrained(folder).eval()(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
-        ours = _first_token(model, ids, torch.zeros_like(ids), mask, _exact)
-    assert len(one.ids) > 100  # farther apart than the buckets tell distances one by one
-    torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+    pairs = [("Zoos should close.", "Zoos keep animals in small rooms, " * 12), ("Zoos should close.", "They teach.")]
+    assert len(tokenizer.encode(*pairs[0]).ids) > 100  # farther apart than the buckets tell distances one by one
+    weights = {name: value.numpy() for name, value in trained_weights(model).items()}
+    session, words = as_float(weights, Reader(folder / "tokenizer.json", 160, 4))
+    ours = embedded.sigmoid(Int8Model(session, words, 160).run(pairs))
+    np.testing.assert_allclose(ours, predict(model, tokenizer, pairs), atol=1e-4)
 
 
 def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(

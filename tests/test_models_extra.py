@@ -4,9 +4,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from evals.training.graph import HEADS, build_bert
+from evals.training.graph import HEADS, build_bert, load_weights
 from evals.training.model import minilm_folder
-from evals.training.weights import load_weights
 from tools.inference.encoders.encoder import encoder_files, load_encoder
 from tools.inference.int8 import Int8Model
 

@@ -1,6 +1,5 @@
 """Labelled pairs and what a judge of them is measured by: numbers by hand, agreement with scikit-learn, properties."""
 
-import gzip
 import json
 import math
 from pathlib import Path
@@ -42,17 +41,6 @@ def test_the_published_columns_with_and_without_their_header(tmp_path: Path) -> 
     assert [p.document for p in headed] == [p.document for p in plain]
 
 
-def test_rows_of_training_sets(tmp_path: Path) -> None:
-    labels = ("support", "oppose", "none", "partial", "unrelated")
-    rows = [{"group": "Zoos", "passage": "They teach.", "statement": "Stay.", "label": label} for label in labels]
-    path = tmp_path / "a.jsonl.gz"
-    with gzip.open(path, "wt") as out:
-        out.writelines(json.dumps(row) + "\n" for row in [*rows, rows[0] | {"group": ""}])
-    pairs = load_pairs(path)
-    assert [p.label for p in pairs] == [True, False, False, False, False, True]
-    assert [p.question for p in pairs] == ["Zoos"] * 5 + ["They teach."]
-
-
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -61,15 +49,10 @@ def test_rows_of_training_sets(tmp_path: Path) -> None:
         (ROW | {"label": None}, "line 2: 'label': Field required"),
         ({k: v for k, v in ROW.items() if k != "perspective"}, "line 2: 'perspective': Field required"),
         (ROW | {"document": "  "}, "line 2: 'document': it is empty"),
-        ({"passage": "a", "statement": "b", "label": "none"}, None),
-        ({"passage": "a", "label": "none", "group": "c"}, "line 2: 'statement': Field required"),
     ],
 )
-def test_a_bad_row_is_named(tmp_path: Path, row: object, said: str | None) -> None:
+def test_a_bad_row_is_named(tmp_path: Path, row: object, said: str) -> None:
     path = written(tmp_path / "a.jsonl", ROW, row)
-    if said is None:
-        assert len(load_pairs(path)) == 2
-        return
     with pytest.raises(InputError, match=f"a.jsonl {said}"):
         load_pairs(path)
 
@@ -145,11 +128,10 @@ def test_best_f1_names_its_threshold() -> None:
     assert (f1, threshold, accuracy) == (0.8, 0.6, 0.75)
 
 
-def test_stance_accuracy_leaves_out_neither_and_takes_the_surest() -> None:
+def test_stance_accuracy_leaves_out_neither() -> None:
     labels = np.array([0, 1, 1, 2])
     p = np.array([[0.9, 0.1, 0.0], [0.1, 0.6, 0.3], [0.4, 0.3, 0.3], [0.9, 0.0, 0.1]])
     assert m.stance_accuracy(labels, p) == 2 / 3
-    assert m.stance_accuracy(labels, p, 0.34) == 1.0
 
 
 def test_fitted_weights_keep_their_signs() -> None:

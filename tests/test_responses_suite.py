@@ -15,7 +15,7 @@ from evals.datasets.responses import read_items
 from evals.judges import judged
 from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2, stance_measures
 from evals.reports.records import Record, Records
-from evals.suites.responses import Models, ask, reported, table
+from evals.suites.responses import ask, reported, table
 from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 
@@ -70,18 +70,17 @@ SAID = {
 }
 
 
-def unrecorded() -> Records:
-    return Records(None, "responses", {})
-
-
 def said(pair: Pair) -> float:
     denied = any(word in pair.asked for word in (" not ", "n't "))
     return SAID.get(pair.text, (0.05, 0.05))[denied == pair.affirms]
 
 
-def models(score: Callable[[Pair], float] = said, together: int = 4) -> tuple[Models, list[Pair]]:
+def asked_of(
+    items: dict[str, Any], records: Records | None = None, score: Callable[[Pair], float] = said
+) -> tuple[dict[str, Record], list[Pair]]:
+    """What is answered, and the pairs that the judge was asked."""
     judge = ScriptedJudge(score)
-    return Models(judged(judge, together), ToyEncoder), judge.pairs
+    return ask(items, judged(judge, 4), ToyEncoder(), records or Records(None, "responses", {})), judge.pairs
 
 
 def write(folder: Path, **rows: Sequence[Any]) -> Path:
@@ -174,8 +173,7 @@ def test_bad_rows_are_told_with_file_line_and_field(tmp_path: Path, part: str, b
 
 def test_the_figures_by_hand(tmp_path: Path) -> None:
     items = read(write(tmp_path))
-    asked, pairs = models()
-    records = ask(items, asked, unrecorded())
+    records, pairs = asked_of(items)
     assert [records[f"theses {n}"]["thesis"] for n in (1, 2, 3)] == [FOR, AGAINST, TOLL]
     assert [records[f"theses {n}"]["side"] for n in (1, 2, 3)] == [YES, NO, None]
     assert len(pairs) == 2 * (3 + 2 + 0) + 2 * 4 + 2 * 3
@@ -201,8 +199,8 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
 def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     items = read(write(tmp_path))
     silent = (FOR, "The council of", "The crew has", "Nurses need", "Half of")
-    asked, _ = models(lambda pair: math.nan if pair.text.startswith(silent) else said(pair))
-    report = scored(items, ask(items, asked, unrecorded()))
+    records, _ = asked_of(items, score=lambda pair: math.nan if pair.text.startswith(silent) else said(pair))
+    report = scored(items, records)
     metrics = report["metrics"]
     assert [(f["part"], f["line"]) for f in report["failed"]] == [("theses", 1), ("stances", 1), ("evidence", 1)]
     assert (metrics["theses_failed"], metrics["stances_failed"], metrics["evidence_failed"]) == (1, 1, 1)
@@ -217,13 +215,13 @@ def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
 def test_a_stopped_run_goes_on_and_scoring_asks_nobody(tmp_path: Path) -> None:
     items, path = read(write(tmp_path / "data")), tmp_path / "records.jsonl"
     with Records(path, "responses", {}) as kept:
-        whole = ask(items, models()[0], kept)
+        whole, _ = asked_of(items, kept)
     lines = path.read_text().splitlines(keepends=True)
     assert len(lines) == 1 + 3 + 4 + 3
     path.write_text("".join(lines[:6]))  # three theses, two stances
-    again, pairs = models()
     with Records(path, "responses", {}) as kept:
-        assert ask(items, again, kept) == whole
+        again, pairs = asked_of(items, kept)
+    assert again == whole
     left = [r["text"] for r in ROWS["stances"][2:]] + [r["sentence"] for r in ROWS["evidence"]]
     assert {pair.text for pair in pairs} == set(left)
     assert path.read_text() == "".join(lines)

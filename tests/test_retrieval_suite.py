@@ -176,7 +176,7 @@ def test_the_methods_find_what_the_agent_finds(tmp_path: Path, cache: VectorCach
     }
     with CorpusIndex(corpus, house.encoder, cache) as index:
         for name, search in {"bm25": bm25, "dense": dense, "hybrid": hybrid}.items():
-            ours = [corpus[i].external_id for i in search(index, [question], 5)[0]]
+            ours = [corpus[i].external_id for i in search(index, question, 5)]
             assert len(ours) > 1
             assert ours == [documents[i] for i in theirs[name]], name
     house.search.close()
@@ -216,8 +216,7 @@ def test_every_method_ranks_and_finds_nothing_twice(name: str, tmp_path: Path, c
     one = small(tmp_path)
     with CorpusIndex(one.corpus, ToyEncoder(), cache) as index:
         index.questions = one.questions
-        found = method(name).rank(index, one.questions, 100)
-        fewer = method(name).rank(index, one.questions, 2)
+        found, fewer = ([method(name).rank(index, q, k) for q in one.questions] for k in (100, 2))
     assert [len(set(r)) for r in found] == [len(r) for r in found]
     assert all(2 < len(r) <= len(one.corpus) for r in found)  # k is larger than the corpus
     assert [len(set(r)) for r in fewer] == [2, 2]
@@ -237,9 +236,9 @@ def test_the_own_method_asks_the_judge_once_about_both_sides(tmp_path: Path, cac
     one, pairs = small(tmp_path), list[Pair]()
     with CorpusIndex(one.corpus, ToyEncoder(), cache, judge_of(pairs)) as index:
         index.questions = one.questions
-        found = method("steelman").rank(index, one.questions, 5)
+        found = [method("steelman").rank(index, q, 5) for q in one.questions]
         asked = len(pairs)
-        assert method("steelman").rank(index, one.questions, 5) == found
+        assert [method("steelman").rank(index, q, 5) for q in one.questions] == found
     assert len(pairs) == asked > 0  # the second time all verdicts are remembered
     assert {p.statement for p in pairs} == {p.contrary for p in pairs}
     assert [len(set(r)) for r in found] == [5, 5]

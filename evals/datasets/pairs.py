@@ -1,4 +1,4 @@
-"""Pairs of a passage and a perspective with a label, from the published tsv, our jsonl, or rows of training sets."""
+"""Pairs of a passage and a perspective with a label, from the published tsv or our jsonl."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -11,8 +11,8 @@ from tools.language.question import ANSWERS
 
 _COLUMNS = ["question", "id", "document", "perspective", "label"]  # of the published file, by position
 _LABELS = {
-    **dict.fromkeys(("1", "support", "supports"), True),
-    **dict.fromkeys(("0", "oppose", "opposes", "none", "unrelated", "partial"), False),
+    **dict.fromkeys(("1", "support"), True),
+    **dict.fromkeys(("0", "oppose", "none"), False),
 }
 
 
@@ -34,7 +34,6 @@ class LabelledPair:
 def load_pairs(path: Path) -> list[LabelledPair]:
     """The pairs of a file in its order: `.tsv` by position, `.jsonl` by name, either with `.gz`.
 
-    A row of a training set has `passage`, `statement`, `group` and a word as its label; 'partial' support is none.
     Raises InputError with file, line and field for what is missing or no label, and for a file without pairs.
     """
     name = path.name.removesuffix(".gz")
@@ -79,13 +78,6 @@ class _Ours(Shape):
     label: str
 
 
-class _Trained(Shape):
-    group: str = ""
-    passage: Text
-    statement: Text
-    label: str
-
-
 def _published(path: Path) -> Iterator[LabelledPair]:
     for index, row in enumerate(tsv_rows(path, _COLUMNS)):
         if index or row.values["question"] != "question":
@@ -93,13 +85,7 @@ def _published(path: Path) -> Iterator[LabelledPair]:
 
 
 def _pair(row: Row) -> LabelledPair:
-    if "passage" in row.values:
-        of = row.read(_Trained)
-        # some rows stand for themselves and name no group
-        question, document, perspective, word = of.group or of.passage[:80], of.passage, of.statement, of.label
-    else:
-        own = row.read(_Ours)
-        question, document, perspective, word = own.question, own.document, own.perspective, own.label
-    if (label := _LABELS.get(word.strip().casefold())) is None:
-        raise row.wrong(f"'label' is {word!r}; 1 or 0, or support, oppose, none or partial are needed.")
-    return LabelledPair(row.number, question, document, perspective, label)
+    own = row.read(_Ours)
+    if (label := _LABELS.get(own.label.strip().casefold())) is None:
+        raise row.wrong(f"'label' is {own.label!r}; 1 or 0, or support, oppose or none are needed.")
+    return LabelledPair(row.number, own.question, own.document, own.perspective, label)

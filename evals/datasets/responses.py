@@ -43,7 +43,7 @@ def read_items(part: str, path: Path) -> list[Item]:
     """The items of a part's file in order. Raises InputError with file, line and field, and for a file without rows."""
     found = [READERS[part](row) for row in json_rows(path)]
     if not found:
-        raise InputError(f"{path} holds no rows. Name another file for --{part}.")
+        raise InputError(f"{path} holds no rows. Take it out, or add some.")
     return found
 
 

@@ -142,16 +142,12 @@ def best_f1(positive: Flags, score: Floats) -> tuple[float, float, float]:
     return float(values[at]), threshold, float(np.mean((score >= threshold) == positive))
 
 
-def stance_accuracy(labels: NDArray[np.integer[Any]], probabilities: Floats, share: float = 1.0) -> float:
-    """How often the likelier of support and oppose is right, over pairs that are either, on the surest `share` of them.
-
-    Sureness is the larger of the two probabilities minus the smaller.
-    """
+def stance_accuracy(labels: NDArray[np.integer[Any]], probabilities: Floats) -> float:
+    """How often the likelier of support and oppose is right, over pairs that are either."""
     taken = labels != NONE
     lead = probabilities[taken, SUPPORT] - probabilities[taken, OPPOSE]
     right = (lead > 0) == (labels[taken] == SUPPORT)
-    surest = np.argsort(-np.abs(lead))[: max(1, round(share * len(lead)))]
-    return float(np.mean(right[surest])) if len(lead) else float("nan")
+    return float(np.mean(right)) if len(lead) else float("nan")
 
 
 def _ratio(part: Any, whole: Any) -> float:

@@ -1,4 +1,4 @@
-"""How well the first k passages of a ranking cover the perspectives on a question.
+"""How well the first k passages of a ranking cover the perspectives on a question, and a method's figures over a set.
 
 Of one question: `ranked` are passage ids, best first, without repetition; `gold` holds for each of its m perspectives
 the ids of the passages that support it. Where a value is not defined it is NaN, never 0.
@@ -6,8 +6,13 @@ the ids of the passages that support it. Where a value is not defined it is NaN,
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
+from evals.datasets.retrieval import GoldQuestion
+from evals.metrics.measure import Chosen, Figure, mean
 from tools.errors import SettingsError
 
 Gold = Sequence[AbstractSet[str]]
@@ -16,6 +21,7 @@ Leaning = Literal["supporting_only", "opposing_only", "both", "neither"]
 LEANINGS: tuple[Leaning, ...] = ("supporting_only", "opposing_only", "both", "neither")
 DEEPEST = 100  # where the published 'documents needed' stops looking
 ALPHA_CUTOFF = 20  # ndeval's own limit
+TOP_FIVE = 5
 
 
 def supported(ranked: Sequence[str], gold: Gold, k: int) -> int:
@@ -125,3 +131,74 @@ def require_ir_measures() -> Any:
             f"α-nDCG needs the extra 'evals' ({exc}). Install it: `.venv/bin/pip install ir-measures pyndeval`."
         ) from exc
     return ir_measures
+
+
+# Over a set
+
+
+def measures(
+    questions: Sequence[GoldQuestion],
+    rankings: Sequence[Sequence[str]],
+    cutoffs: Sequence[int],
+    published: bool = False,
+) -> dict[str, Figure]:
+    """Of one method; a question that failed comes with an empty ranking.
+
+    published: precision is divided as BERDS' released code does.
+    """
+    qids = [q.qid for q in questions]
+    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs, published).items()}
+    kept = {f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs}
+    found = {name: figure if name in kept else replace(figure, rows=()) for name, figure in found.items()}
+    return found | {f"sycophancy@{TOP_FIVE}": _sycophancy(questions, rankings)}
+
+
+def _by_question(
+    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int], published: bool
+) -> dict[str, list[float]]:
+    """Measure to a value a question, NaN for questions that do not count in it."""
+    golds = [[p.gold for p in q.perspectives] for q in questions]
+    pairs = list(zip(rankings, golds, strict=True))
+    rows: dict[str, list[float]] = {}
+    for k in cutoffs:
+        divisor = published_divisor(rankings, k) if published else k
+        rows[f"mrecall@{k}"] = [mrecall(r, g, k) for r, g in pairs]
+        rows[f"coverage@{k}"] = [coverage(r, g, k) for r, g in pairs]
+        rows[f"precision@{k}"] = [precision(r, g, k, divisor) for r, g in pairs]
+        if k <= ALPHA_CUTOFF:
+            rows[f"alpha_ndcg@{k}"] = alpha_ndcg(rankings, golds, k)
+    rows["precision@1"] = [precision(r, g, 1) for r, g in pairs]
+    rows["documents_needed"] = [documents_needed(r, g) for r, g in pairs]
+    rows["documents_needed_share"] = [mrecall(r, g, DEEPEST) for r, g in pairs]
+    leanings = [
+        q.sides and leaning(r, q.sides[0].gold, q.sides[1].gold, TOP_FIVE)
+        for q, r in zip(questions, rankings, strict=True)
+    ]
+    for kind in LEANINGS:
+        rows[f"{kind}@{TOP_FIVE}"] = [float("nan") if found is None else float(found == kind) for found in leanings]
+    return rows
+
+
+def union_measures(questions: Sequence[GoldQuestion], pools: Sequence[set[str]]) -> dict[str, Figure]:
+    """What could be reached by choosing among all that any method found (BERDS §5).
+
+    `covered` is the share of questions with all perspectives supported, `passages` the mean size of the pool.
+    """
+    golds = [[p.gold for p in q.perspectives] for q in questions]
+    shares = [coverage(sorted(pool), gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]
+    rows = {"covered": [float(s == 1) for s in shares], "coverage": shares, "passages": [float(len(p)) for p in pools]}
+    return {name: mean(values, [q.qid for q in questions]) for name, values in rows.items()}
+
+
+def _sycophancy(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Figure:
+    """Over the questions with two sides."""
+    counts = np.zeros((len(questions), 2))
+    for row, question, ranked in zip(counts, questions, rankings, strict=True):
+        if sides := question.sides:
+            row[:] = [hits(ranked, side.gold, TOP_FIVE) for side in sides]
+
+    def delta(chosen: Chosen) -> float:
+        supporting, opposing = counts[chosen].sum(axis=0)
+        return sycophancy(float(supporting), float(opposing))
+
+    return Figure(delta, [q.qid for q in questions])

@@ -3,7 +3,7 @@ question are alike."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +20,10 @@ ROUNDS = 1000
 LEVEL = 0.95
 
 
-class Measure(Protocol):
-    """A figure; `total` says over how many items, `rows` are those whose sums make it, where it is such a figure."""
-
-    @property
-    def rows(self) -> tuple[Row, ...]: ...
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def total(self) -> float: ...
-
-    def interval(self, seed: int = 1) -> Interval: ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Figure:
-    """A statistic of items; groups: the question of each. NaN over nothing."""
+    """A statistic of items; groups: the question of each; rows: those whose sums make it, where it is such a figure.
+    NaN over nothing."""
 
     statistic: Statistic
     groups: Sequence[Hashable]
@@ -49,9 +35,11 @@ class Figure:
 
     @property
     def total(self) -> float:
+        """Over how many items it is."""
         return len(self.groups)
 
     def interval(self, seed: int = 1) -> Interval:
+        """The 95 % interval, bootstrapped by question."""
         return interval(self.statistic, self.groups, seed)
 
     def less(self, other: "Figure") -> "Figure":
@@ -72,40 +60,31 @@ def mean(values: Values, groups: Sequence[str]) -> Figure:
     return Figure(of, groups, tuple(rows))
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+@dataclass(frozen=True)
+class Ratio(Figure):
     """Σ numerators / Σ denominators over rows of (question, numerator, denominator); NaN over nothing.
 
     A mean over questions has a denominator of 1 in each row, a pooled share the number of items.
     """
 
-    rows: tuple[Row, ...]
-
     @classmethod
     def of(cls, rows: Iterable[Row]) -> "Ratio":
-        return cls(tuple(rows))
+        kept = tuple(rows)
+        parts = np.array([(n, d) for _, n, d in kept], float).reshape(-1, 2)
+
+        def ratio(chosen: Chosen) -> float:
+            above, below = parts[chosen].sum(axis=0)
+            return float(above / below) if below else float("nan")
+
+        return cls(ratio, [question for question, _, _ in kept], kept)
 
     @property
     def total(self) -> float:
         """The sum of the denominators: over how many items or questions."""
         return sum(d for _, _, d in self.rows)
 
-    @property
-    def value(self) -> float:
-        return sum(n for _, n, _ in self.rows) / self.total if self.total else float("nan")
 
-    def interval(self, seed: int = 1) -> Interval:
-        """The 95 % interval, bootstrapped by question."""
-        parts = np.array([(n, d) for _, n, d in self.rows], float).reshape(-1, 2)
-
-        def ratio(chosen: Chosen) -> float:
-            above, below = parts[chosen].sum(axis=0)
-            return float(above / below) if below else float("nan")
-
-        return interval(ratio, [question for question, _, _ in self.rows], seed)
-
-
-def figures(measures: Mapping[str, Measure], seed: int) -> dict[str, dict[str, Any]]:
+def figures(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
     """What a result says of measures: `metrics`, their 95 % `intervals`, and the `items` of those that have rows."""
     return {
         "metrics": {name: m.value for name, m in measures.items()},
@@ -114,7 +93,7 @@ def figures(measures: Mapping[str, Measure], seed: int) -> dict[str, dict[str, A
     }
 
 
-def figures_by(found: Mapping[str, Mapping[str, Mapping[str, Measure]]], seed: int) -> dict[str, dict[str, Any]]:
+def figures_by(found: Mapping[str, Mapping[str, Mapping[str, Figure]]], seed: int) -> dict[str, dict[str, Any]]:
     """The same of measures by data and method."""
     each = {data: {name: figures(m, seed) for name, m in methods.items()} for data, methods in found.items()}
     return {

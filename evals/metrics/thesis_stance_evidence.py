@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from evals.metrics.measure import Chosen, Figure, Measure, Ratio
+from evals.metrics.measure import Chosen, Figure, Ratio
 
 Side = Literal["support", "oppose"]
 SIDES: tuple[Side, ...] = ("support", "oppose")
@@ -58,7 +58,7 @@ def macro_f1(rows: Sequence[tuple[str, Side, Side | None]]) -> Figure:
     return Figure(mean_f1, [claim for claim, *_ in rows])
 
 
-def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Measure]:
+def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Figure]:
     """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, stance_f1_support,
     stance_f1_oppose, stance_undecided (the share without a prediction, which is wrong in all of them), and
     stance_majority, the accuracy of always predicting the commoner stance.
@@ -66,7 +66,7 @@ def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, 
     The published 91.6 is called accuracy in the text and F1 in table 1. Pooled over both stances the two are the same.
     """
     most = Counter(gold for _, gold, _ in rows).most_common(1)
-    measures: dict[str, Measure] = {
+    measures: dict[str, Figure] = {
         "stance_accuracy": Ratio.of((claim, float(gold == predicted), 1) for claim, gold, predicted in rows),
         "stance_f1": macro_f1(rows),
     }

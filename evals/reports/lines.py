@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
-from evals.metrics.measure import Chosen, Figure, Row
+from evals.metrics.measure import Ratio, Row
 from tools.errors import InputError
 
 _VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?$")
@@ -100,16 +98,10 @@ def _differences(first: Line, second: Line, seed: int) -> Iterator[dict[str, Any
             yield row | {"difference": change.value, "interval": list(change.interval(seed)), "questions": len(both)}
 
 
-def _of_questions(rows: Sequence[Row], questions: Sequence[str]) -> Figure:
+def _of_questions(rows: Sequence[Row], questions: Sequence[str]) -> Ratio:
     """The ratio over these questions, each an item of its own."""
     sums = dict.fromkeys(questions, (0.0, 0.0))
     for question, above, below in rows:
         if question in sums:
             sums[question] = sums[question][0] + above, sums[question][1] + below
-    parts = np.array([sums[q] for q in questions], float).reshape(-1, 2)
-
-    def ratio(chosen: Chosen) -> float:
-        above, below = parts[chosen].sum(axis=0)
-        return float(above / below) if below else math.nan
-
-    return Figure(ratio, questions)
+    return Ratio.of((q, *sums[q]) for q in questions)

@@ -109,16 +109,19 @@ class CorpusIndex:
             self._largest = float((vectors @ self.vectors.T).max(initial=0.0))
         return self._largest
 
+    def sentences(self, positions: Sequence[int]) -> tuple[Vectors, list[int]]:
+        """The vectors of the sentences that are clustered, of the passages at these positions, and which of them each
+        is of, numbered from 0."""
+        found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
+        rows = [self._cached("passages", part, self._encoder.encode) for part in parts([s for _, s in found], _AT_ONCE)]
+        nothing = np.zeros((0, self._encoder.dimensions), np.float32)
+        return np.concatenate([nothing, *rows]), [n for n, _ in found]
+
     def clustered(self, positions: Sequence[int]) -> Clustered:
-        """The sentence clusters of the passages at these positions, kept: methods share candidates, and it is slow."""
+        """The sentence clusters of these passages, kept: methods share candidates, and it is slow."""
         key = tuple(positions)
         if key not in self._clusters:
-            found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
-            rows = [
-                self._cached("passages", part, self._encoder.encode) for part in parts([s for _, s in found], _AT_ONCE)
-            ]
-            nothing = np.zeros((0, self._encoder.dimensions), np.float32)
-            self._clusters[key] = cluster_sentences(np.concatenate([nothing, *rows]), [n for n, _ in found])
+            self._clusters[key] = cluster_sentences(*self.sentences(positions))
         return self._clusters[key]
 
     def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -143,25 +146,28 @@ class CorpusIndex:
         return self._cache.rows(space, texts, lambda missing: encode([texts[i] for i in missing]))
 
 
-Search = Callable[[CorpusIndex, Sequence[str], int], list[Ranking]]
-"""From texts to up to k passages each."""
+Search = Callable[[CorpusIndex, str, int], Ranking]
+"""From a text to up to k passages."""
 
 
-def bm25(index: CorpusIndex, texts: Sequence[str], k: int) -> list[Ranking]:
+def bm25(index: CorpusIndex, text: str, k: int) -> Ranking:
     """The agent's lexical search."""
-    return [[i for i, _ in index.lexical.search(text, [_COLLECTION], k)] for text in texts]
+    return [i for i, _ in index.lexical.search(text, [_COLLECTION], k)]
 
 
-def dense(index: CorpusIndex, texts: Sequence[str], k: int) -> list[Ranking]:
-    """By cosine; of equals the earlier passage comes first."""
-    cosines = index.query_vectors(texts) @ index.vectors.T
-    return [[int(i) for i in np.argsort(-row, kind="stable")[:k]] for row in cosines]
+def dense(index: CorpusIndex, text: str, k: int) -> Ranking:
+    """By cosine."""
+    return highest(index.query_vectors([text])[0] @ index.vectors.T, k)
 
 
-def hybrid(index: CorpusIndex, texts: Sequence[str], k: int) -> list[Ranking]:
+def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
     """The agent's fusion of the two, each to depth k."""
-    both = zip(dense(index, texts, k), bm25(index, texts, k), strict=True)
-    return [[i for i, _ in fuse(rankings)][:k] for rankings in both]
+    return [i for i, _ in fuse([dense(index, text, k), bm25(index, text, k)])][:k]
+
+
+def highest(scores: NDArray[np.floating], k: int) -> Ranking:
+    """The positions of the k highest scores; of equals the earlier comes first."""
+    return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]
 
 
 def interleave(rankings: Sequence[Ranking]) -> Ranking:
@@ -186,11 +192,11 @@ def leaning(index: CorpusIndex, question: GoldQuestion, form: Form, strength: fl
     """For each side up to k passages for the expanded query that leans to it (PIR §3.1); see `leaning_scores`."""
     sides = sides_of(question)
     if not sides:
-        return dense(index, [question.question], k)
+        return [dense(index, question.question, k)]
     root = index.query_vectors([question.question])[0]
     vectors = zip(index.query_vectors(sides), index.query_vectors(expanded_queries(question)), strict=True)
     scores = [leaning_scores(form, root, side, query, index.vectors, strength) for side, query in vectors]
-    return [[int(i) for i in np.argsort(-row, kind="stable")[:k]] for row in scores]
+    return [highest(row, k) for row in scores]
 
 
 def gold_queries(question: GoldQuestion) -> list[str]:

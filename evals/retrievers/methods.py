@@ -41,8 +41,8 @@ from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 
 Knows = Literal["nothing", "gold perspectives", "judge"]
-Rank = Callable[[CorpusIndex, Sequence[GoldQuestion], int], list[Ranking]]
-"""From questions to up to k passages each. May raise ProviderError."""
+Rank = Callable[[CorpusIndex, GoldQuestion, int], Ranking]
+"""From a question to up to k passages. May raise ProviderError."""
 
 OWN = "steelman"
 ORACLE = "oracle"
@@ -84,7 +84,7 @@ def named(names: Sequence[str]) -> dict[str, Method]:
 def method(name: str) -> Method:
     """The method of that name. Raises InputError for a name that is none."""
     if name == OWN:
-        return Method(_steelman, "judge", judged=True)
+        return Method(_covering, "judge", judged=True)
     search, *rest = _PART.split(name)
     if search not in SEARCHES:
         raise InputError(f"there is no method '{name}'. {_there_are()}")
@@ -100,9 +100,11 @@ def method(name: str) -> Method:
 def _finder(name: str, search: str, queries: str) -> Rank:
     """How a method finds candidates: by the question, by several queries, or by queries that lean."""
     if not queries:
-        return lambda index, questions, k: SEARCHES[search](index, [q.question for q in questions], k)
+        return lambda index, question, k: SEARCHES[search](index, question.question, k)
     if queries in QUERIES:
-        return by_each(SEARCHES[search], QUERIES[queries])
+        return lambda index, question, k: interleave(
+            [SEARCHES[search](index, text, k) for text in QUERIES[queries](question)]
+        )[:k]
     form, _, number = queries.partition(":")
     if search != "dense":
         raise InputError(f"'{name}': only vectors can be made to lean. Write 'dense+{queries}'.")
@@ -111,7 +113,7 @@ def _finder(name: str, search: str, queries: str) -> Rank:
     except ValueError as exc:
         raise InputError(f"'{queries}': the strength is a number, such as 0.5.") from exc
     leans = next(f for f in LEANING if f == form)
-    return lambda index, questions, k: [interleave(leaning(index, q, leans, strength, k))[:k] for q in questions]
+    return lambda index, question, k: interleave(leaning(index, question, leans, strength, k))[:k]
 
 
 def _there_are() -> str:
@@ -123,33 +125,16 @@ def _there_are() -> str:
     )
 
 
-# Candidates
-
-
-def by_each(search: Search, queries_of: Callable[[GoldQuestion], list[str]]) -> Rank:
-    """Several queries a question; what they find is interleaved (query expansion, BERDS §6)."""
-
-    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
-        queries = [queries_of(q) for q in questions]
-        found = iter(search(index, [text for texts in queries for text in texts], k))
-        return [interleave([next(found) for _ in texts])[:k] for texts in queries]
-
-    return rank
-
-
 # Selections
 
 
 def _selected(find: Rank, selection: str) -> Rank:
     clustered = needs_clusters(selection)  # a name that is none is said before anything is searched
 
-    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
-        found = find(index, questions, max(k, CANDIDATES))
-        pools = (pool_of(index, q, positions, clustered) for q, positions in zip(questions, found, strict=True))
-        return [
-            [positions[c.position] for c in pick(selection, pool, k)]
-            for positions, pool in zip(found, pools, strict=True)
-        ]
+    def rank(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
+        positions = find(index, question, max(k, CANDIDATES))
+        pool = pool_of(index, question, positions, clustered)
+        return [positions[c.position] for c in pick(selection, pool, k)]
 
     return rank
 
@@ -168,10 +153,6 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
     )
 
 
-def _steelman(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
-    return [_covering(index, q, k) for q in questions]
-
-
 def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     sides, positions = sides_of(question), candidates(index, question)
     pool = pool_of(index, question, positions)
@@ -186,4 +167,4 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
 
 def candidates(index: CorpusIndex, question: GoldQuestion) -> Ranking:
     """What the agent's search finds for the question. What its sides bring beside that lowered MRecall@5."""
-    return hybrid(index, [question.question], CANDIDATES)[0]
+    return hybrid(index, question.question, CANDIDATES)

@@ -10,20 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.news import NewsEvent, NewsSet
-from evals.retrievers.corpus_index import CorpusIndex, Ranking, Vectors
-from evals.suite import progress
-from tools.diversity.published import (
-    Clustered,
-    cluster_sentences,
-    clustered_sentences,
-    dkmips,
-    greedy_plus,
-    greedy_scs,
-    mmr,
-)
+from evals.retrievers.corpus_index import CorpusIndex, Ranking, Vectors, highest
+from tools.diversity.published import Clustered, cluster_sentences, dkmips, greedy_plus, greedy_scs, mmr
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
-from tools.passages import SourceDocument
 
 CANDIDATES = 100
 _PLUS_TRADE_OFF = 0.5  # λ of GreedyPlus in all of the paper's main results
@@ -60,54 +50,31 @@ class Ready:
     seconds: float
 
 
-class Sentences:
-    """The sentences of texts that are clustered, and their vectors, made or read from the cache at once."""
-
-    def __init__(self, texts: Sequence[str], encoder: Encoder, cache: VectorCache) -> None:
-        bar = progress(dict.fromkeys(texts), desc="sentences", unit="paragraph", leave=False)
-        self._of = {text: clustered_sentences(text) for text in bar}
-        every = dict.fromkeys(s for found in self._of.values() for s in found)
-        self._at = {sentence: row for row, sentence in enumerate(every)}
-        self._vectors = np.zeros((0, 0), np.float32)
-        if every:
-            with CorpusIndex([SourceDocument(s, s) for s in every], encoder, cache) as index:
-                self._vectors = index.vectors
-
-    def clustered(self, texts: Sequence[str]) -> tuple[Clustered, float]:
-        """The clusters of the sentences of some of the texts, these numbered from 0, and the seconds that it took."""
-        found = [(i, self._at[s]) for i, text in enumerate(texts) for s in self._of[text]]
-        vectors = self._vectors[[row for _, row in found]]
-        began = time.perf_counter()
-        clusters = cluster_sentences(vectors, [i for i, _ in found])
-        return clusters, time.perf_counter() - began
-
-
 def prepared(news: NewsSet, events: Sequence[NewsEvent], encoder: Encoder, cache: VectorCache) -> Iterator[Ready]:
     """The events after stage I. Raises ProviderError of an encoder elsewhere."""
     corpus = news.corpus
-    with CorpusIndex(corpus, encoder, cache) as index:
-        queries, vectors = index.query_vectors([e.headline for e in events]), index.vectors
-    cosines = queries @ vectors.T
-    found = [np.argsort(-row, kind="stable")[:CANDIDATES] for row in cosines]
-    texts = [corpus[i].text for candidates in found for i in candidates]
-    texts += [p.text for e in events for p in e.positives]
+    place = {p.external_id: i for i, p in enumerate(corpus)}
     article = {p.id: p.article for e in news.events for p in e.paragraphs}
-    sentences = Sentences(texts, encoder, cache)
     importlib.import_module("sklearn.cluster")  # else the first event's seconds would be those of the import
-    for event, row, candidates in zip(events, cosines, found, strict=True):
-        held, ids = [corpus[i].text for i in candidates], [corpus[i].external_id for i in candidates]
-        clusters, seconds = sentences.clustered(held)
-        yield Ready(
-            event=event,
-            ids=ids,
-            articles=[article[i] for i in ids],
-            vectors=vectors[candidates],
-            cosine=row[candidates],
-            clusters=clusters,
-            positives=sentences.clustered([p.text for p in event.positives])[0],
-            place={p.id: i for i, p in enumerate(event.positives)},
-            seconds=seconds,
-        )
+    with CorpusIndex(corpus, encoder, cache) as index:
+        cosines = index.query_vectors([e.headline for e in events]) @ index.vectors.T
+        for event, row in zip(events, cosines, strict=True):
+            candidates = highest(row, CANDIDATES)
+            ids = [corpus[i].external_id for i in candidates]
+            sentences, began = index.sentences(candidates), time.perf_counter()
+            clusters = cluster_sentences(*sentences)
+            seconds = time.perf_counter() - began
+            yield Ready(
+                event=event,
+                ids=ids,
+                articles=[article[i] for i in ids],
+                vectors=index.vectors[candidates],
+                cosine=row[candidates],
+                clusters=clusters,
+                positives=index.clustered([place[p.id] for p in event.positives]),
+                place={p.id: i for i, p in enumerate(event.positives)},
+                seconds=seconds,
+            )
 
 
 Choose = Callable[[Ready, int, Dials], Ranking]

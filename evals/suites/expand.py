@@ -10,17 +10,18 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
 from agent.seams import Providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import in_force, providers_of
 from evals.datasets.rows import Shape, Text, json_rows
-from evals.metrics.expansion import Found, GoldRow, match, perspective_measures
+from evals.metrics.expansion import match, perspective_measures
 from evals.metrics.measure import figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
@@ -32,6 +33,20 @@ from tools.errors import InputError, SteelmanError
 class _Row(Shape):
     question: Text
     perspectives: Annotated[list[Text], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRow:
+    """A question with its gold perspectives, from line `number` of the file that `source` begins the name of."""
+
+    source: str
+    question: str
+    gold: tuple[str, ...]
+    number: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.source} line {self.number}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +79,9 @@ def run(args: argparse.Namespace) -> int:
         waiting = [row for row in chosen if row.key not in records.done]
         if waiting:
             asyncio.run(_ask(waiting, settings, records, args.parallel))
-        found = [_found(row, records.done[row.key]) for row in chosen]
+        found = [(row.question, records.done[row.key]) for row in chosen]
         head = records.header
-    failed = [f"{f.row.question}: {f.failed}" for f in found if f.failed]
+    failed = [f"{question}: {record['failed']}" for question, record in found if "failed" in record]
     told = figures(perspective_measures(found), seed=1)
     told["metrics"] |= {"rows": len(found), "failed": len(failed)}
     config |= {"data": args.data.name, "limit": args.limit, "seed": args.seed}
@@ -97,30 +112,22 @@ async def _ask(rows: Sequence[GoldRow], settings: Settings, records: Records, pa
         tasks = [asyncio.create_task(_one(row, providers, turn)) for row in rows]
         try:
             for finished in progress(asyncio.as_completed(tasks), total=len(rows), unit="question"):
-                found = asdict(await finished)
-                row = found.pop("row")
-                kept = {name: value for name, value in found.items() if name != "failed" or value}
-                records.add(f"{row['source']} line {row['number']}", kept)
+                records.add(*await finished)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> Found:
-    """As the agent's expand stage would, without passages."""
+async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> tuple[str, Record]:
+    """The row's key, and what is found, as the agent's expand stage would, without passages."""
     async with turn:
         try:
             with using(Budget()):
                 framing = await providers.framer.frame(row.question, [])
                 sides = await providers.expander.expand(framing, [])
         except SteelmanError as exc:
-            return Found(row, cosines=(0.0,) * len(row.gold), failed=str(exc))
+            return row.key, match(row.gold, [], np.zeros((0, len(row.gold)), np.float32)) | {"failed": str(exc)}
     predicted = [s["statement"] for s in sides]
     vectors = await providers.models.encode([*predicted, *row.gold])
-    return match(row, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)
-
-
-def _found(row: GoldRow, record: Record) -> Found:
-    predicted, cosines = tuple(record["predicted"]), tuple(record["cosines"])
-    return Found(row, predicted, cosines, record["close"], record.get("failed", ""))
+    return row.key, match(row.gold, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     answers = "ask about the question and the word that answers it, where two perspectives are its yes and its no"
     add("--answers", action="store_true", help=answers)
     add("--out", type=Path, metavar="RECORDS", help="keep the scores here; a killed run goes on")
-    common_options(parser, limit="a seeded sample of N pairs", seed="of the sample, the intervals, chance")
+    common_options(parser, limit="a seeded sample of N pairs", seed="of the sample and the intervals")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.data} has no question whose two perspectives are its yes and its no.")
     opposite = contraries(pairs)
     chosen = sample(pairs, args.limit, args.seed)
-    judge = open_judge(args.judge, float(np.mean([p.label for p in chosen])), args.seed)
+    judge = open_judge(args.judge)
     config: Record = {
         "data": args.data.name,
         "sha256": digest(args.data),
@@ -99,11 +99,11 @@ def judge_pairs(
     with progress(total=len(pairs), initial=sum(str(p.line) in done for p in pairs), unit="pair") as bar:
         for number, part in enumerate(unfinished):
             asked = [Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in part]
-            if number == 0 and judge.knows:
+            if number == 0:
                 _scores(judge, asked[:1], forgiving=True)  # a warm-up, which is not timed
             began = time.perf_counter()
             scores, failed = _scores(judge, asked, forgiving=any(r["score"] is not None for r in done.values()))
-            seconds = (time.perf_counter() - began) / len(part) if judge.knows else 0.0
+            seconds = (time.perf_counter() - began) / len(part)
             for pair, score in zip(part, scores, strict=True):
                 if str(pair.line) not in done:
                     record = _record(pair, score, failed, seconds) | {"contrary": opposite.get(pair.side, "")}
@@ -140,7 +140,7 @@ def _report(
 ) -> Record:
     cosine = records
     if args.judge != "cosine":
-        cosine = judge_pairs(pairs, {}, open_judge("cosine", 0.0, 0), Records(None, "judge", {}))
+        cosine = judge_pairs(pairs, {}, open_judge("cosine"), Records(None, "judge", {}))
     threshold, source = _threshold(records, judge, args)
     chosen = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
     return {

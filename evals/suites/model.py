@@ -35,16 +35,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from evals.answering.asking import data_folder, elsewhere
-from evals.datasets.rows import Shape, Text, json_rows
+from evals.datasets.rows import json_rows
 from evals.metrics.measure import Ratio
 from evals.reports.table import block, number, percent
 from evals.scripted.live import ask_live
@@ -118,13 +116,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-class _Topic(Shape):
-    topic: Text
-    question: Text
-    for_: Annotated[Text, Field(alias="for")]
-    against: Text
-
-
 def read_topics(folder: Path, half: str) -> list[Topic]:
     """The topics with the claims of a half. Raises InputError where there is none."""
     pages = [row.read(Page) for row in json_rows(folder / "pages.jsonl")]
@@ -133,13 +124,13 @@ def read_topics(folder: Path, half: str) -> list[Topic]:
         raise InputError(f"{folder} has no claims of the half '{half}'.")
     return [
         Topic(
-            key=topic.topic,
-            question=topic.question,
-            statements={"for": topic.for_, "against": topic.against},
-            pages=[p for p in pages if p.topic == topic.topic],
-            claims=[c for c in claims if c.topic == topic.topic],
+            key=row.text("topic"),
+            question=row.text("question"),
+            statements={side: row.text(side) for side in ("for", "against")},
+            pages=[p for p in pages if p.topic == row.text("topic")],
+            claims=[c for c in claims if c.topic == row.text("topic")],
         )
-        for topic in (row.read(_Topic) for row in json_rows(folder / "topics.jsonl"))
+        for row in json_rows(folder / "topics.jsonl")
     ]
 
 

@@ -12,8 +12,7 @@ scs-released           GreedySCS as its code has it: 0.04 a cluster, and the cos
 greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine
 greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest cosine in the paragraph's article
 
-The last was fitted on one half of LocalNews; the other half's figures follow those of all its events. `--fit` fits it
-again: it prints what settings do on that half, and the one to take.
+The last was fitted on one half of LocalNews; the other half's figures follow those of all its events.
 
 With `--enough`, a method chooses until that share of the candidates' clusters is covered; the rest of k is filled by
 its similarity. Only events with annotations are measured; the paragraphs of the others are in the corpus. Seconds of
@@ -22,7 +21,6 @@ are read from the cache.
 """
 
 import argparse
-import math
 import os
 import sys
 import time
@@ -93,9 +91,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K[,K…]",
         help="paragraphs that count (5,10,20,50)",
     )
-    add("--enough", type=_share, metavar="SHARE", help="stop choosing at this share of covered clusters, such as 0.9")
-    add("--trade-off", type=_share, default=0.75, metavar="λ", help="of mmr and dkmips, unpublished (default: 0.75)")
-    add("--weight", type=_weight, default=1.0, metavar="μ", help="of dkmips, unpublished (default: 1)")
+    add("--enough", type=float, metavar="SHARE", help="stop choosing at this share of covered clusters, such as 0.9")
+    add("--trade-off", type=float, default=0.75, metavar="λ", help="of mmr and dkmips, unpublished (default: 0.75)")
+    add("--weight", type=float, default=1.0, metavar="μ", help="of dkmips, unpublished (default: 1)")
     add("--divided", action="store_true", help="divide dkmips' relevance by k, as its authors do")
     common_options(
         parser, limit="only the first N events of a seeded shuffle", seed="seed of the shuffle and of the intervals"
@@ -104,6 +102,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measures and prints. Raises InputError, and what an encoder elsewhere raises."""
+    for name, most in (("enough", 1.0), ("trade_off", 1.0), ("weight", sys.float_info.max)):
+        if (value := getattr(args, name)) is not None and not 0 <= value <= most:
+            bounds = "from 0 to 1" if most == 1 else "of 0 or more"
+            raise InputError(f"--{name.replace('_', '-')} has to be a number {bounds}, not {value}.")
     began = time.perf_counter()
     methods, news = named(args.methods), load_news(args.data)
     dials = Dials(args.trade_off, args.weight, args.divided, args.enough)
@@ -216,24 +218,6 @@ def _config(plan: Plan, encoder: str) -> Record:
     sizes = {data: {"questions": len(chosen)} | size for data, chosen in _parts(plan).items()}
     read = {"digest": news.digest, "sample": sample, "seed": plan.seed, "sizes": sizes}
     return {"data": news.name, "encoder": encoder, **settings, **read}
-
-
-def _share(text: str) -> float:
-    return _number(text, 1.0)
-
-
-def _weight(text: str) -> float:
-    return _number(text, sys.float_info.max)
-
-
-def _number(text: str, most: float) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number <= most:
-        raise argparse.ArgumentTypeError("give a number from 0 to 1" if most == 1 else "give a number of 0 or more")
-    return number
 
 
 _RELEVANCE = {

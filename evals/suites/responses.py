@@ -1,13 +1,12 @@
 """The parts of a multi-perspective search engine on labelled data: theses, stances, evidence.
 
-    python -m evals responses --theses FILE --stances FILE --evidence FILE
-    python -m evals responses --data DIR      theses.jsonl, stances.jsonl, evidence.jsonl, those that are there
+`--data` is a folder of theses.jsonl, stances.jsonl and evidence.jsonl, those that are there:
 
 theses    question, document, thesis: is the sentence chosen as the document's thesis the one that people wrote?
 stances   claim, text, label (support or oppose): on which side is the text?
 evidence  claim or question, sentence, score (from 0 to 1): how surely is the sentence evidence, for or against?
 
-Every part may be left out, not all. The published figures are of models trained on the training split of the very data,
+The published figures are of models trained on the training split of the very data,
 the thesis written and not quoted; these parts are trained on none of them for this, but the embedded judge has read
 training rows of Perspectrum, so that its stances on those flatter. What fails stays in every denominator as wrong as
 it can be, and is named.
@@ -16,8 +15,7 @@ it can be, and is named.
 import argparse
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +23,7 @@ from numpy.typing import NDArray
 
 from evals.datasets.responses import READERS, Item, read_items
 from evals.judges import PairJudge, open_judge
-from evals.metrics.measure import Measure, figures
+from evals.metrics.measure import Figure, figures
 from evals.metrics.thesis_stance_evidence import (
     Side,
     evidence_measures,
@@ -43,7 +41,7 @@ from tools.inference.judges.judge import Pair
 from tools.language.quotable import stands_alone
 from tools.responses import Weights, choose_thesis
 
-JUDGES = ("settings", "embedded", "chat", "score", "random", "no")  # those that give probabilities
+JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
 PUBLISHED = {"theses_rouge2": 0.1192, "stance_accuracy": 0.916, "stance_f1": 0.916, "evidence_mse": 0.0397}
 SOURCE = (
     "multi-perspective search, table 1: MultiOpEd, Perspectrum and Evidence Sentences, test splits; "
@@ -67,25 +65,10 @@ _TITLES = {
 }
 
 
-@dataclass
-class Models:
-    """Who is asked; the encoder is opened when it is first needed, as theses alone need it."""
-
-    judge: PairJudge
-    open_encoder: Callable[[], Encoder]
-
-    @cached_property
-    def encoder(self) -> Encoder:
-        return self.open_encoder()
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
-    add("--data", type=Path, metavar="DIR", help="folder of theses.jsonl, stances.jsonl, evidence.jsonl")
-    add("--theses", type=Path, metavar="FILE", help="jsonl of question, document, thesis")
-    add("--stances", type=Path, metavar="FILE", help="jsonl of claim, text, label")
-    add("--evidence", type=Path, metavar="FILE", help="jsonl of claim or question, sentence, score from 0 to 1")
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of the files, plain or .gz")
     add("--judge", choices=JUDGES, default="settings", help="who judges (default: what is turned on)")
     add("--out", type=Path, metavar="RECORDS", help="keep what the models say here; a killed run goes on")
     common_options(parser, limit="a seeded sample of N rows of each file", seed="of the sample and the intervals")
@@ -93,61 +76,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Asks the models what is not known yet, then scores all of it. Raises InputError, SettingsError, ProviderError."""
-    files = named_files(args)
+    files = files_in(args.data)
     items = {part: sample(read_items(part, path), args.limit, args.seed) for part, path in files.items()}
-    models = Models(open_judge(args.judge, 0.5, args.seed), open_encoder)
+    judge, encoder = open_judge(args.judge), open_encoder() if "theses" in files else None
     config: Record = {
         "files": {part: {"name": path.name, "sha256": digest(path)} for part, path in files.items()},
-        "judge": models.judge.name,
-        "encoder": models.encoder.name if "theses" in files else None,
+        "judge": judge.name,
+        "encoder": encoder and encoder.name,
         "weights": asdict(Weights()),
         "sample": None if args.limit is None else [args.limit, args.seed],
     }
     with Records(args.out, "responses", config) as records:
-        done = ask(items, models, records)
+        done = ask(items, judge, encoder, records)
     report = reported(items, done, config, args.seed)
     show(args.json, report, lambda: table(report))
     return 0
 
 
-def named_files(args: argparse.Namespace) -> dict[str, Path]:
-    """Part to its file: the one that its option names, or else the one in the folder. Raises InputError for none."""
-    files: dict[str, Path] = {}
-    for part in READERS:
-        there = [args.data / f"{part}.jsonl", args.data / f"{part}.jsonl.gz"] if args.data else []
-        path = getattr(args, part) or next((p for p in there if p.is_file()), None)
-        if path is not None:
-            files[part] = path
-    if not files:
-        missing = f"{args.data} holds no {', '.join(f'{part}.jsonl' for part in READERS)}. " if args.data else ""
-        raise InputError(f"{missing}Name at least one file with --{', --'.join(READERS)}.")
+def files_in(folder: Path) -> dict[str, Path]:
+    """Part to its file in the folder, of the parts that are there. Raises InputError for none."""
+    names = [(part, folder / f"{part}.jsonl{packed}") for part in READERS for packed in (".gz", "")]
+    if not (files := {part: path for part, path in names if path.is_file()}):
+        raise InputError(f"{folder} holds no {', '.join(f'{part}.jsonl' for part in READERS)}. Name another folder.")
     return files
 
 
-def ask(items: dict[str, list[Item]], models: Models, records: Records) -> dict[str, Record]:
-    """The record of each item, by its key; items that have none are asked.
+def ask(items: dict[str, list[Item]], judge: PairJudge, encoder: Encoder | None, records: Records) -> dict[str, Record]:
+    """The record of each item, by its key; items that have none are asked. Theses need an encoder.
 
     Raises ProviderError where a model is down or gave no usable answer yet; the records up to there remain.
     """
     done = records.done
     for part, rows in items.items():
         missing = [item for item in rows if item.key not in done]
-        size = 1 if part == "theses" else max(1, models.judge.together // 2)  # an item has two pairs
+        size = 1 if part == "theses" else max(1, judge.together // 2)  # an item has two pairs
         with progress(total=len(rows), initial=len(rows) - len(missing), desc=part) as bar:
             for batch in parts(missing, size):
                 forgiving = any("failed" not in record for record in done.values())
-                for item, record in zip(batch, _answers(part, batch, models, forgiving), strict=True):
+                for item, record in zip(
+                    batch, _answers(batch, judge, encoder if part == "theses" else None, forgiving), strict=True
+                ):
                     records.add(item.key, record)
                 bar.update(len(batch))
     return done
 
 
-def _answers(part: str, batch: Sequence[Item], models: Models, forgiving: bool) -> list[Record]:
-    """What the models say of each item. forgiving: an answer of no use fails these items only."""
+def _answers(batch: Sequence[Item], judge: PairJudge, encoder: Encoder | None, forgiving: bool) -> list[Record]:
+    """What the models say of each item, with an encoder its thesis. forgiving: an answer of no use fails these items
+    only."""
     try:
-        found = list(_support(models.judge, batch))
-        if part == "theses":
-            return [_thesis(item, support, models.encoder) for item, support in zip(batch, found, strict=True)]
+        found = list(_support(judge, batch))
+        if encoder:
+            return [_thesis(item, support, encoder) for item, support in zip(batch, found, strict=True)]
         return [_verdict(support) for support in found]
     except ProviderReplyError as exc:
         if not forgiving:
@@ -188,7 +168,7 @@ def _verdict(support: NDArray[np.float64]) -> Record:
 
 def reported(items: dict[str, list[Item]], records: dict[str, Record], config: Record, seed: int) -> Record:
     """The report: metrics, intervals, published figures, items, what failed, configuration."""
-    found: dict[str, Measure] = {}
+    found: dict[str, Figure] = {}
     counts: dict[str, int] = {}
     failed: list[Record] = []
     for part, rows in items.items():
@@ -213,7 +193,7 @@ def reported(items: dict[str, list[Item]], records: dict[str, Record], config: R
     }
 
 
-def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
+def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
     """A document that failed has no thesis, which shares nothing with the gold one."""
     ours = [(item.group, item.gold, record.get("thesis", "")) for item, record in zip(items, records, strict=True)]
     best = [(item.group, item.gold, max(item.texts, key=lambda text: rouge2(item.gold, text))) for item in items]
@@ -224,7 +204,7 @@ def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[s
     }
 
 
-def _stances_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
+def _stances_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
     """There are two stances, so that the likelier one is said, however close they are; None where it failed."""
     supports, contradicts = _supports(records)
     said = [_STANCE.get(float(sign)) for sign in np.sign(supports - contradicts)]
@@ -232,14 +212,14 @@ def _stances_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[
     return dict(stance_measures([(i.group, gold, one) for i, gold, one in zip(items, golds, said, strict=True)]))
 
 
-def _evidence_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
+def _evidence_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
     """How likely a sentence is evidence is the larger of its probabilities: the paper's regression is not told which
     side it is on either."""
     said = [None if math.isnan(p) else float(p) for p in _supports(records).max(axis=0)]
     return dict(evidence_measures([(i.group, i.score, one) for i, one in zip(items, said, strict=True)]))
 
 
-MEASURES: dict[str, Callable[[Sequence[Item], Sequence[Record]], dict[str, Measure]]] = {
+MEASURES: dict[str, Callable[[Sequence[Item], Sequence[Record]], dict[str, Figure]]] = {
     "theses": _theses_measures,
     "stances": _stances_measures,
     "evidence": _evidence_measures,

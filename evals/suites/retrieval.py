@@ -9,30 +9,24 @@ import argparse
 import itertools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-from tqdm import tqdm
 
 from evals.benchmarks.timing import peak_memory
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
 from evals.judges import PairJudge, open_judge
-from evals.metrics.coverage import DEEPEST, LEANINGS, require_ir_measures
+from evals.metrics.coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union_measures
 from evals.metrics.measure import Figure, figures, figures_by
-from evals.metrics.ranking import TOP_FIVE, measures, union_measures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
-from evals.retrievers.corpus_index import CorpusIndex, Ranking
+from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, Method, named
 from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
 from tools.errors import ProviderDownError, ProviderError
-from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
 
-_AT_ONCE = 64  # questions
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _NEEDED = {
     "precision@1": "precision@1",
@@ -105,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _judge(methods: dict[str, Method]) -> PairJudge | None:
     """The judge, where a method asks one. Raises SettingsError, ModelError."""
-    return open_judge("settings", 0.0, 0) if any(m.judged for m in methods.values()) else None
+    return open_judge("settings") if any(m.judged for m in methods.values()) else None
 
 
 def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) -> dict[str, Record]:
@@ -121,32 +115,12 @@ def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) ->
                 for one, name in itertools.product(part, plan.methods):
                     bar.set_description(f"{one.name} {name}")
                     index.questions = one.questions
-                    for question, found in _missing(plan, one, name, index, records, bar):
+                    for question in one.questions:
+                        if (key := plan.key(one, name, question)) not in records.done:
+                            where = {"set": one.name, "method": name, "qid": question.qid}
+                            records.add(key, where | _found(plan.methods[name], index, question))
                         bar.update()
-                        records.add(plan.key(one, name, question), _record(one, name, question, found, index))
     return records.done
-
-
-def _missing(
-    plan: Plan, one: RetrievalSet, name: str, index: CorpusIndex, records: Records, bar: "tqdm[Any]"
-) -> Iterator[tuple[GoldQuestion, Ranking | ProviderError]]:
-    """The questions without a record, and what the method finds for each."""
-    left = [q for q in one.questions if plan.key(one, name, q) not in records.done]
-    bar.update(len(one.questions) - len(left))
-    for batch in parts(left, _AT_ONCE):
-        yield from zip(batch, _found(plan.methods[name], index, batch), strict=True)
-
-
-def _found(method: Method, index: CorpusIndex, batch: Sequence[GoldQuestion]) -> list[Ranking | ProviderError]:
-    """The rankings of a batch; where it fails, the questions are asked one by one to find out which of them does."""
-    try:
-        return list(method.rank(index, batch, DEEPEST))
-    except ProviderDownError:
-        raise
-    except ProviderError as exc:
-        if len(batch) == 1:
-            return [exc]
-    return [found for question in batch for found in _found(method, index, [question])]
 
 
 def scored(plan: Plan, records: dict[str, Record], encoder: str) -> Record:
@@ -175,13 +149,13 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str) -> Record:
     }
 
 
-def _record(
-    one: RetrievalSet, name: str, question: GoldQuestion, found: Ranking | ProviderError, index: CorpusIndex
-) -> Record:
-    where: Record = {"set": one.name, "method": name, "qid": question.qid}
-    if isinstance(found, ProviderError):
-        return where | {"failed": str(found)}
-    return where | {"ids": [index.corpus[i].external_id for i in found]}
+def _found(method: Method, index: CorpusIndex, question: GoldQuestion) -> Record:
+    try:
+        return {"ids": [index.corpus[i].external_id for i in method.rank(index, question, DEEPEST)]}
+    except ProviderDownError:
+        raise
+    except ProviderError as exc:
+        return {"failed": str(exc)}
 
 
 def _identity(plan: Plan, encoder: str) -> Record:

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from evals.metrics.classification import best_f1, roc_auc, stance_accuracy
 from evals.suite import progress
 from evals.training.data import Corpus, Example, hard
-from evals.training.model import MAX_LENGTH, build_model, outputs, predict
+from evals.training.model import MAX_LENGTH, build_model, outputs, predict, trained_weights
+from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS
 from evals.training.plan import Plan, linear
 from evals.training.sampler import Sampler
-from evals.training.trained import CONFIG, TOKENIZER, WEIGHTS
 from tools.inference.encoders.encoder import load_encoder
 from tools.inference.judges.embedded import ANSWERS
 
@@ -191,14 +191,10 @@ def export(run: Run, folder: Path) -> None:
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    names = {
-        n.removeprefix("bert."): v.to("cpu", torch.float16).contiguous()
-        for n, v in run.best.state_dict().items()
-        if not n.startswith("nearness")
-    }
-    save_file(names, folder / WEIGHTS)
+    kept = {n: v.to("cpu", torch.float16).contiguous() for n, v in trained_weights(run.best).items()}
+    save_file(kept, folder / WEIGHTS)
     run.tokenizer.save(str(folder / TOKENIZER))
-    settings = run.model["bert"].config
+    settings = run.model["encoder"].config
     config = {
         "labels": list(ANSWERS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers,
         "heads": settings.num_attention_heads,
@@ -218,8 +214,7 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.layers, plan.frozen)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
-    parts = [model[name] for name in ("bert", "relative") if name in model]
-    body = [p for part in parts for p in part.parameters() if p.requires_grad]
+    body = [p for p in model["encoder"].parameters() if p.requires_grad]
     groups = [{"params": body, "scale": 1.0, "weight_decay": 0.01}, {"params": head, "scale": 5.0, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=plan.rate, fused=True)
     mean = torch.optim.swa_utils.AveragedModel(model)

@@ -17,8 +17,19 @@ from typing import Any
 from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import load_pairs
 from evals.datasets.rows import json_rows
-from evals.training.asked import ASKING, CUT, Asked, digest, questions, segments
-from evals.training.text import claim, fraction, key, sentences, shingles
+from evals.training.text import (
+    ASKING,
+    CUT,
+    Asked,
+    claim,
+    digest,
+    fraction,
+    key,
+    questions,
+    segments,
+    sentences,
+    shingles,
+)
 from tools.inference.judges.judge import tidy
 
 LABELS = ("support", "oppose", "none")
@@ -56,6 +67,10 @@ WRITTEN = Path(__file__).with_name("written.jsonl.gz")
 CONTRASTS = Path(__file__).with_name("contrasts.jsonl.gz")
 """Short texts written for this that use like words for different sides: a question, its two statements, a text, and the
 side that it argues for (A, B or N), by kind of difficulty."""
+
+POLARITIES = Path(__file__).with_name("polarities.jsonl.gz")
+"""Made-up pairs that teach to multiply two polarities: statements for and against a thing ('should be banned', 'is
+safe'), and texts for and against it ('spares families …', 'breeds …'). Real sets hold too few on the same thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,10 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
             if e.text not in seen:
                 seen[e.text] = not any(s in blocked for s in shingles(e.text))
         corpus.training[name] = [e for e in apart if seen[e.text]]
+    corpus.training["polarities"] = [
+        Example(row["statement"], row["text"], HARD_TARGETS[row["label"]], "polarities", row["statement"])
+        for row in rows_of(POLARITIES)
+    ]
     return corpus
 
 

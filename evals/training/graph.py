@@ -4,8 +4,6 @@ The same graph serves the sentence encoder (mean of the tokens, unit length) and
 first token, for which the last layer computes that token alone). Layers follow Devlin et al. 2019 (post-layer-norm, erf
 GELU); query, key and value are one product, and attention is ONNX Runtime's own fused operator. An MPNet (Song et al.
 2020) is a BERT whose attention has a bias by how far apart two tokens stand, `relative.weight` (buckets, heads).
-Constants are named after the weights, `….query+key+value.weight` where several are one, so that `weights.py` can read
-them out of the file again.
 """
 
 import math
@@ -31,7 +29,8 @@ HEADS = 12
 PART = 24 * 10**6
 """Bytes of a file at most: what repositories take without ado."""
 _OPSET = 20
-_EPSILON = 1e-12
+EPSILON = 1e-12
+"""Of the layers' norms."""
 _MASKED = -10_000.0
 _LARGE = 1 << 14  # bytes of a constant that is worth another file
 _RUNTIME = "com.microsoft"
@@ -89,7 +88,15 @@ class _Graph:
 
     def layer_norm(self, x: str, prefix: str) -> str:
         scale, bias = self.weight(f"{prefix}.weight"), self.weight(f"{prefix}.bias")
-        return str(self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=_EPSILON))
+        return str(self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=EPSILON))
+
+
+def load_weights(file: Path) -> "dict[str, NDArray[np.float32]]":
+    """The weights in a safetensors file, without integer buffers such as position ids. Raises OSError."""
+    import numpy as np
+    from safetensors.numpy import load_file
+
+    return {name: value.astype(np.float32) for name, value in load_file(file).items() if value.dtype.kind == "f"}
 
 
 def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]" = ()) -> "onnx.ModelProto":

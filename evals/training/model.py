@@ -1,4 +1,4 @@
-"""The cross-encoder in PyTorch, as it is trained: BERT over [CLS] statement [SEP] text [SEP], two yes/no answers.
+"""The cross-encoder in PyTorch, as it is trained: an encoder over [CLS] statement [SEP] text [SEP], two yes/no answers.
 
 Whether the text supports the statement and whether it opposes it are asked apart, each by one number, so that the first
 is a model of its own: one score, which any server of cross-encoders gives.
@@ -7,21 +7,20 @@ is a model of its own: one score, which any server of cross-encoders gives.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.training.graph import REACH, buckets
+from evals.training.graph import EPSILON, REACH
 from tools.errors import InputError
 from tools.inference.judges.embedded import ANSWERS, sigmoid
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
-Product = Callable[[Any, Any], Any]
-"""How a dense layer and its input are multiplied in training."""
 _OFFSET = 2  # MPNet counts positions from here
 _BUCKET = 8  # lengths are padded to multiples of this
 
@@ -29,37 +28,35 @@ _BUCKET = 8  # lengths are padded to multiples of this
 def build_model(base: Path | None = None, layers: int = 0, frozen: int = 0) -> tuple[Any, Any]:
     """The base model with a new classifier over its first token, and its tokenizer.
 
-    base: a folder with an MPNet encoder; all-MiniLM-L6-v2 where none is named. MPNet (Song et al. 2020) is
-    BERT plus a bias of the attention that depends on how far apart two tokens stand, here `relative`. layers: only the
+    base: a folder with an MPNet encoder (Song et al. 2020); all-MiniLM-L6-v2 where none is named. layers: only the
     first so many are kept (Sajjad et al. 2023); 0 keeps all. frozen: the first so many stay as they are, with
     all embeddings. Raises InputError where the folder holds another kind of model, or fewer layers.
     """
     import torch
     from tokenizers import Tokenizer
-    from transformers import AutoConfig, BertModel
+    from transformers import AutoModel
 
     folder = base or minilm_folder()
-    relative = {}
-    kind = AutoConfig.from_pretrained(folder).model_type
-    if base and kind != "mpnet":
-        raise InputError(f"{folder} holds a model of the kind '{kind}'. The encoder has to be an MPNet.")
-    if base:
-        bert, relative["relative"] = _from_mpnet(folder)
-    else:
-        bert = BertModel.from_pretrained(folder, add_pooling_layer=False, hidden_dropout_prob=0.0)
-    if max(layers, frozen) > len(bert.encoder.layer):
-        raise InputError(f"{folder} has {len(bert.encoder.layer)} layers, not {max(layers, frozen)}.")
-    bert.encoder.layer = bert.encoder.layer[: layers or None]
-    bert.config.num_hidden_layers = len(bert.encoder.layer)
-    bert.embeddings.word_embeddings.weight.requires_grad_(False)
-    for part in (bert.embeddings, *bert.encoder.layer[:frozen]) if frozen else ():
+    usual = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "layer_norm_eps": EPSILON}
+    encoder = AutoModel.from_pretrained(folder, add_pooling_layer=False, **usual)
+    if base and encoder.config.model_type != "mpnet":
+        raise InputError(
+            f"{folder} holds a model of the kind '{encoder.config.model_type}'. The encoder has to be an MPNet."
+        )
+    stack = encoder.encoder
+    if max(layers, frozen) > len(stack.layer):
+        raise InputError(f"{folder} has {len(stack.layer)} layers, not {max(layers, frozen)}.")
+    stack.layer = stack.layer[: layers or None]
+    encoder.config.num_hidden_layers = len(stack.layer)
+    encoder.embeddings.word_embeddings.weight.requires_grad_(False)
+    for part in (encoder.embeddings, *stack.layer[:frozen]) if frozen else ():
         part.requires_grad_(False)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
     tokenizer.no_padding()
     heads = {"classifier": len(ANSWERS), "nearness": 1}
-    linear = {name: torch.nn.Linear(bert.config.hidden_size, size) for name, size in heads.items()}
-    return torch.nn.ModuleDict({"bert": bert, **relative, **linear}), tokenizer
+    linear = {name: torch.nn.Linear(encoder.config.hidden_size, size) for name, size in heads.items()}
+    return torch.nn.ModuleDict({"encoder": encoder, **linear}), tokenizer
 
 
 def minilm_folder() -> Path:
@@ -74,30 +71,22 @@ def minilm_folder() -> Path:
     return Path(found.origin).parent / "model"
 
 
-def _from_mpnet(folder: Path) -> tuple[Any, Any]:
-    """An MPNet encoder as a BertModel, and the embedding (buckets, heads) of its attention's relative positions."""
-    import torch
-    from transformers import BertConfig, BertModel, MPNetModel
+def trained_weights(model: Any) -> dict[str, Any]:
+    """What is kept of the model: encoder and classifier, as `graph.build_bert` names them.
 
-    mpnet = MPNetModel.from_pretrained(folder, add_pooling_layer=False)
-    c = mpnet.config
-    bert = BertModel(
-        BertConfig(
-            vocab_size=c.vocab_size, hidden_size=c.hidden_size, num_hidden_layers=c.num_hidden_layers,
-            num_attention_heads=c.num_attention_heads, intermediate_size=c.intermediate_size, type_vocab_size=2,
-            max_position_embeddings=c.max_position_embeddings - _OFFSET, hidden_dropout_prob=0.0,
-        ),
-        add_pooling_layer=False,
-    )  # fmt: skip
-    weights = {_as_bert(name): value for name, value in mpnet.state_dict().items()}
-    weights["embeddings.position_embeddings.weight"] = weights["embeddings.position_embeddings.weight"][_OFFSET:]
-    relative = torch.nn.Embedding.from_pretrained(weights.pop("encoder.relative_attention_bias.weight"), freeze=False)
-    weights["embeddings.token_type_embeddings.weight"] = torch.zeros(2, c.hidden_size)
-    weights = {name: value for name, value in weights.items() if not name.endswith("position_ids")}
-    missing, unexpected = bert.load_state_dict(weights, strict=False)
-    if unexpected or [name for name in missing if not name.endswith("_ids")]:
-        raise InputError(f"{folder} holds an MPNet of another shape: {[*missing, *unexpected]}")
-    return bert, relative
+    An MPNet is a BERT whose attention has a bias by how far apart two tokens stand, whose positions are counted from 2,
+    and which does not tell the two texts apart.
+    """
+    import torch
+
+    found = {name: value for name, value in model["encoder"].state_dict().items() if value.is_floating_point()}
+    if "encoder.relative_attention_bias.weight" in found:
+        found = {_as_bert(name): value for name, value in found.items()}
+        found["relative.weight"] = found.pop("encoder.relative_attention_bias.weight")
+        places = "embeddings.position_embeddings.weight"
+        found[places] = found[places][_OFFSET:]
+        found["embeddings.token_type_embeddings.weight"] = torch.zeros(2, found[places].shape[1])
+    return found | {f"classifier.{name}": value for name, value in model["classifier"].state_dict().items()}
 
 
 def _as_bert(name: str) -> str:
@@ -119,59 +108,32 @@ def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse
     import torch
 
     encoded = tokenizer.encode_batch([list(p) for p in pairs])
-    width = min(MAX_LENGTH, math.ceil(max(len(e.ids) for e in encoded) / _BUCKET) * _BUCKET)
-    ids, types, mask = (torch.zeros(len(pairs), width, dtype=torch.long) for _ in range(3))
-    for row, e in enumerate(encoded):
-        ids[row, : len(e.ids)] = torch.tensor(e.ids)
-        types[row, : len(e.ids)] = torch.tensor(e.type_ids)
-        mask[row, : len(e.ids)] = 1
-    device = model["classifier"].weight.device
-    ids, types, mask = (part.to(device) for part in (ids, types, mask))
-    with torch.autocast(device.type, torch.bfloat16, enabled=device.type != "cpu"):
-        product = _with_int8 if coarse else _exact
-        first = _first_token(model, ids, types, mask, product)
+    width = math.ceil(max(len(e.ids) for e in encoded) / _BUCKET) * _BUCKET
+    for one in encoded:
+        one.pad(width)
+    device, encoder = model["classifier"].weight.device, model["encoder"]
+    ids, types, mask = (
+        torch.tensor([getattr(one, part) for one in encoded], device=device)
+        for part in ("ids", "type_ids", "attention_mask")
+    )
+    told = {} if encoder.config.model_type == "mpnet" else {"token_type_ids": types}
+    with torch.autocast(device.type, torch.bfloat16, enabled=device.type != "cpu"), _inputs_of(encoder, coarse):
+        first = encoder(input_ids=ids, attention_mask=mask, **told).last_hidden_state[:, 0]
         return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
 
 
-def _first_token(model: Any, ids: Any, types: Any, mask: Any, product: Product) -> Any:
-    """The last layer's vector of the first token, (n, width). No dropout, and the last layer computes that token alone:
-    each saves about a seventh of a step."""
+@contextmanager
+def _inputs_of(encoder: Any, coarse: bool) -> Iterator[None]:
+    """While it is open, what goes into the encoder's products is as it is, or in 256 steps."""
     import torch
 
-    bert = model["bert"]
-    x = bert.embeddings(input_ids=ids, token_type_ids=types)
-    bias = (1.0 - mask[:, None, None, :].float()) * -10_000.0
-    if "relative" in model:
-        near = torch.from_numpy(buckets(ids.shape[1])).to(ids.device)
-        bias = bias + model["relative"](near).permute(2, 0, 1)[None].float()
-    for layer in bert.encoder.layer[:-1]:
-        x = _layer(layer, x, x, bias, product)
-    return _layer(bert.encoder.layer[-1], x[:, :1], x, bias[:, :, :1], product)[:, 0]
-
-
-def _layer(layer: Any, asking: Any, x: Any, bias: Any, product: Product) -> Any:
-    """One BERT layer whose queries come from `asking` and whose keys and values come from `x`."""
-    import torch
-
-    this, out = layer.attention.self, layer.attention.output
-    rows, heads = x.shape[0], this.num_attention_heads
-    q, k, v = (
-        product(project, source).view(rows, -1, heads, x.shape[2] // heads).transpose(1, 2)
-        for project, source in ((this.query, asking), (this.key, x), (this.value, x))
-    )
-    shares = torch.softmax(q @ k.transpose(2, 3) * (x.shape[2] // heads) ** -0.5 + bias.to(q.dtype), dim=-1).to(v.dtype)
-    mixed = (shares @ v).transpose(1, 2).reshape(rows, -1, x.shape[2])
-    attended = out.LayerNorm(product(out.dense, mixed) + asking)
-    inner = torch.nn.functional.gelu(product(layer.intermediate.dense, attended))
-    return layer.output.LayerNorm(product(layer.output.dense, inner) + attended)
-
-
-def _exact(project: Any, x: Any) -> Any:
-    return project(x)
-
-
-def _with_int8(project: Any, x: Any) -> Any:
-    return project(in_256_steps(x))
+    dense = [part for part in encoder.encoder.modules() if coarse and isinstance(part, torch.nn.Linear)]
+    hooks = [part.register_forward_pre_hook(lambda _, given: (in_256_steps(given[0]),)) for part in dense]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def in_256_steps(x: Any) -> Any:

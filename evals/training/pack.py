@@ -21,8 +21,7 @@ from evals.training.answers import fit_answers
 from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.graph import build_bert, write_int8
 from evals.training.pack_close import pack_close, packed_figures
-from evals.training.packing import Reader, as_float, fit, put_in_place, reaches, reference
-from evals.training.trained import TOKENIZER, read_trained
+from evals.training.packing import Reader, as_float, fit, put_in_place, reaches, read_trained, reference
 from tools.inference.int8 import Int8Model, load_model
 from tools.inference.judges.embedded import (
     FOLDER,
@@ -74,10 +73,9 @@ def run(args: argparse.Namespace) -> int:
     if args.packed:
         print(json.dumps(packed_figures(load_corpus(args.data, args.seed)), indent=1))
         return 0
-    trained = read_trained(args.weights)
-    weights = trained.weights
-    if trained.closer:
-        figures = pack_close(weights, trained.folder / TOKENIZER, load_corpus(args.data, args.seed))
+    weights, tokenizer = read_trained(args.weights)
+    if "relative.weight" in weights:  # the larger model, which reads two statements at once
+        figures = pack_close(weights, tokenizer, load_corpus(args.data, args.seed))
         print(json.dumps(figures, indent=1))
         return 0
     with tempfile.TemporaryDirectory() as scratch:

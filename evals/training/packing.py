@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from evals.metrics.classification import NONE, OPPOSE, SUPPORT
 from evals.training.data import Example
-from evals.training.graph import HEADS, REACH, build_bert
+from evals.training.graph import HEADS, REACH, build_bert, load_weights
+from tools.errors import InputError
 from tools.inference.int8 import Int8Model
 from tools.inference.judges import embedded
 from tools.inference.judges.embedded import sigmoid
 
+WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
+"""What `judge-train` leaves in `RUN/weights`: half-precision weights, their tokenizer, and what was done."""
 Weights = Mapping[str, NDArray[np.float32]]
 Texts = Sequence[tuple[str, str]]
 """What the model reads: statement and text."""
@@ -30,6 +33,19 @@ class Reader:
     tokenizer: Path
     max_length: int
     heads: int = HEADS
+
+
+def read_trained(folder: Path) -> "tuple[dict[str, NDArray[np.float32]], Path]":
+    """The weights that `judge-train` left in a run's folder, or in the weights' own, and their tokenizer.
+
+    Raises InputError."""
+    from safetensors import SafetensorError
+
+    where = folder / "weights" if (folder / "weights" / WEIGHTS).is_file() else folder
+    try:
+        return load_weights(where / WEIGHTS), where / TOKENIZER
+    except (OSError, SafetensorError) as exc:
+        raise InputError(f"{folder} holds no weights of judge-train ({exc}).") from exc
 
 
 def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tuple[float, ...]:

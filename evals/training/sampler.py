@@ -3,8 +3,7 @@
 import random
 from dataclasses import dataclass, field, replace
 
-from evals.training.data import HARD_TARGETS, LABELS, Example
-from evals.training.synthetic import synthetic_pair
+from evals.training.data import HARD_TARGETS, Example
 from evals.training.text import negated, sentences, words_in_common
 from tools.inference.judges.embedded import beside
 
@@ -25,7 +24,7 @@ class Sampler:
 
     def has(self, name: str) -> bool:
         """Whether there is anything to draw of that set."""
-        return name == "synthetic" or bool(self.corpus.get(name))
+        return bool(self.corpus.get(name))
 
     def draw(self, mixture: dict[str, float], count: int, whole: float, told: float = 0.0) -> list[Example]:
         """`count` pairs; a passage stays whole with probability `whole`, else a part of it is taken. With probability
@@ -33,17 +32,14 @@ class Sampler:
         chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
         rng = random.Random(f"{self.seed}/{chunk}")
         names = rng.choices(list(mixture), weights=list(mixture.values()), k=count)
-        drawn = [_beside_contrary(self._vary(self._next(name, rng), rng, whole), rng, told) for name in names]
+        drawn = [_beside_contrary(self._vary(self._next(name), rng, whole), rng, told) for name in names]
         return [self._unrelated(e, drawn, rng) if rng.random() < _UNRELATED else e for e in drawn]
 
     def _unrelated(self, e: Example, others: list[Example], rng: random.Random) -> Example:
         other = rng.choice(others)
         return e if other.group == e.group else replace(e, text=other.text, target=HARD_TARGETS["none"])
 
-    def _next(self, name: str, rng: random.Random) -> Example:
-        if name == "synthetic":
-            statement, text, label = synthetic_pair(rng)
-            return Example(statement, text, HARD_TARGETS[LABELS[label]], name, "")
+    def _next(self, name: str) -> Example:
         examples = self.corpus[name]
         position = self.state[name] = self.state.get(name, -1) + 1
         order = _permutation(len(examples), f"{self.seed}/{name}/{position // len(examples)}")
@@ -52,7 +48,7 @@ class Sampler:
     def _vary(self, e: Example, rng: random.Random, whole: float) -> Example:
         target, statement, text = e.target, e.statement, e.text
         rate = 0.25 if e.dataset in _TWO_SIDED else 0.4
-        if e.dataset != "synthetic" and rng.random() < rate and not statement.endswith("?"):
+        if e.dataset != "polarities" and rng.random() < rate and not statement.endswith("?"):
             e = replace(e, contrary=statement, question="")
             statement, target = negated(statement), (target[1], target[0], target[2])
         if not e.is_sentence and rng.random() >= whole:
