@@ -124,7 +124,7 @@ async def test_one_text_on_three_sites_is_one_source(settings: Settings, engine:
 BAD_ENGINES: dict[str, tuple[Trouble, str]] = {
     "key": (Trouble(status=401, body='{"detail": {"error": "Unauthorized"}}'), "refused the key"),
     "hang": (Trouble(hang=5), "did not answer in time"),
-    "nothing": (Trouble(body=""), "not its JSON"),
+    "nothing": (Trouble(body=""), "no JSON"),
 }
 
 
