@@ -252,13 +252,6 @@ async def test_a_server_that_is_off_is_down_for_every_model_at_its_address() -> 
     assert (budget.calls, budget.input_tokens, budget.unpriced) == (1, 0, 0)
 
 
-async def test_one_bad_moment_is_forgiven(server: ModelServer) -> None:
-    server.on("", Reply("busy", status=503), Reply(raw=b"", cut=True), GOOD)
-    budget = await spent(server)
-    assert len(server.requests) == 3
-    assert budget.calls == 1
-
-
 async def test_retry_after_is_waited_for(server: ModelServer) -> None:
     server.on("", Reply("slow down", status=429, headers={"Retry-After": "0.4"}), GOOD)
     with using(Budget(deadline_at=time.time() + 5)):

@@ -15,7 +15,6 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import load_settings
-from tools.errors import RunError
 from tools.inference.chat.model import ChatModel
 from tools.inference.judges.batch import TOGETHER, BatchJudge
 from tools.inference.judges.judge import ClaimCheck, ClaimJudge, Pair
@@ -275,14 +274,3 @@ async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_a
         listed = [n.text for n in answer.notes if n.text.startswith(f"Counted for ‘{side.name}’ and not quoted:")]
         named = sum(note.count(" Press, ") for note in listed)
         assert len(cited | grouped) + named >= line.passages == 8
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_batch_judge_that_was_named_and_fails_is_the_runs_error() -> None:
-    with ModelServer(strict=False) as server:
-        server.on(STAGES["expand"], SIDES)
-        server.on("For every passage give", Reply("no", status=401))
-        chosen = load_settings(openai_base_url=server.url, model="m", judge="batch")
-        async with Runs(chosen) as runs:
-            with pytest.raises(RunError, match="refused the key"):
-                await runs.answer(await runs.start(VOTING))

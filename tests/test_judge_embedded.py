@@ -5,7 +5,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tools.errors import ModelError
@@ -34,17 +33,6 @@ def test_plain_support_and_opposition(judge: EmbeddedJudge) -> None:
     assert max(claim[2], denial[2]) < judge.threshold
 
 
-def test_logits_and_probabilities(judge: EmbeddedJudge) -> None:
-    rows = judge.logits([(CLAIM, FOR), (CLAIM, AGAINST)])
-    assert rows.shape == (2, 2)
-    assert rows[0, 0] > rows[1, 0]
-    assert rows[0, 1] < rows[1, 1]
-    scores = judge.score([Pair(CLAIM, t) for t in (FOR, AGAINST, "", "x" * 50_000)])
-    assert ((scores >= 0) & (scores <= 1)).all()
-    assert judge.score([]).shape == (0,)
-    assert judge.logits([]).shape == (0, 2)
-
-
 def test_a_long_text_counts_by_its_best_window(judge: EmbeddedJudge) -> None:
     long = f"{NEITHER * 30} {FOR} {NEITHER * 30}"
     alone = judge.score([Pair(CLAIM, part, DENIAL) for part in windows(long)])
@@ -52,20 +40,8 @@ def test_a_long_text_counts_by_its_best_window(judge: EmbeddedJudge) -> None:
     assert FOR in windows(long)[int(alone.argmax())]
 
 
-@pytest.mark.xfail(reason="one sentence in a hundred foreign words is seen faintly (MODEL_CARD)", strict=True)
-def test_a_window_that_holds_support_stands_out(judge: EmbeddedJudge) -> None:
-    alone = judge.score([Pair(CLAIM, part, DENIAL) for part in windows(f"{NEITHER * 30} {FOR} {NEITHER * 30}")])
-    assert alone.max() > 3 * alone[0]
-
-
 def test_a_text_supports_the_statement_that_it_is(judge: EmbeddedJudge) -> None:
     assert judge.score([Pair(CLAIM, CLAIM, DENIAL)])[0] > 0.9
-
-
-def test_the_order_of_the_pairs_is_kept(judge: EmbeddedJudge) -> None:
-    pairs = [Pair(CLAIM, t, DENIAL) for t in (AGAINST, NEITHER * 9, FOR)]
-    together, alone = judge.score(pairs), [float(judge.score([p])[0]) for p in pairs]
-    assert together.tolist() == alone
 
 
 def test_damaged_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,8 +134,3 @@ def test_a_file_that_is_damaged_later_is_told_when_the_model_is_asked(
     coming = judge_embedded._loading()
     with pytest.raises(ModelError, match=str(folder)):
         coming()
-
-
-def test_without_the_larger_model_both_sides_are_told_as_ever(judge: EmbeddedJudge) -> None:
-    plain = EmbeddedJudge(judge._model, "plain", judge._calibration)
-    np.testing.assert_array_equal(plain.closely(PAIRS), plain.stances(PAIRS))

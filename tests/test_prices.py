@@ -3,7 +3,7 @@
 import pytest
 
 from tools.errors import SettingsError
-from tools.inference.chat.servers import cost_of, price_of, read_prices
+from tools.inference.chat.servers import price_of, read_prices
 
 
 def test_the_users_prices_come_first_and_what_nobody_knows_is_unknown() -> None:
@@ -12,12 +12,7 @@ def test_the_users_prices_come_first_and_what_nobody_knows_is_unknown() -> None:
     assert price_of("own", "gpt-4o-mini=1/2, own=0.5/1.5") == (0.5, 1.5)
     assert price_of("own") is None
     assert price_of("", "") is None
-
-
-def test_what_tokens_cost() -> None:
-    assert cost_of((0.5, 1.5), 2_000, 1_000) == pytest.approx(0.0025)  # 2000 × 0.5 + 1000 × 1.5 millionths
-    assert cost_of((0.0, 0.0), 2_000, 1_000) == 0.0
-    assert cost_of(None, 2_000, 1_000) is None
+    assert price_of("anthropic:claude-x", "claude-x=3/15, anthropic:claude-y=1/2") == (3.0, 15.0)
 
 
 def test_names_may_hold_what_names_hold() -> None:

@@ -58,7 +58,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(monkeypatch: pytest.MonkeyPat
     [
         ("STEELMAN_JUDGE", "nli", "set 'score'"),
         ("STEELMAN_ENCODER_QUERY", "a/b", "STEELMAN_ENCODER_QUERY is no setting any more: name an encoder"),
-        ("STEELMAN_ENCODER_POOLING", "cls", "the model's own folder"),
+        ("STEELMAN_RERANKER", "a/b", "STEELMAN_RERANKER is no setting any more: a cross-encoder can be the judge"),
     ],
 )
 def test_what_is_gone_says_what_to_use(monkeypatch: pytest.MonkeyPatch, name: str, value: str, instead: str) -> None:

@@ -22,7 +22,6 @@ from tools.errors import (
     ProviderReplyError,
 )
 from tools.inference.chat.model import ChatModel
-from tools.inference.chat.servers import price_of
 from tools.inference.chat.vendors import COMPATIBLE, VENDORS, vendor_of
 from tools.net import http
 
@@ -242,10 +241,3 @@ def test_a_name_speaks_of_a_vendor_only_where_one_is_offered() -> None:
     for plain in ("gpt-5", "qwen3:4b", "ft:gpt-4o:org::id", "anthropic:", ":x", "Anthropic:x"):
         assert vendor_of(plain) == (COMPATIBLE, plain)
     assert vendor_of("openai:gpt-5") == (COMPATIBLE, "gpt-5")
-
-
-def test_a_price_is_looked_up_with_and_without_the_vendor() -> None:
-    assert price_of("anthropic:claude-x", "claude-x=3/15") == (3.0, 15.0)
-    assert price_of("anthropic:claude-x", "claude-x=3/15, anthropic:claude-x=1/2") == (1.0, 2.0)
-    assert price_of("openai:gpt-5") == price_of("gpt-5") is not None
-    assert price_of("anthropic:claude-x") is None
