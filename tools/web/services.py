@@ -10,12 +10,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.causes import cause
-from tools.net.http import LARGEST_REPLY
+from tools.net.http import LARGEST_REPLY, status_error
 from tools.net.route import Proxy, proxy_for
 from tools.web.engines import PAGE, SearchEngine, WebResult, askable, checked_key, cut_query, read_results, tidy
 from tools.web.hosts import host_of
 
 if TYPE_CHECKING:
+    import httpx
     from ddgs.base import BaseSearchEngine
 
 _JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."
@@ -72,7 +73,7 @@ class SearXng(SearchEngine):
 
 
 class Tavily(SearchEngine):
-    """Tavily's search, or one that speaks its format; one call a search.
+    """Tavily's search by its own library, or one that speaks its format; one call a search.
 
     seconds: the longest silence of the server, three times that in all.
     """
@@ -83,24 +84,42 @@ class Tavily(SearchEngine):
     most_results = 20
 
     def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = 20.0) -> None:
-        super().__init__(address, seconds, {"Authorization": f"Bearer {checked_key('Tavily', key)}"})
+        super().__init__(address, seconds)
+        self._key = checked_key("Tavily", key)
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
-        wanted = {"query": cut_query(query, self.longest_query), "max_results": max(1, min(limit, self.most_results))}
-        if include := list(askable(domains)[:_MOST_DOMAINS]):
-            wanted["include_domains"] = include
+        wanted = {
+            "query": cut_query(query, self.longest_query),
+            "max_results": max(1, min(limit, self.most_results)),
+            "include_domains": list(askable(domains)[:_MOST_DOMAINS]) or None,
+        }
         async with self._client() as client:
+            client.event_hooks = {"response": [_refused_by_tavily]}
             return tidy(await self._ask(client, wanted), limit, domains)
 
     async def _page(self, client: Any, query: Any, page: int) -> list[WebResult]:
+        import httpx
+        from tavily import AsyncTavilyClient
+        from tavily.errors import TimeoutError as TavilyTimeoutError
+
         try:
-            reply = await self._fetch(client, "POST", "/search", {**query, "search_depth": "basic"})
-        except ProviderDownError as exc:
-            if exc.status not in _USED_UP:
-                raise
-            raise ProviderDownError(f"{exc} {_PLAN}") from exc
-        found = reply.get("results", [] if "query" in reply else None)
+            asked = AsyncTavilyClient(self._key, api_base_url=self.address, client=client)
+            reply = await asked.search(**query, search_depth="basic", timeout=self._seconds)
+        except TavilyTimeoutError as exc:
+            raise ProviderDownError("Tavily did not answer in time.") from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
+        except (ValueError, AttributeError, TypeError, RecursionError) as exc:  # how its client meets a reply like that
+            raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
+        found = reply["results"] if reply["results"] or "query" in reply else None  # it makes up an empty list
         return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
+
+
+async def _refused_by_tavily(response: "httpx.Response") -> None:
+    """Raises ProviderDownError for a refusal, in the words that all engines have, before the library looks at it."""
+    if response.status_code != 200:
+        failure = status_error("Tavily", response.status_code, await response.aread())
+        raise ProviderDownError(f"{failure} {_PLAN}" if response.status_code in _USED_UP else str(failure))
 
 
 class DuckDuckGo(SearchEngine):
