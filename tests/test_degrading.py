@@ -126,18 +126,10 @@ async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_s
 # answers, and so every stage asks it).
 BAD: dict[str, tuple[Reply, str, int | None]] = {
     "wrong key": (Reply(f"no such key: {KEY}", status=401), "refused the key", 1),
-    "no such model": (Reply("The model does not exist", status=404), "does not know the address or the model", 1),
     "always failing": (Reply("oh dear", status=500), "failed (status 500", 3),
     "hang": (Reply(hang=True), "did not answer in time", 1),
-    "web page": (Reply(raw=b"<html><body>Log in</body></html>"), "answered with a web page ('<html><body>Log in", 1),
     "chatter": (Reply("As a language model, I"), "did not give what it was asked for", None),
-    "cut": (Reply(SIDES, cut=True), "did not give what it was asked for", None),
 }
-
-
-def patience(reply: Reply) -> float:
-    """A run's deadline in seconds: short only where all of it may be waited for."""
-    return SECONDS if reply.hang or reply.drip else 20.0
 
 
 @pytest.mark.parametrize(("reply", "said", "requests"), BAD.values(), ids=BAD.keys())
@@ -147,7 +139,7 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
 ) -> None:
     server.on("", reply)
     began = time.monotonic()
-    answer = await run(settings(server), patience(reply))
+    answer = await run(settings(server), SECONDS if reply.hang else 20.0)
     assert time.monotonic() - began < SECONDS + 1
     assert answer.outcome == "answered"
     told = notes(answer, "degraded")
@@ -193,9 +185,6 @@ async def test_nothing_is_asked_beyond_the_budget(server: ModelServer) -> None:
     assert answer.outcome == "answered"
     assert answer.providers["write"] == "embedded"
     assert any("budget of calls is used up" in t for t in notes(answer, "degraded"))
-
-
-# --- a provider that was named ----------------------------------------------------------------------------------------
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -310,34 +299,22 @@ class FailingJudge:
 
 def _of_a_claim(_: int, text: str) -> bool:
     """Whether a sentence is judged instead of a whole passage."""
-    passage = text.split("</passage>")[0]
-    return passage.count(".") == 1
-
-
-JUDGES: dict[str, Callable[[int, str], bool]] = {
-    "at once": lambda n, _: True,
-    "after twenty pairs": lambda n, _: n > 20,
-    "with a sentence": _of_a_claim,
-}
-DOWN = {
-    "500": Reply("oh dear", status=500),
-    "nonsense": Reply(raw=b"<html>"),
-}
+    return text.split("</passage>")[0].count(".") == 1
 
 
 @pytest.mark.parametrize(
     ("when", "how", "chat"),
     [
-        ("at once", "500", True),
-        ("after twenty pairs", "500", False),
-        ("with a sentence", "nonsense", True),
+        (lambda n, _: n > 20, Reply("oh dear", status=500), False),
+        (_of_a_claim, Reply(raw=b"<html>"), True),
     ],
+    ids=["after twenty pairs", "with a sentence"],
 )
 @pytest.mark.usefixtures("library")
 async def test_everything_is_scored_again_when_the_judge_fails(
-    server: ModelServer, when: str, how: str, chat: bool
+    server: ModelServer, when: Callable[[int, str], bool], how: Reply, chat: bool
 ) -> None:
-    judge = FailingJudge(server, JUDGES[when], DOWN[how])
+    judge = FailingJudge(server, when, how)
     answering(server)
     server.on(STAGES["write"], case_of)  # a run that judges again writes again
     given = settings(server if chat else None, judge_url=server.url, judge_model="judge-model")
@@ -359,12 +336,10 @@ async def test_everything_is_scored_again_when_the_judge_fails(
     assert exit_status(answer) == DEGRADED
 
 
-@pytest.mark.parametrize("kind", ["chat"])
 @pytest.mark.usefixtures("library")
-async def test_a_named_judge_that_fails_is_an_error(server: ModelServer, kind: str) -> None:
+async def test_a_named_judge_that_fails_is_an_error(server: ModelServer) -> None:
     server.on(lambda body: body.get("logprobs"), Reply("oh dear", status=500))
-    server.on("", Reply("oh dear", status=500), path="/score")
-    given = settings(None, judge=kind, judge_url=server.url, judge_model="judge-model")
+    given = settings(None, judge="chat", judge_url=server.url, judge_model="judge-model")
     async with Runs(given) as runs:
         run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=20))
         with pytest.raises(RunError, match="judge-model") as caught:

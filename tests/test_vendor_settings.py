@@ -59,12 +59,8 @@ def test_a_vendors_name_turns_it_on_at_its_own_address(vendor: str) -> None:
     [
         ("127.0.0.1", "http://127.0.0.1:11434"),
         (":9000", "http://127.0.0.1:9000"),
-        ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("0.0.0.0:9000", "http://127.0.0.1:9000"),
         ("http://0.0.0.0:9000/", "http://127.0.0.1:9000"),
-        ("gpu.example:9000", "http://gpu.example:9000"),
         ("https://gpu.example/ollama", "https://gpu.example/ollama"),
-        ("[::1]", "http://[::1]:11434"),
         ("[::]:9000", "http://127.0.0.1:9000"),
         ("", ""),
     ],
@@ -112,7 +108,6 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it(monkeypatch: 
         ({"model": "ollama:m-1", "model_write": "gpt-5"}, "STEELMAN_MODEL_WRITE is 'gpt-5': set OPENAI_API_KEY"),
         ({"model_write": "ollama:m-1"}, "no model is named for every stage: set STEELMAN_MODEL"),
         ({"model": "mistralai:m-1"}, "'mistralai' is not offered by name: set OPENAI_BASE_URL"),
-        ({"model": "groq:m-1", "openai_api_key": "k"}, "'groq' is not offered by name: set OPENAI_BASE_URL"),
         ({"model": "qwen3:4b", "openai_api_key": "k"}, "'qwen3' is not offered by name: set OPENAI_BASE_URL"),
     ],
 )

@@ -4,7 +4,6 @@ For each of them the transport's retries are the only ones, and deadline, budget
 """
 
 import asyncio
-import importlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -171,12 +170,6 @@ async def test_what_is_no_reply_cannot_be_used(vendor: str, server: ModelServer,
     assert len(server.requests) == 2
 
 
-async def test_a_redirect_is_not_followed(vendor: str, server: ModelServer) -> None:
-    script(server, vendor, Reply(raw=b"moved", status=308, headers={"Location": f"{server.root}/elsewhere"}))
-    assert "another address" in str(await failed(vendor, server))
-    assert len(server.requests) == 1
-
-
 # --- what may be asked at all -----------------------------------------------------------------------------------------
 
 
@@ -193,19 +186,6 @@ async def test_a_login_in_the_address_is_sent_and_not_shown(vendor: str, server:
             await chat.ask("", "Which shelf?", Shelf)
         assert "hunter2" not in str(caught.value) + chat.address
     assert server.requests[0].headers["authorization"].startswith("Basic ")
-
-
-async def test_no_other_way_to_a_server_is_left_open(vendor: str, server: ModelServer) -> None:
-    """The clients that an integration makes by itself know neither key nor address."""
-    async with model(vendor, server.root) as chat:
-        built: Any = chat._open()
-        if vendor == "ollama":  # it is given the transport, and has no key
-            return
-        own = importlib.import_module(VENDORS[vendor].module)
-        assert KEY not in str([getattr(built, name, None) for name in ("anthropic_api_key", "google_api_key")])
-        assert type(built).__module__.startswith(own.__name__)
-        address = built.anthropic_api_url if vendor == "anthropic" else built.base_url
-        assert address == "http://127.0.0.1:0"
 
 
 # --- which models there are -------------------------------------------------------------------------------------------
