@@ -35,6 +35,8 @@ STAGES = {
     "expand": "List the perspectives",
     "again": "new queries that could find",
     "write": "take its strongest point",
+    "check": "For every claim:",
+    "crux": "Find the one point",
 }
 """Words of each stage's prompt. Only follow-ups and questions in other languages are framed by a model."""
 FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": ("Should voting be compulsory?",)}
@@ -62,6 +64,8 @@ def answering(server: ModelServer, *, again: bool = False, usage: tuple[int, int
     if again:
         server.on(STAGES["again"], Reply(QUERIES, usage=usage))
     server.on(STAGES["write"], lambda body: Reply(case_of(body), usage=usage), times=3)
+    server.on(STAGES["check"], lambda body: Reply(said_all(body), usage=usage))
+    server.on(STAGES["crux"], Reply({"text": "", "passages": []}, usage=usage))
     return server
 
 
@@ -73,6 +77,12 @@ def case_of(body: Body) -> dict[str, Any]:
         sentence = max(_SENTENCE.findall(unescape(passage)), key=len, default="").strip()
         claims.append({"text": " ".join(sentence.split()), "passages": [int(number)]})
     return {"claims": claims}
+
+
+def said_all(body: Body) -> dict[str, Any]:
+    """A check that finds every claim in its passages."""
+    labels = re.findall(r'<claim label="(\w+)"', body["messages"][-1]["content"])
+    return {"claims": [{"claim": label, "said": "yes", "serves": "yes"} for label in labels]}
 
 
 class WordEncoder:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from answering_model import QUESTION as VOTING
-from answering_model import SIDES, STAGES, case_of
+from answering_model import SIDES, STAGES, case_of, said_all
 from model_server import ModelServer, Reply
 
 from agent.answer.files import to_markdown
@@ -200,18 +200,12 @@ def crux_of(body: Body, invented: str = "") -> Any:
     return {"text": f"{text}should not be compulsory{invented}.", "passages": [int(yes[0]), int(no[0])]}
 
 
-def said_all(body: Body) -> Any:
-    """A judge that finds every claim in its passages."""
-    labels = [label for label, _, _ in _CLAIM.findall(prompt_of(body))]
-    return {"claims": [{"claim": label, "said": "yes", "serves": "yes"} for label in labels]}
-
-
 async def asked_with(crux: Callable[[Body], Any]) -> Answer:
     with ModelServer(strict=False) as server:
         server.on(STAGES["expand"], {"perspectives": SIDES["perspectives"][:2]})
         server.on("For every passage give", judged_by_words)
-        server.on("For every claim:", said_all)
-        server.on("Find the one point", crux)
+        server.on(STAGES["check"], said_all)
+        server.on(STAGES["crux"], crux)
         server.on(STAGES["write"], case_of)
         async with Runs(load_settings(openai_base_url=server.url, model="m")) as runs:
             return await runs.answer(await runs.start(VOTING, RunOptions.of("normal", max_rounds=0)))
@@ -251,9 +245,9 @@ async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_a
     with ModelServer(strict=False) as server:
         server.on(STAGES["expand"], two)
         server.on("For every passage give", judged_by_words)
-        server.on("For every claim:", checked_by_words)
+        server.on(STAGES["check"], checked_by_words)
         server.on(STAGES["write"], with_inventions)
-        server.on("Find the one point", crux_of)
+        server.on(STAGES["crux"], crux_of)
         chosen = load_settings(openai_base_url=server.url, model="m", judge="batch")
         async with Runs(chosen) as runs:
             answer = await runs.answer(await runs.start(VOTING, RunOptions.of("normal", max_rounds=0)))

@@ -3,12 +3,12 @@
 import asyncio
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from typing import Any
 
 import pytest
-from answering_model import FOLLOW_UP, FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of
+from answering_model import FOLLOW_UP, FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of, said_all
 from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import says, script
@@ -156,14 +156,19 @@ def test_the_doctor_names_each_vendor_with_its_address(server: ModelServer) -> N
 def answering(server: ModelServer, vendor: str) -> None:
     """Rules that answer every stage of a run, as in `answering_model`, in the vendor's own words."""
 
-    def written(body: Body) -> Reply:
-        last = body["contents"][-1]["parts"][0]["text"] if "contents" in body else ""
-        return says(vendor, case_of({"messages": [{"content": last}]} if last else body), (100, 10))
+    def by(made: Callable[[Body], Any]) -> Callable[[Body], Reply]:
+        def reply(body: Body) -> Reply:
+            last = body["contents"][-1]["parts"][0]["text"] if "contents" in body else ""
+            return says(vendor, made({"messages": [{"content": last}]} if last else body), (100, 10))
+
+        return reply
 
     script(server, vendor, says(vendor, FRAMED, (100, 10)), match=STAGES["frame"], times=1)
     script(server, vendor, says(vendor, SIDES, (100, 10)), match=STAGES["expand"], times=1)
     script(server, vendor, says(vendor, QUERIES, (100, 10)), match=STAGES["again"])
-    script(server, vendor, written, match=STAGES["write"], times=3)
+    script(server, vendor, by(case_of), match=STAGES["write"], times=3)
+    script(server, vendor, by(said_all), match=STAGES["check"])
+    script(server, vendor, says(vendor, {"text": "", "passages": []}, (100, 10)), match=STAGES["crux"])
 
 
 async def run(settings: Settings, question: str = QUESTION, **options: Any) -> Any:
