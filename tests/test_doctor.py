@@ -175,7 +175,6 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
     [
         ({"openai_base_url": f"http://bob:{SECRET}@{NOWHERE}/v1", "model": "m"}, "chat model"),
         ({"judge_url": f"http://bob:{SECRET}@{NOWHERE}/v1", "judge_model": "m"}, "judge"),
-        ({"judge_url": f"http://{SECRET}@{NOWHERE}/score", "judge_model": "m"}, "judge"),
         ({"embeddings_url": f"http://bob:{SECRET}@{NOWHERE}/v1", "embeddings_model": "m"}, "encoder"),
         ({"chroma_url": f"http://bob:{SECRET}@{NOWHERE}"}, "indexes"),
     ],
@@ -221,10 +220,8 @@ def test_what_a_server_says_back_is_told_without_the_keys(echo: ModelServer, tmp
         ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m"}, ChatJudge),
         ({"judge_url": "http://127.0.0.1:1/score", "judge_model": "m"}, ScoreJudge),
         ({"judge_url": "http://127.0.0.1:1", "judge_model": "m", "judge": "score"}, ScoreJudge),
-        ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m", "judge": "embedded"}, None),
         ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m", "provider": "embedded"}, None),
         ({"openai_api_key": "k"}, BatchJudge),  # a call for each passage would be thousands: never by a key alone
-        ({"openai_api_key": "k", "judge": "embedded"}, None),
         ({"openai_api_key": "k", "judge": "chat"}, ChatJudge),
     ],
 )
@@ -238,10 +235,8 @@ def test_the_judge_that_is_on(settings: dict[str, str], kind: type | None) -> No
     [
         ({}, None),
         ({"tavily_api_key": "tvly-x"}, "tavily"),
-        ({"serper_api_key": "x"}, "serper"),
         ({"searxng_url": "http://127.0.0.1:8888"}, "searxng"),
         ({"searxng_url": "http://127.0.0.1:8888", "serper_api_key": "x"}, "serper"),
-        ({"tavily_base_url": "http://10.0.0.7:8000"}, "tavily"),
         ({"tavily_api_key": "tvly-x", "serper_api_key": "x"}, "tavily"),
         ({"tavily_api_key": "tvly-x", "serper_api_key": "x", "web": "serper"}, "serper"),
         ({"tavily_api_key": "tvly-x", "web": "off"}, None),
@@ -258,11 +253,8 @@ def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None
     [
         ({"STEELMAN_PROVIDER": "chat"}, "OPENAI_API_KEY"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "STEELMAN_MODEL is needed"),
-        ({"OPENAI_BASE_URL": "localhost:1"}, "OPENAI_BASE_URL cannot be 'localhost:1'"),
         ({"STEELMAN_JUDGE": "score"}, "set STEELMAN_JUDGE_URL"),
-        ({"STEELMAN_JUDGE_URL": "http://127.0.0.1:1"}, "STEELMAN_JUDGE_MODEL is needed"),
         ({"STEELMAN_WEB": "tavily"}, "set TAVILY_API_KEY"),
-        ({"STEELMAN_WEB": "bing"}, "STEELMAN_WEB cannot be 'bing'"),
         ({"STEELMAN_EMBEDDINGS_URL": "http://127.0.0.1:1"}, "STEELMAN_EMBEDDINGS_MODEL"),
         ({"STEELMAN_TEMPERATURE": "hot"}, "STEELMAN_TEMPERATURE cannot be 'hot'"),
         ({"CHROMA_URL": "chroma:8000"}, "CHROMA_URL cannot be"),

@@ -3,7 +3,6 @@
 import time
 from typing import Any
 
-import pytest
 from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge
 from search_servers import Found, SearchServer, Trouble
@@ -121,29 +120,18 @@ async def test_one_text_on_three_sites_is_one_source(settings: Settings, engine:
 # The engine's bad days
 
 
-BAD_ENGINES: dict[str, tuple[Trouble, str]] = {
-    "key": (Trouble(status=401, body='{"detail": {"error": "Unauthorized"}}'), "refused the key"),
-    "hang": (Trouble(hang=5), "did not answer in time"),
-    "nothing": (Trouble(body=""), "no JSON"),
-}
-
-
-@pytest.mark.parametrize("name", list(BAD_ENGINES))
-async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(
-    settings: Settings, engine: SearchServer, name: str
-) -> None:
-    trouble, why = BAD_ENGINES[name]
-    engine.otherwise(lambda _: trouble)
+async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(settings: Settings, engine: SearchServer) -> None:
+    engine.otherwise(lambda _: Trouble(hang=5))
     began = time.monotonic()
     one_sided = ScriptedJudge(for_it)
-    async with door(settings, with_web(engine, one_sided, engine_seconds=0.3 if name == "hang" else 0.7)) as runs:
+    async with door(settings, with_web(engine, one_sided, engine_seconds=0.3)) as runs:
         answer = await run(runs, max_rounds=1, deadline_seconds=6.0)
     assert time.monotonic() - began < 4
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {SAMPLES}
     [note] = notes(answer, "degraded")
     assert note.startswith("The web search failed: ")
-    assert why in note
+    assert "did not answer in time" in note
     assert not notes(answer, "failed")
 
 
