@@ -29,17 +29,15 @@ def test_each_judged_pair_is_a_line_in_the_order_of_the_sides_with_the_best_firs
         perspectives=[side(2), side(1)],
         support={"p1": {1: 0.2, 2: 0.8}, "p2": {2: 0.1, 3: 0.9, 1: 0.9}},
         coverage={"p1": coverage(2), "p2": coverage(1)},
-        threshold=0.6,
     )
     lines = evidence_of(state, {i: passage(i) for i in (1, 2, 3)})
-    assert [(e.side, e.passage_id, e.support, e.counts) for e in lines] == [
+    assert [(e.side, e.passage.id, e.support, e.counts) for e in lines] == [
         ("p2", 1, 0.9, True),
         ("p2", 3, 0.9, False),
         ("p2", 2, 0.1, False),
         ("p1", 2, 0.8, True),
         ("p1", 1, 0.2, False),
     ]
-    assert {e.threshold for e in lines} == {0.6}
     assert judged_passages(state) == {1, 2, 3}
 
 
@@ -58,15 +56,13 @@ async def test_a_finished_run_has_a_line_for_each_pair_that_was_judged(settings:
         lines = await runs.evidence(answer.run_id[:6])
     assert len(lines) == answer.usage.pairs_judged > 10
     assert [e.side for e in lines] == sorted(e.side for e in lines)
-    assert {e.threshold for e in lines} == {judge.threshold}
     for line in answer.coverage:
         mine = [e for e in lines if e.side == line.perspective]
         assert sum(e.counts for e in mine) == line.passages
-        assert len({e.source for e in mine if e.counts}) == line.sources
+        assert len({e.passage.source for e in mine if e.counts}) == line.sources
         assert all(e.support >= 0.5 for e in mine if e.counts)
     assert any(e.counts for e in lines)
     assert not all(e.counts for e in lines)
-    assert all(e.publisher.startswith("Press ") and e.source == e.publisher.casefold() for e in lines)
 
 
 async def test_a_run_without_checkpoints_has_none_and_one_that_is_not_there_is_an_error(

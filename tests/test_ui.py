@@ -106,7 +106,7 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert 'class="sm-group"' in html(app)
     assert "<mark>" in html(app)
     assert "independent sources for this side" in html(app)
-    assert len(app.get("vega_lite_chart")) == 3
+    assert len(app.get("vega_lite_chart")) == 2
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)

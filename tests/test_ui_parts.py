@@ -1,5 +1,6 @@
 """What the page is made of: what events amount to, what hostile text becomes, the ledger and the card of a source."""
 
+from dataclasses import replace
 from typing import Any
 
 from agent_fixtures import QUESTION
@@ -166,18 +167,8 @@ ANSWER = Answer(
 
 def judged(side_id: str, number: int, support: float, kind: SourceKind = "news") -> Evidence:
     """Three publishers stand behind all passages."""
-    return Evidence(
-        side=side_id,
-        passage_id=number,
-        support=support,
-        threshold=0.5,
-        counts=support >= 0.5,
-        document_id=f"d{number}",
-        title=f"Title {number}",
-        publisher=f"Paper {number % 3}",
-        kind=kind,
-        source=f"paper {number % 3}",
-    )
+    found = replace(passage(number), publisher=f"Paper {number % 3}", kind=kind)
+    return Evidence(side_id, found, support, counts=support >= 0.5)
 
 
 EVIDENCE = [
@@ -192,14 +183,14 @@ EVIDENCE = [
 
 def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
     dots = ledger.dots(ANSWER, EVIDENCE)
-    assert [(d.side, d.column, d.cited, d.verdict) for d in dots if d.side in ("For", "Against")] == [
+    assert [(d["side"], d["column"], d["cited"], d["verdict"]) for d in dots if d["side"] in ("For", "Against")] == [
         ("For", 1, "[1]", ledger.COUNTS),
         ("For", 3, "[1]", ledger.COUNTS),
         ("For", 2, "", ledger.COUNTS),  # of 0.6 here, but of 0.9 for another side
         ("Against", 1, "", ledger.COUNTS_NOT),
         ("Against", 4, "", ledger.COUNTS_NOT),
     ]
-    assert [(b.side, b.part, b.amount) for b in ledger.kind_bars(ANSWER, EVIDENCE)][:2] == [
+    assert [tuple(row.values()) for row in ledger.by_kind(ANSWER, EVIDENCE)][:2] == [
         ("For", "academic", 1),
         ("For", "news", 2),
     ]

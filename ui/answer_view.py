@@ -28,7 +28,7 @@ from agent.answer.words import label as stance
 from agent.evidence.followups import suggestions
 from agent.runs.store import RunRow
 from tools.passages import Passage
-from ui import ask_view, ledger, ledger_view, say, source_view
+from ui import ask_view, ledger, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
@@ -55,7 +55,7 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
         _cited_line(answer, None, words, claim.citations, f"plain-{number}", passages, [])
     show_notes(answer)
     if answer.coverage:
-        ledger_view.show(seen, evidence)
+        ledger.show(seen, evidence)
     _end(answer)
     _nearest(service, answer)
     _suggested(service, run, answer, evidence)
@@ -162,7 +162,7 @@ def _nearest(service: PageService, answer: Answer) -> None:
 
 def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:
     """Follow-ups to ask with a click."""
-    texts = [p.text for p in service.passages(list({e.passage_id for e in evidence})).values()]
+    texts = list({e.passage.id: e.passage.text for e in evidence}.values())
     asked = [row.question for row in service.thread(run.thread)]
     with st.container(horizontal=True, key="suggested"):
         for question in suggestions(answer, texts, asked):

@@ -1,46 +1,42 @@
-"""The coverage ledger as rows for charts: pure functions from an answer and its evidence."""
+"""The coverage ledger: which passage supports which side, and what kinds of sources do, as pictures; and what was not
+found, in words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
-from agent.answer.model import Answer, AnswerPerspective, CoverageLine
+import streamlit as st
+
+from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.retrieved import Evidence
-from agent.answer.words import cased, line_of
+from agent.answer.words import cased, line_of, looked_for, strength_of
 from agent.answer.words import label as stance_label
-from tools.language.words import count
-from ui.shown import label
+from tools.passages import SOURCE_KINDS
+from ui import say
+from ui.shown import label, text
+from ui.style import INK, STANCES
 
 MOST_PASSAGES = 40
-_LONGEST_NAME = 26
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """One judged pair: a passage (a column, counted from 1) and a side (a row)."""
-
-    side: str
-    stance: str
-    column: int
-    passage: str
-    publisher: str
-    kind: str
-    support: float
-    verdict: str
-    cited: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """What stands behind one side. amount: independent sources; words: the same as text."""
-
-    side: str
-    stance: str
-    part: str
-    amount: int
-    words: str
-
-
 COUNTS, COUNTS_NOT = "supports the side", "does not"
+_LONGEST_NAME = 26
+_ROW = 34  # pixels of a side
+Spec = dict[str, Any]
+"""A chart, or a part of one, in Vega-Lite; or a row of its data."""
+
+
+def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
+    """The whole ledger, under a heading of its own."""
+    st.html("<h2>The evidence</h2>")
+    if answer.perspectives and evidence:
+        if kinds := by_kind(answer, evidence):
+            said = "; ".join(f"{row['side']}: {row['sources']} {row['kind']}" for row in kinds)
+            _draw(_bars(answer, kinds), f"Sources by kind: {said}")
+        passages = len({e.passage.id for e in evidence})
+        _draw(_matrix(answer, dots(answer, evidence), passages), "Which passage supports which side, as judged")
+    elif answer.perspectives:
+        say.small("What was judged in this run is not kept any more, so its passages cannot be drawn.")
+    if missing := _not_found(answer):
+        st.html(missing)
 
 
 def names(answer: Answer) -> dict[str, str]:
@@ -52,77 +48,51 @@ def names(answer: Answer) -> dict[str, str]:
     return found
 
 
-def dots(answer: Answer, evidence: Sequence[Evidence]) -> list[Dot]:
-    """Perspectives × passages, the passages that count for a side first, then those that came nearest to it."""
-    sides = names(answer)
-    stances = {s.id: s.stance for s in answer.perspectives}
+def dots(answer: Answer, evidence: Sequence[Evidence]) -> list[Spec]:
+    """A row for each judged pair: a passage (a column, counted from 1) and a side. The passages that count for a side
+    come first, then those that came nearest to it."""
+    sides, stances = names(answer), {s.id: s.stance for s in answer.perspectives}
     known = [e for e in evidence if e.side in sides]
     best: dict[int, tuple[bool, float]] = {}
     for pair in known:
-        best[pair.passage_id] = max(best.get(pair.passage_id, (False, 0.0)), (pair.counts, pair.support))
+        best[pair.passage.id] = max(best.get(pair.passage.id, (False, 0.0)), (pair.counts, pair.support))
     column = {i: n for n, i in enumerate(sorted(best, key=lambda i: (best[i], -i), reverse=True)[:MOST_PASSAGES], 1)}
     cited = _cited(answer)
     return [
-        Dot(
-            side=sides[pair.side],
-            stance=stances[pair.side],
-            column=column[pair.passage_id],
-            passage=label(pair.title or pair.document_id, 80),
-            publisher=label(pair.publisher, 60),
-            kind=pair.kind,
-            support=round(pair.support, 2),
-            verdict=COUNTS if pair.counts else COUNTS_NOT,
-            cited=cited.get((pair.side, pair.passage_id), ""),
-        )
+        {
+            "side": sides[pair.side],
+            "stance": stances[pair.side],
+            "column": column[pair.passage.id],
+            "passage": label(pair.passage.title or pair.passage.document_id, 80),
+            "publisher": label(pair.passage.publisher, 60),
+            "kind": pair.passage.kind,
+            "support": round(pair.support, 2),
+            "verdict": COUNTS if pair.counts else COUNTS_NOT,
+            "cited": cited.get((pair.side, pair.passage.id), ""),
+        }
         for pair in known
-        if pair.passage_id in column
+        if pair.passage.id in column
     ]
 
 
-def evidence_bars(answer: Answer) -> list[Bar]:
-    """Evidence per side: how many passages, and from how many sources in words."""
-    bars = []
-    for side, short in zip(answer.perspectives, names(answer).values(), strict=True):
-        line = line_of(answer, side)
-        bars.append(Bar(short, side.stance, "passages", line.passages, _in_words(line, cased(side))))
-    return bars
-
-
-def _in_words(line: CoverageLine, shown: int) -> str:
-    if line.status == "leaning":
-        return f"none sure, {line.leaning} may speak for it"
-    if not line.passages:
-        return "not found"
-    passages = count(line.passages, "passage")
-    return f"{passages}, {count(line.sources, 'source')}" if shown else f"{passages}, none to quote"
-
-
-def kind_bars(answer: Answer, evidence: Sequence[Evidence]) -> list[Bar]:
-    """Sources by kind: for each side the independent sources of each kind among what counts for it."""
-    short = names(answer)
-    bars: list[Bar] = []
-    for side in answer.perspectives:
-        kinds: dict[str, set[str]] = {}
-        for pair in evidence:
-            if pair.side == side.id and pair.counts:
-                kinds.setdefault(pair.kind, set()).add(pair.source)
-        bars += [
-            Bar(short[side.id], side.stance, kind, len(who), f"{len(who)} {kind}")
-            for kind, who in sorted(kinds.items())
-        ]
-    return bars
+def by_kind(answer: Answer, evidence: Sequence[Evidence]) -> list[Spec]:
+    """A row for each side and kind: how many independent sources of the kind are among what counts for the side."""
+    sides = names(answer)
+    who = {(e.side, e.passage.kind, e.passage.source) for e in evidence if e.counts and e.side in sides}
+    numbers = Counter((side, kind) for side, kind, _ in who)
+    return [{"side": sides[side], "kind": kind, "sources": n} for (side, kind), n in sorted(numbers.items())]
 
 
 def sources_behind(side: AnswerPerspective, evidence: Sequence[Evidence]) -> list[str]:
     """The names of the independent sources among what counts for the side, the surest first."""
     ranked = sorted((e for e in evidence if e.side == side.id and e.counts), key=lambda e: -e.support)
     by_source: dict[str, str] = {}
-    for pair in ranked:
-        by_source.setdefault(pair.source, pair.publisher or pair.title or pair.document_id)
+    for passage in (e.passage for e in ranked):
+        by_source.setdefault(passage.source, passage.publisher or passage.title or passage.document_id)
     return list(by_source.values())
 
 
-def _cited(answer: Answer) -> Mapping[tuple[str, int], str]:
+def _cited(answer: Answer) -> dict[tuple[str, int], str]:
     """'[3]' for the (side, passage) pairs that a claim of the side cites."""
     passages = {c.number: {c.passage_id, *(q.passage_id for q in c.more)} for c in answer.citations}
     return {
@@ -132,3 +102,72 @@ def _cited(answer: Answer) -> Mapping[tuple[str, int], str]:
         for number in claim.citations
         for passage in passages[number]
     }
+
+
+def _draw(spec: Spec, words: str) -> None:
+    st.vega_lite_chart(spec=spec, width="stretch", alt=words)
+
+
+def _chart(answer: Answer, title: object, rows: Sequence[Spec], x: Spec, *layers: Spec) -> Spec:
+    """A chart with a row for each side; `x` is what all layers have in common besides."""
+    axis = {"labelLimit": 190, "labelColor": INK, "ticks": False, "domain": False}
+    y = {"field": "side", "type": "nominal", "sort": list(names(answer).values()), "title": None, "axis": axis}
+    data, height = {"values": list(rows)}, {"step": _ROW}
+    return {"title": title, "data": data, "height": height, "encoding": {"y": y, "x": x}, "layer": list(layers)}
+
+
+def _nominal(*fields: str) -> list[Spec]:
+    return [{"field": field, "type": "nominal"} for field in fields]
+
+
+def _bars(answer: Answer, rows: Sequence[Spec]) -> Spec:
+    amount = {"field": "sources", "type": "quantitative"}
+    x = {**amount, "title": None, "axis": {"tickMinStep": 1, "format": "d", "grid": False, "labelColor": INK}}
+    legend = {"orient": "bottom", "columns": 3, "title": None, "values": sorted({row["kind"] for row in rows})}
+    colour = {"field": "kind", "type": "nominal", "scale": {"domain": list(SOURCE_KINDS)}, "legend": legend}
+    encoding = {"color": colour, "tooltip": [*_nominal("side", "kind"), amount]}
+    layer = {"mark": {"type": "bar", "height": 14}, "encoding": encoding}
+    return _chart(answer, "Independent sources by kind", rows, x, layer)
+
+
+def _matrix(answer: Answer, rows: Sequence[Spec], judged: int) -> Spec:
+    """judged: how many passages the run judged, of which those with a dot may be fewer."""
+    drawn = len({row["column"] for row in rows})
+    left_out = [f"Of {judged} passages the {drawn} surest are drawn."] if judged > drawn else []
+    subtitle = [
+        "A column is a passage; the larger its dot, the surer the judge.",
+        "Filled: it counts for the side. Without a dot: not judged.",
+        *left_out,
+    ]
+    largest = {"expr": f"min(240, 0.8 * pow(width / {max(1, drawn)}, 2))"}  # no wider than a column, on a phone too
+    scale = {"domain": list(STANCES), "range": list(STANCES.values())}
+    stance = {"field": "stance", "type": "nominal", "scale": scale, "legend": None}
+    support = {"field": "support", "type": "quantitative"}
+    encoding = {
+        "color": stance,
+        "stroke": stance,
+        "size": {**support, "scale": {"domain": [0, 1], "rangeMin": 4, "rangeMax": largest}, "legend": None},
+        "fillOpacity": {"condition": {"test": f"datum.verdict === '{COUNTS}'", "value": 0.9}, "value": 0.0},
+        "tooltip": [*_nominal("passage", "publisher", "kind"), {**support, "format": ".2f"}, *_nominal("verdict")],
+    }
+    layers: tuple[Spec, ...] = (
+        {"mark": {"type": "circle", "strokeWidth": 1, "opacity": 1}, "encoding": encoding},
+        {"mark": {"type": "text", "fontSize": 11, "dy": -14}, "encoding": {"text": _nominal("cited")[0]}},
+    )
+    title = {"text": "Each passage and each side", "subtitle": subtitle}
+    return _chart(answer, title, rows, {"field": "column", "type": "ordinal", "axis": None}, *layers)
+
+
+def _not_found(answer: Answer) -> str:
+    """What was not found and what was tried, in words."""
+    lines = []
+    for side in answer.perspectives:
+        line = line_of(answer, side)
+        if line.status != "supported":
+            tried = looked_for(answer, side, line)
+            below = f"<br>{text(tried)}" if tried else ""
+            lines.append(f"<li><b>{text(side.statement)}</b> {text(strength_of(line, cased(side)))}{below}</li>")
+    if not answer.perspectives:
+        lines += [f"<li>{text(q)}</li>" for q in dict.fromkeys(q for line in answer.coverage for q in line.queries)]
+    heading = "What was not found" if answer.perspectives else "What was looked for"
+    return f"<h4>{heading}</h4><ul>{''.join(lines)}</ul>" if lines else ""

@@ -26,8 +26,6 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-small {{ font-size: .85rem; opacity: .85; margin: .2rem 0; }}
 .sm-alert {{ border-left: 4px solid #b08a2e; background: #f6efdc; padding: .6rem .9rem; border-radius: .3rem; }}
 .sm-error {{ border-color: #8b4a3b; background: #f5e7e2; }}
-.sm-legend {{ display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .8rem; margin: 0; }}
-.sm-legend i {{ display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; }}
 .stMain .stHtml h1 {{ padding: 0; margin: 0; }}
 .sm-source h4 {{ font-size: 1rem; margin: 0; padding: 0; }}
 .sm-source .sm-small {{ margin: 0; }}

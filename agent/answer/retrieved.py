@@ -14,22 +14,14 @@ from tools.passages import Passage, SourceKind
 class Evidence:
     """One passage as it was judged for one side.
 
-    `support` is the judge's probability, and `threshold` the one from which the run took a passage for support (None
-    where the run did not record it). `counts` says whether the side's coverage counts the passage: a copy or one that
-    supports the contrary side more does not count however high it is, and one that a verified claim cites always does.
-    `source` is the key by which independent sources are counted.
+    `support` is the judge's probability. `counts`: the side's coverage counts the passage; a copy, or one that supports
+    the contrary side more, does not count however high it is, and one that a verified claim cites always does.
     """
 
     side: str
-    passage_id: int
+    passage: Passage
     support: float
-    threshold: float | None
     counts: bool
-    document_id: str
-    title: str
-    publisher: str
-    kind: SourceKind
-    source: str
 
 
 def judged_passages(state: RunState) -> set[int]:
@@ -49,24 +41,8 @@ def evidence_of(state: RunState, passages: Mapping[int, Passage]) -> list[Eviden
         coverage = state.get("coverage", {}).get(side["id"])
         counted = set(coverage["ids"]) if coverage else set()
         best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-        found = [(passages[i], support) for i, support in best_first if i in passages]
-        lines += [_line(side["id"], p, support, state.get("threshold"), p.id in counted) for p, support in found]
+        lines += [Evidence(side["id"], passages[i], s, i in counted) for i, s in best_first if i in passages]
     return lines
-
-
-def _line(side: str, passage: Passage, support: float, threshold: float | None, counts: bool) -> Evidence:
-    return Evidence(
-        side=side,
-        passage_id=passage.id,
-        support=support,
-        threshold=threshold,
-        counts=counts,
-        document_id=passage.document_id,
-        title=passage.title,
-        publisher=passage.publisher,
-        kind=passage.kind,
-        source=passage.source,
-    )
 
 
 class RetrievedPassage(Part):
