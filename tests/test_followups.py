@@ -137,17 +137,11 @@ ANSWER = answer(PRO, CON, THIRD, citations=CITATIONS)
     ("question", "what"),
     [
         ("strongest counter-argument to 2?", "2"),
-        ("counterargument to 2", "2"),
         ("what speaks against 2?", "2"),
-        ("what would its critics say about source 2?", "source 2"),
-        ("rebut 2", "2"),
         ("can you refute source no. 2?", "source no. 2"),
-        ("strongest argument against For", "For"),
         ("Show me arguments against “Against”", "Against"),
         ("What's the best objection to #3?", "#3"),
-        ("what contradicts 2?", "2"),
-        ("what is wrong with 2?", "2"),
-        ("evidence that speaks against side 2", "side 2"),
+        ("strongest argument against the against side", "the against side"),
     ],
 )
 def test_who_asks_what_speaks_against_a_number_or_a_side_is_understood(question: str, what: str) -> None:
@@ -161,9 +155,7 @@ def test_who_asks_what_speaks_against_a_number_or_a_side_is_understood(question:
         "What speaks against nuclear power?",
         "What speaks against 2 child policies?",
         "Should 2 be banned?",
-        "What are the arguments against the death penalty?",
         "Is the case against 9/11 suspects fair?",
-        "What about the cost?",
         "Are you for or against?",
         "Arguments for and against",
         "and " * 39,
@@ -207,10 +199,8 @@ def test_a_number_is_the_claim_that_cites_it_with_its_side_and_the_contrary() ->
         ("For", PRO.statement),
         ("the against side", CON.statement),
         ("side 2", CON.statement),
-        ("the third side", THIRD.statement),
         ("'Towns should share one bridge'", THIRD.statement),
         ("the last one", "A bridge costs more than a ferry ever will."),
-        ("the first claim", "A bridge joins both halves of a town."),
     ],
 )
 def test_a_side_and_an_ordinal_stand_for_what_they_say(what: str, text: str) -> None:
@@ -233,21 +223,16 @@ def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_non
 @pytest.mark.parametrize(
     ("question", "answers", "says"),
     [
-        ("counter-argument to 17?", [ANSWER], "no '17'.* 1 to 3.*'For', 'Against'"),
-        ("counter-argument to 2 and 3?", [ANSWER], "one claim at a time.* 1 to 3"),
+        ("counter-argument to 17?", [ANSWER], "no '17'.* 1, 2, 3.*'For', 'Against'"),
+        ("counter-argument to 2 and 3?", [ANSWER], "one claim at a time.* 1, 2, 3"),
         ("strongest argument against side 9", [ANSWER], "no 'side 9'"),
         ("counter-argument to 2?", [], "no earlier answer"),
         ("counter-argument to 2?", [answer(outcome="no_sides")], "no answer of this thread makes a case"),
-        ("rebut 2", [answer(PRO.model_copy(update={"claims": [claim("A.", 1)]}))], "one number, 1"),
-        ("rebut 2", [answer(PRO.model_copy(update={"claims": [claim("A.", 1, 4)]}))], "are 1, 4"),
     ],
 )
 def test_what_stands_for_nothing_is_refused_with_what_there_is(question: str, answers: list[Answer], says: str) -> None:
     with pytest.raises(QuestionError, match=says):
         resolve(question, answers)
-
-
-# --- the side that contradicts, and how it is ranked ------------------------------------------------------------------
 
 
 # --- through the door -------------------------------------------------------------------------------------------------

@@ -4,16 +4,17 @@ import html
 import io
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
-from agent.answer.model import Answer, Citation
+from agent.answer.model import Answer
 from agent.answer.outline import Block, ending, opening, perspective, sources
 from agent.answer.words import ADD_SOURCES, MORE, closing, numbers, plain, shown, words_behind
 from tools.errors import InputError, StoreError
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_ADDRESS = re.compile(r"https?://[^\s<>\\]+")
 _BLOCK = re.compile(r"^(\d*)([-+=.)])")
 _FORMS = {
     "title": "# {}",
@@ -33,18 +34,19 @@ _MARKDOWN_LISTS = {
 """Kinds without an empty line between their blocks, and what stands above the first one."""
 
 
-def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False) -> str:
+def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False, linked: bool = False) -> str:
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
 
     So a bracket without a backslash is one of ours: '[2]' stands for source 2. `remote`: for a reader who is at another
     machine: with the run's whole id, and without a command to type. `explain`: with all that the notes tell.
+    `linked`: with the addresses of sources as links.
     """
     answer = shown(answer)
     sides = (block for side in answer.perspectives for block in perspective(answer, side))
     blocks = [*opening(answer), *sides, *sources(answer), *ending(answer, explain)]
     lines: list[str] = []
     for kind, group in groupby(blocks, key=lambda b: b.kind):
-        items = [_markdown_lines(answer, block) for block in group]
+        items = [_markdown_lines(answer, block, linked) for block in group]
         if kind in _MARKDOWN_LISTS:
             lines += [*_MARKDOWN_LISTS[kind], *(line for item in items for line in item), ""]
         else:
@@ -64,88 +66,44 @@ def escape(text: str) -> str:
     return _BLOCK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
 
 
-def _markdown_lines(answer: Answer, block: Block) -> list[str]:
+def _markdown_lines(answer: Answer, block: Block, linked: bool) -> list[str]:
     text = escape(block.marked)
     if block.source:
-        behind = (f"   - “{escape(words)}”" for words in words_behind(answer, block.source))
-        return [f"{block.source.number}. {text}", *behind]
+        first, url = f"{block.source.number}. ", block.source.url
+        if linked and _ADDRESS.fullmatch(url):
+            text = f"<{url}>".join(text.rsplit(escape(url), 1))
+        return [first + text, *(f"{' ' * len(first)}- “{escape(w)}”" for w in words_behind(answer, block.source))]
     cited = text if block.citations is None else f"{text} {numbers(block.citations)}"
     return [_FORMS.get(block.kind, "{}").format(cited)]
 
 
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
-    "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}.how,.note,footer{color:#5a6472;font-size:.9rem}"
-    "li{margin:.35rem 0}.leaning{color:#5a6472;list-style:circle}a{color:#1f4e79}.thesis{font-style:italic}"
+    "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}em,li li,details,blockquote{color:#5a6472;"
+    "font-size:.9rem;font-style:normal}blockquote{margin:1rem 0}li{margin:.35rem 0}a{color:#1f4e79}"
 )
-_HOW = '<p class="how">{}</p>'
-_TAGS = {
-    **dict.fromkeys(("read_as", "tried", "strength", "may_speak", "looked_for"), _HOW),
-    **dict.fromkeys(("case", "leaning", "more", "nearest"), "<li>{}</li>"),
-    "title": "<h1>{}</h1>",
-    "head": "<h2>{}</h2>",
-    "thesis": '<p class="thesis">{}</p>',
-    "note": '<p class="note">{}</p>',
-    "source": "{}",
-}
-_HTML_LISTS = {
-    "case": ("<ul>", "</ul>"),
-    "leaning": ('<ul class="leaning">', "</ul>"),
-    "source": ("<h2>Sources</h2>\n<ol>", "</ol>"),
-    "more": (f'<details class="how"><summary>{MORE}</summary><ul>', "</ul></details>"),
-    "nearest": ("<p>Nearest sample questions:</p><ul>", "</ul>"),
-}
+_CITED = re.compile(r"(?<!\\)\[(\d+)\]")
 
 
 def to_html(answer: Answer) -> str:
-    """A whole page, with all that the notes tell folded; texts are escaped, and only http(s) addresses become links."""
-    answer = shown(answer)
-    sides = (_html_lines(answer, perspective(answer, side)) for side in answer.perspectives)
-    body = [
-        *_html_lines(answer, opening(answer)),
-        *("<section>" + "\n".join(side) + "</section>" for side in sides),
-        *_html_lines(answer, [*sources(answer), *ending(answer, explain=True)]),
-        f"<footer><p>{html.escape(closing(answer))}</p>",
-        f"<p>More sources: <code>{html.escape(ADD_SOURCES)}</code></p></footer>",
-    ]
+    """A whole page, made from the Markdown, with all that the notes tell folded; of what others wrote only http(s)
+    addresses of sources become links."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False})
+    tokens = reader.parse(_CITED.sub(r"[\[\1\]](#s\1)", to_markdown(answer, explain=True, linked=True)))
+    for token in tokens:
+        if token.type == "list_item_open" and token.info:  # a numbered one: a source
+            token.attrSet("id", f"s{token.info}")
+        for inner in token.children or []:
+            if inner.type == "link_open" and inner.markup == "autolink":
+                inner.attrSet("rel", "noreferrer nofollow")
+    shown, more, told = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{MORE}</h2>")
+    if more:
+        told = f"<details><summary>{MORE}</summary>{told.replace('</ul>', '</ul></details>', 1)}"
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    meta += f"<title>{html.escape(answer.question)}</title>"
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{meta}<style>{_STYLE}</style></head>\n<body>\n'
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
-
-
-def _html_lines(answer: Answer, blocks: Sequence[Block]) -> list[str]:
-    lines: list[str] = []
-    for kind, group in groupby(blocks, key=lambda block: block.kind):
-        items = [_TAGS.get(kind, "<p>{}</p>").format(_content(answer, block)) for block in group]
-        opened, closed = _HTML_LISTS.get(kind, ("", ""))
-        lines += filter(None, [opened, *items, closed])
-    return lines
-
-
-def _content(answer: Answer, block: Block) -> str:
-    text = html.escape(block.marked)
-    if block.source:
-        return _source(answer, block.source, text)
-    if block.citations is None:
-        return text
-    cited = numbers(block.citations) if block.kind == "head" else _links(block.citations)
-    return f"{text} {cited}"
-
-
-def _links(citations: Sequence[int]) -> str:
-    return " ".join(f'<a href="#s{n}">[{n}]</a>' for n in citations)
-
-
-def _source(answer: Answer, citation: Citation, text: str) -> str:
-    if citation.url.startswith(("https://", "http://")):
-        place = html.escape(citation.url, quote=True)
-        text = text.removesuffix(html.escape(citation.url)) + f'<a href="{place}" rel="noreferrer nofollow">{place}</a>'
-    behind = "".join(f'<br><span class="how">“{html.escape(w)}”</span>' for w in words_behind(answer, citation))
-    return f'<li id="s{citation.number}">{text}{behind}</li>'
+    head = f"{meta}<title>{html.escape(plain(answer.question))}</title><style>{_STYLE}</style>"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{shown}{told}</body></html>\n'
 
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
