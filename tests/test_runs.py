@@ -70,7 +70,7 @@ async def test_events_are_numbered_from_one_without_gaps_and_end_with_the_run(se
         assert set(answer.timings) >= {"frame", "expand", "search", "judge", "select", "write", "verify", "total"}
 
 
-@pytest.mark.parametrize("after", [0, 1, 7, 20])
+@pytest.mark.parametrize("after", [0, 7])
 async def test_who_reconnects_misses_nothing_and_sees_nothing_twice(settings: Settings, after: int) -> None:
     async with door(settings) as runs:
         run_id = await runs.start(QUESTION)
