@@ -1,19 +1,16 @@
 """Text that wants to be more than text: as sources, replies and answers; and a look at what a page made of it."""
 
 from visitors import Visitor
+from written_answers import answer, cited, stands
 
 from agent.answer.model import (
     Answer,
     AnswerClaim,
-    AnswerPerspective,
-    Citation,
-    CoverageLine,
     DocumentResponse,
     Note,
     Quotation,
     ResponseGroup,
     ResponseSentence,
-    Usage,
 )
 from tools.passages import SourceDocument
 
@@ -122,20 +119,14 @@ def prose(number: int, name: str, words: str) -> str:
 def answer_of(words: str, passages: list[int]) -> Answer:
     """An answer that says these words wherever an answer says something."""
     numbers = list(range(1, len(ADDRESSES) + 1))
+    everywhere = dict.fromkeys(("document_id", "collection", "quote", "publisher", "date"), words)
     citations = [
-        Citation(
-            number=number,
+        cited(
+            number,
+            **everywhere,
             passage_id=passages[number % len(passages)],
-            document_id=words,
-            collection=words,
-            quote=words,
             title=f"{number} {words}",
             url=ADDRESSES[number - 1],
-            publisher=words,
-            kind="news",
-            date=words,
-            support=0.9,
-            sample=False,
             more=[Quotation(passage_id=passages[0], quote=words, support=0.8)],
         )
         for number in numbers
@@ -155,47 +146,22 @@ def answer_of(words: str, passages: list[int]) -> Answer:
         thesis=ResponseSentence(text=words, passage_id=passages[0], support=0.9),
         evidence=[sentence],
     )
+    groups = [ResponseGroup(sources=2, responses=[response])]
     sides = [
-        AnswerPerspective(
-            id="p1",
-            name=words,
-            statement=words,
-            stance="supports",
-            status="supported",
-            claims=claims,
-            groups=[ResponseGroup(sources=2, responses=[response])],
-        ),
-        AnswerPerspective(id="p2", name=words, statement=words, stance="opposes", status="thin", claims=claims[:1]),
-        AnswerPerspective(id="p3", name=words, statement=words, stance="other", status="not_found", claims=[]),
+        stands("p1", "supports", words, *claims, name=words, groups=groups),
+        stands("p2", "opposes", words, claims[0], name=words, status="thin"),
+        stands("p3", "other", words, name=words, status="not_found"),
     ]
-    return Answer(
+    return answer(
+        words,
+        *sides,
         run_id="0",
-        question=words,
         neutral_question=f"{words} at all",
         focus=words,
-        outcome="answered",
         summary=words,
-        perspectives=sides,
         plain=claims[:1],
         citations=citations,
-        coverage=[line(side, words) for side in sides],
         notes=[Note(kind="failed", text=words)],
         nearest_questions=[words],
         providers={"write": words, "judge": words},
-        timings={"total": 1.0},
-        usage=Usage(),
-    )
-
-
-def line(side: AnswerPerspective, words: str) -> CoverageLine:
-    found = {"supported": 8, "thin": 1, "not_found": 0}[side.status]
-    return CoverageLine(
-        perspective=side.id,
-        status=side.status,
-        strength="strong" if found > 1 else "none",
-        passages=found,
-        sources=found,
-        copies=0,
-        strongest=0.9,
-        queries=[words, f"2 {words}"],
     )

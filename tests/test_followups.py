@@ -3,23 +3,22 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
+import written_answers
 from agent_fixtures import QUESTION, door
 from answering_model import QUESTION as VOTING
 from answering_model import SIDES, STAGES, case_of, said_all
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
+from written_answers import cited, stands
 
 from agent.answer.model import (
     Answer,
     AnswerClaim,
-    AnswerPerspective,
-    Citation,
-    CoverageLine,
     Quotation,
-    Usage,
 )
 from agent.evidence.followups import argued_with, refers, resolve, suggestions
 from agent.options import RunOptions
@@ -32,69 +31,8 @@ BRIDGES = "Should towns build bridges?"
 QUICK = RunOptions.of("quick")
 
 
-def cited(number: int, quote: str, support: float = 0.6, *more: Quotation) -> Citation:
-    return Citation(
-        number=number,
-        passage_id=number,
-        document_id=f"d{number}",
-        collection="mine",
-        quote=quote,
-        title=f"Title {number}",
-        url="",
-        publisher=f"Press {number}",
-        kind="news",
-        date="",
-        support=support,
-        sample=False,
-        more=list(more),
-    )
-
-
 def claim(text: str, *numbers: int, role: Any = "case") -> AnswerClaim:
     return AnswerClaim(text=text, citations=list(numbers), role=role)
-
-
-def stands(side: str, stance: Any, statement: str, *claims: AnswerClaim, contrary: str = "") -> AnswerPerspective:
-    return AnswerPerspective(
-        id=side,
-        name={"supports": "For", "opposes": "Against"}.get(stance, statement.rstrip(".")),
-        statement=statement,
-        stance=stance,
-        status="supported",
-        claims=list(claims),
-        contrary=contrary,
-    )
-
-
-def answer(*sides: AnswerPerspective, citations: tuple[Citation, ...] = (), **changes: Any) -> Answer:
-    lines = [
-        CoverageLine(
-            perspective=s.id,
-            status=s.status,
-            strength="some",
-            passages=2,
-            sources=2,
-            copies=0,
-            strongest=0.9,
-            queries=[s.statement],
-        )
-        for s in sides
-    ]
-    made = {
-        "run_id": "run",
-        "question": BRIDGES,
-        "neutral_question": BRIDGES,
-        "outcome": "answered",
-        "summary": "The sources found disagree.",
-        "perspectives": list(sides),
-        "citations": list(citations),
-        "coverage": lines,
-        "notes": [],
-        "providers": {"frame": "embedded"},
-        "timings": {"total": 0.1},
-        "usage": Usage(),
-    }
-    return Answer(**{**made, **changes})
 
 
 PRO = stands(
@@ -117,16 +55,19 @@ THIRD = stands(
     "p3", "other", "Towns should share one bridge.", claim("Towns should share one bridge.", 2, role="thesis")
 )
 CITATIONS = (
-    cited(1, "A bridge joins both halves of a town."),
+    cited(1, quote="A bridge joins both halves of a town.", support=0.6),
     cited(
         2,
-        "Ferries stop when the river freezes.",
-        0.5,
-        Quotation(passage_id=8, quote="Piers pollute a harbour.", support=0.7),
-        Quotation(passage_id=9, quote="Towns should share one bridge.", support=0.9),
+        quote="Ferries stop when the river freezes.",
+        support=0.5,
+        more=[
+            Quotation(passage_id=8, quote="Piers pollute a harbour.", support=0.7),
+            Quotation(passage_id=9, quote="Towns should share one bridge.", support=0.9),
+        ],
     ),
-    cited(3, "A bridge costs more than a ferry ever will."),
+    cited(3, quote="A bridge costs more than a ferry ever will.", support=0.6),
 )
+answer = partial(written_answers.answer, BRIDGES)
 ANSWER = answer(PRO, CON, THIRD, citations=CITATIONS)
 
 
@@ -153,11 +94,9 @@ def test_who_asks_what_speaks_against_a_number_or_a_side_is_understood(question:
     "question",
     [
         "What speaks against nuclear power?",
-        "What speaks against 2 child policies?",
         "Should 2 be banned?",
         "Is the case against 9/11 suspects fair?",
         "Are you for or against?",
-        "Arguments for and against",
         "and " * 39,
     ],
 )
@@ -179,18 +118,13 @@ def against(question: str, *answers: Answer) -> Target:
 
 def test_a_number_is_the_claim_that_cites_it_with_its_side_and_the_contrary() -> None:
     target = against("counter-argument to 1?")
-    assert (target["text"], target["number"], target["publisher"]) == (
-        "A bridge joins both halves of a town.",
-        1,
-        "Press 1",
-    )
+    assert (target["text"], target["number"]) == ("A bridge joins both halves of a town.", 1)
+    assert target["publisher"] == "Press 1"
     assert (target["side"], target["statement"], target["stance"]) == ("For", "Towns should build bridges.", "supports")
     assert target["question"] == BRIDGES
     assert target["contrary"] is not None
-    assert (target["contrary"]["statement"], target["contrary"]["stance"]) == (
-        "Towns should not build bridges.",
-        "opposes",
-    )
+    assert target["contrary"]["statement"] == "Towns should not build bridges."
+    assert target["contrary"]["stance"] == "opposes"
 
 
 @pytest.mark.parametrize(
@@ -308,9 +242,6 @@ async def test_a_run_that_is_resumed_keeps_what_it_argues_against(
 
 # --- with a chat model ------------------------------------------------------------------------------------------------
 
-COUNTER = "the one position that contradicts"
-"""Words of the prompt for a side that contradicts."""
-
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
@@ -360,7 +291,7 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, said: Reply
 ) -> None:
     monkeypatch.setattr("tools.net.http._FIRST_PAUSE", 0.01)
-    server.on(COUNTER, said)
+    server.on("the one position that contradicts", said)
     _, reply, _ = await two_turns(server, "what speaks against side 3?")
     assert all(c.quoted for p in reply.perspectives for c in p.claims)  # the model is left nothing to write
     assert reply.coverage[0].queries[0].startswith("No: Voting should be made easier, not compulsory.")
