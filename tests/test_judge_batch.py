@@ -54,6 +54,21 @@ def rightly(sides: dict[str, str], passages: dict[str, str]) -> list[dict[str, s
     ]
 
 
+def checked_by(body: Body, serves: Callable[[str], bool]) -> Any:
+    """A claim is said where its words stand."""
+    text = prompt_of(body)
+    passages, word = dict(_PASSAGE.findall(text)), {True: "yes", False: "no"}
+    checks = [
+        {
+            "claim": label,
+            "said": word[claim in "".join(passages[p] for p in cites.split())],
+            "serves": word[serves(claim)],
+        }
+        for label, cites, claim in _CLAIM.findall(text)
+    ]
+    return {"claims": checks}
+
+
 @pytest.fixture
 async def judge(server: ModelServer) -> AsyncIterator[BatchJudge]:
     model = ChatModel("test-model", url=server.url, silence=5.0)
@@ -84,11 +99,8 @@ async def test_labels_and_order_are_new_for_each_call(server: ModelServer, judge
 
 
 async def test_more_than_twenty_passages_take_more_calls(server: ModelServer, judge: BatchJudge) -> None:
-    server.on(
-        "",
-        *[verdicts(lambda _, passages: [{"passage": p, "side": "none", "grade": "weak"} for p in passages.values()])]
-        * 3,
-    )
+    nobody = verdicts(lambda _, passages: [{"passage": p, "side": "none", "grade": "weak"} for p in passages.values()])
+    server.on("", nobody, nobody, nobody)
     texts = [f"Passage {n} says little." for n in range(2 * TOGETHER + 1)]
     found = await judge.support([Pair(YES, text, NO) for text in texts])
     assert (found < 0.1).all()
@@ -126,21 +138,7 @@ async def test_a_passage_may_speak_for_two_sides_and_weakly(server: ModelServer,
 
 
 async def test_the_claims_of_a_side_are_checked_in_one_call(server: ModelServer, judge: BatchJudge) -> None:
-    def reply(body: Body) -> Any:
-        text = prompt_of(body)
-        passages = dict(_PASSAGE.findall(text))
-        return {
-            "claims": [
-                {
-                    "claim": label,
-                    "said": "yes" if claim in "".join(passages[p] for p in cites.split()) else "no",
-                    "serves": "yes" if "free" in claim else "no",
-                }
-                for label, cites, claim in _CLAIM.findall(text)
-            ]
-        }
-
-    server.on(YES, reply)
+    server.on(YES, lambda body: checked_by(body, lambda claim: "free" in claim))
     claims = [ClaimCheck("Free ferries carry everybody.", (FOR,)), ClaimCheck("Bakers bake bread.", (FOR, AGAINST))]
     found = await judge.check(YES, claims)
     assert found.round(2).tolist() == [pytest.approx([0.95, 0.05]), pytest.approx([0.05, 0.05])]
@@ -163,19 +161,9 @@ def judged_by_words(body: Body) -> Any:
 
 
 def checked_by_words(body: Body) -> Any:
-    """A claim is said where its words stand; it serves the side that agrees with it about 'not'."""
-    text = prompt_of(body)
-    passages, against = dict(_PASSAGE.findall(text)), "<side>Voting should not" in text
-    return {
-        "claims": [
-            {
-                "claim": label,
-                "said": "yes" if claim in "".join(passages[p] for p in cites.split()) else "no",
-                "serves": "yes" if ("should not be" in claim) == against else "no",
-            }
-            for label, cites, claim in _CLAIM.findall(text)
-        ]
-    }
+    """A claim serves the side that agrees with it about 'not'."""
+    against = "<side>Voting should not" in prompt_of(body)
+    return checked_by(body, lambda claim: ("should not be" in claim) == against)
 
 
 def with_inventions(body: Body) -> Any:
@@ -227,11 +215,9 @@ async def test_what_the_dispute_turns_on_stands_on_top_and_cites_both_sides() ->
     [
         lambda body: crux_of(body, ", as 97 per cent of voters found"),
         lambda body: {**crux_of(body), "passages": crux_of(body)["passages"][:1]},
-        lambda body: {**crux_of(body), "passages": [77, 78]},
-        lambda body: {"text": "", "passages": []},
         lambda body: Reply("no", status=500),
     ],
-    ids=["with a figure that nobody gives", "citing one side", "citing nothing", "without a point", "not at all"],
+    ids=["with a figure that nobody gives", "citing one side", "not at all"],
 )
 async def test_what_does_not_hold_does_not_stand_on_top(crux: Callable[[Body], Any]) -> None:
     answer = await asked_with(crux)

@@ -14,16 +14,12 @@ CLEAR = """
 Bridges let farmers sell what they grow on both banks.
 In 2019, Finland opened the world's first permanent store for spent nuclear fuel.
 Bridges pay for themselves within ten years.[3]
-Bridges pay for themselves within ten years (Smith, 2010, p. 3).
-The council [3] says that bridges pay for themselves.
 The figures at www.example.org show that bridges pay for themselves.
 I think that a bridge would help everybody in the town.
 You should never pay more than a third of your income for rent.
-It is important to keep a boat for the winter.
 There is no boat for the winter in this town.
 “A rule for all is easier to keep than many rules.”
 No bridge pays for itself within ten years.
-Many people pay for bridges that these people never cross.
 Nearly five thousand people cross it.
 """
 
@@ -33,11 +29,8 @@ Bridges always pay off.
 Why bridges pay for themselves
 bridges pay for themselves within ten years of trade.
 Bridges pay (as the council says for themselves.
-Bridges pay for themselves, says the council:
 Home News Sport Weather Travel Culture Shop Jobs Games Login Now.
 Read more about the bridges in our archive.
-Sign up for letters about bridges and what they cost.
-Thank you for reading this long letter of mine.
 Photo: boats lie idle in the old harbour of Dover.
 © 2019 The Gazette and the people who write it.
 This site uses cookies, which you accept by going on.
@@ -47,20 +40,15 @@ This site uses cookies, which you accept by going on.
 UNCLEAR = """
 It would hurt the smallest shops in town.
 They say that the rule would hurt small shops.
-This is why nobody in the town takes the boat.
 Critics of this approach say that the money is lost.
 The second reason is that the river freezes in winter.
-Another reason is that the roads are already full.
 According to them, the rule hurts the small shops most.
 """
 
 SHOWN = [
     # An opening connective is left out, as an editor would.
     ("But the ferry stops whenever the river freezes over.", "[T]he ferry stops whenever the river freezes over."),
-    ("And schools lose more than they gain by it.", "[S]chools lose more than they gain by it."),
-    ("However, the ferry stops whenever the river freezes.", "[T]he ferry stops whenever the river freezes."),
     ("For example, a bridge in Dover pays for itself.", "[A] bridge in Dover pays for itself."),
-    ("In fact, Dover has built a bridge that pays for itself.", "Dover has built a bridge that pays for itself."),
     ("- So, the ferry stops whenever the river freezes.", "[T]he ferry stops whenever the river freezes."),
     # Too little would be left.
     ("On the other hand, ferries freeze in winter.", "On the other hand, ferries freeze in winter."),
@@ -78,10 +66,6 @@ SHOWN = [
     (
         "The mayor wants a ban on every ferry. It would hurt the smallest shops.",
         "The mayor wants a ban on every ferry. It would hurt the smallest shops.",
-    ),
-    (
-        "But the mayor wants a ban on every ferry. It would hurt the smallest shops.",
-        "[T]he mayor wants a ban on every ferry. It would hurt the smallest shops.",
     ),
     (
         "The ferry is old and slow.\nThis is why nobody takes the boat any more.",
@@ -159,7 +143,6 @@ def test_a_sentence_is_quoted_with_what_it_leans_on_and_that_also_by_itself() ->
     [
         "What it would cost\n",  # a heading
         "What would a ban on every ferry cost us?",  # no statement
-        "The mayor wants it.",  # too short to be quoted
         "They want a ban on every ferry.",  # leans on another one itself
         "The mayor wants a ban on every ferry.\n# What it costs\n",
     ],
