@@ -51,33 +51,6 @@ def example(text: str, group: str = "Boats", statement: str = "Boats last.") -> 
     return Example(statement, text, (1, 0, 0), "made", group)
 
 
-def measured(**changes: frozenset[str]) -> Evaluated:
-    return Evaluated(
-        "island", **{"asked": frozenset({"Is a bridge needed?"}), "passages": frozenset({PASSAGE})} | changes
-    )
-
-
-@pytest.mark.parametrize(
-    ("trained", "said"),
-    [
-        (example(PASSAGE), "share 1 passages, such as 'A ferry"),
-        (example(f"As the paper had it: {PASSAGE.upper()} Well."), "share 1 passages"),
-        (example(" ".join(PASSAGE.split()[3:16])), "share 1 passages"),
-        (example(APART, group="is a BRIDGE needed"), "share 1 questions or statements"),
-        (example(APART, statement="Is a bridge needed?"), "share 1 questions or statements"),
-    ],
-)
-def test_an_overlap_is_told(trained: Example, said: str) -> None:
-    (line,) = overlaps({"clean": [example(THIRD)], "made": [example(THIRD), trained]}, [measured()])
-    assert line.startswith("island and made ")
-    assert said in line
-
-
-def test_nothing_is_told_of_what_is_apart() -> None:
-    near = " ".join(PASSAGE.split()[:11])
-    assert list(overlaps({"made": [example(APART), example(f"{near} and then sank.")]}, [measured()])) == []
-
-
 def made_up(folder: Path) -> Path:
     """Data in which the first training rows share something each with what is measured with, and the others nothing."""
     for part in ("judge/train", "retrieval", "newscope", "pir"):

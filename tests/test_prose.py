@@ -6,21 +6,14 @@ from tools.language.sentences import is_heading, prose, without_mark
 
 HEADINGS = """
 Arguments against the ban
-WHY BRIDGES PAY!
 3. Costs and benefits
 Bridges pay, say those who build them
-**The cost of it all**
 # Bridges pay for themselves.
 | Year | Bridges | Ferries |
 Figure 3: The river before the bridge was built.
-Fig. 2. Boats lie idle in the harbour.
 Table 1 shows what bridges cost.
-Chart 2 shows how prices fell.
-Photo: Boats lie idle in the old harbour of Dover.
 Source: Office of Statistics, 2019.
-Image: the harbour by night.
 https://example.org/bridges
-www.example.org/bridges
 [3] Smith J. Bridges of the north. 2010.
 12. Smith, J. (2010). Bridges of the north.
 The council said no [3]
@@ -31,15 +24,11 @@ Bridges pay for themselves.
 Do bridges pay for themselves?
 The rule has three aims:
 The council said no.[3]
-The council said no [3, 4].
 “Bridges pay for themselves.”
 2. Bridges pay for themselves within a few years.
 - Bridges pay for themselves.
 Table talk is cheap in this town.
-Box offices close early on Sundays.
-Pictures of the river hang in every hall.
 Source code that nobody outside can read is hard to trust.
-Image rights belong to whoever sits for the picture.
 **Bridges pay for themselves.**
 A ferry that runs only by day leaves the night to those who own a car of their own
 """
@@ -48,19 +37,13 @@ MARKS = [
     ("6.3 The clerk read out two letters.", "The clerk read out two letters."),
     ("6.30 pm is late for a child.", "6.30 pm is late for a child."),
     ("- Bridges pay.", "Bridges pay."),
-    ("• Bridges pay.", "Bridges pay."),
-    ("– Bridges pay.", "Bridges pay."),
     ("> > Bridges pay.", "Bridges pay."),
-    ("## Bridges pay.", "Bridges pay."),
     ("2. Bridges pay.", "Bridges pay."),
     ("(a) Bridges pay.", "Bridges pay."),
-    ("iv. Bridges pay.", "Bridges pay."),
-    ("1) - Bridges pay.", "Bridges pay."),
     ("**Bridges pay.", "Bridges pay."),
     ("I say that bridges pay.", "I say that bridges pay."),
     ("2019. A year of floods.", "2019. A year of floods."),
     ("-5 degrees is too cold for a ferry.", "-5 degrees is too cold for a ferry."),
-    ("A bridge pays.", "A bridge pays."),
     ("-", "-"),
     ("", ""),
 ]

@@ -73,19 +73,14 @@ def test_theses_that_share_the_question_only_are_told_apart() -> None:
     [
         ("it", "The night ferry runs twice.", "the night ferry"),
         ("it", "In 2019, the ferry was closed.", "the ferry"),
-        ("its", "However, the ferry was never closed.", "the ferry's"),
         ("they", "Zoos keep alive some species.", "zoos"),
         ("their", "Electric cars and buses are quiet.", "electric cars and buses'"),
         ("she", "Maria Lopez runs the harbour.", "Maria Lopez"),
         ("it", "The mayor wants a ban.", ""),  # the mayor, or the ban
-        ("it", "The cost of the plan rose.", ""),
-        ("she", "The report was late.", ""),  # nobody is named
-        ("it", "Maria Lopez resigned.", ""),
         ("they", "The team left.", ""),  # other number
         ("it", "It was closed.", ""),
         ("it", "What does the ferry cost?", ""),
         ("they", "Ferries.", ""),  # no sentence
-        ("they", "", ""),
     ],
 )
 def test_a_pronoun_stands_for_the_subject_before_it_where_only_that_is_meant(
@@ -108,14 +103,11 @@ def test_a_pronoun_stands_for_the_subject_before_it_where_only_that_is_meant(
             "“Its [the ferry's] price has fallen in every year since the war.”",
         ),
         ("The mayor wants a ban.", "It would hurt the smallest shops in town.", ""),  # the mayor, or the ban
-        ("", "It would hurt the smallest shops in town.", ""),
         ("The night ferry runs twice.", "It is important to keep a boat for the winter.", ""),  # stands for none
         ("The night ferry runs twice.", "It’s a price which no small town can pay.", ""),
-        ("The night ferry runs twice.", "This price is one which no small town can pay.", ""),
         ("The night ferry runs twice.", "However, it leaves families on the wrong bank.", ""),
         # leans on more than its first word
         ("The night ferry runs twice.", "It would need this approach in every small town.", ""),
-        ("The night ferry runs twice.", "Bridges last for as long as a town looks after them.", ""),
     ],
 )
 def test_what_an_opening_pronoun_surely_stands_for_is_added(before: str, sentence: str, shown: str) -> None:

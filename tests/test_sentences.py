@@ -52,13 +52,10 @@ def test_a_very_long_sentence_is_cut_at_its_clauses() -> None:
     [
         ("Dr. Smith met Mrs. Jones at 5 p.m. on Main St. in Dover. They spoke.", 2),
         ("The U.S. economy grew by 3.5 per cent. Prices rose, too.", 2),
-        ("Costs fell, e.g. for wind and solar power. Nobody had expected it.", 2),
         ("Is it safe? Yes! It is.", 3),
         ('"It is safe," she said. "We tested it."', 2),
-        ("One line\nAnother line", 2),
         ("First paragraph.\n\nSecond paragraph.", 2),
         ("Look at www.example.org/?q=A and at a.b! Then decide.", 2),
-        ("No end at all", 1),
     ],
 )
 def test_sentences(text: str, expected: int) -> None:

@@ -28,9 +28,7 @@ def claim(text: str, passage: int, **more: Any) -> Claim:
         ([YES, NO, YES], True),
         ([YES, NO, NO], False),
         ([YES, PARTLY], False),
-        ([YES, NO, SILENT], False),
         ([YES, NOT_THE_SIDE, PARTLY], False),
-        ([SILENT, YES], True),
     ],
 )
 def test_most_of_the_answers_decide_and_a_tie_refuses(votes: list[tuple[float, float]], held: bool) -> None:
