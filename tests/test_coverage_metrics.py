@@ -41,21 +41,6 @@ def test_mrecall_with_fewer_places_wants_as_many_distinct_perspectives_as_places
     assert mrecall(["x"], GOLD, 1) == 0.0
 
 
-def test_coverage() -> None:
-    assert coverage(["a", "x", "b"], GOLD, 1) == pytest.approx(1 / 3)
-    assert coverage(["a", "x", "b"], GOLD, 3) == pytest.approx(2 / 3)
-    assert coverage(["c", "b"], GOLD, 3) == 1.0
-    assert math.isnan(coverage(["a"], [], 3))
-
-
-def test_precision_is_divided_by_what_was_asked_for() -> None:
-    assert precision(["a", "x", "b", "c"], GOLD, 4) == 3 / 4
-    assert precision(["a", "x", "b", "c"], GOLD, 2) == 1 / 2
-    assert precision(["a", "b"], GOLD, 5) == 2 / 5  # three are missing, and are misses
-    assert precision(["c"], GOLD, 1) == 1.0  # supports two perspectives, and is one passage
-    assert precision([], GOLD, 5) == 0.0
-
-
 def test_precision_as_the_released_code_reads_it() -> None:
     rankings = [["a", "x"], ["a", "b", "c", "x"]]
     assert published_divisor(rankings, 4) == 2

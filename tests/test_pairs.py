@@ -17,7 +17,6 @@ from tools.errors import InputError
 
 LABELS = np.array([True, True, False, False, False])
 SCORES = np.array([0.9, 0.4, 0.6, 0.2, 0.1])
-ACCEPTED = SCORES >= 0.5
 ROW = {"question": "Should zoos close?", "document": "They teach.", "perspective": "Zoos should stay.", "label": 1}
 CASES = st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), min_size=1, max_size=40)
 
@@ -64,17 +63,6 @@ def test_a_contrary_needs_exactly_two_perspectives() -> None:
 
 
 # Measures
-
-
-def test_by_hand() -> None:
-    # TP 1 (0.9), FP 1 (0.6), FN 1 (0.4), TN 2
-    assert m.accuracy(LABELS, ACCEPTED) == 3 / 5
-    assert m.precision(LABELS, ACCEPTED) == m.recall(LABELS, ACCEPTED) == m.f1(LABELS, ACCEPTED) == 1 / 2
-    assert m.positive_share(ACCEPTED) == 2 / 5
-    # 0.9 is above all three negatives, 0.4 above two of three
-    assert m.roc_auc(LABELS, SCORES) == pytest.approx(5 / 6)
-    # half of the recall at precision 1, half at 2/3
-    assert m.average_precision(LABELS, SCORES) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
 
 
 def test_calibration_by_hand() -> None:

@@ -94,7 +94,6 @@ def test_lines_of_one_perspective_and_copies_are_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"corpus": []}, r"'boats' 'corpus': List should have"),
         ({"source_queries": ["barges"]}, r"'source_queries', 'queries' and 'perspectives' have to be of one length"),
         ({"source_queries": [*"abcde"]}, r"'boats': no root query has two perspectives.* --task"),
         ({"key_ref": {"0": [0]}}, r"'key_ref' needs each query's number, 0 to 4"),
