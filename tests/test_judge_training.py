@@ -9,7 +9,7 @@ import pytest
 from judge_data import write_judge_data
 
 from evals.__main__ import main
-from evals.training import pack
+from evals.training import pack, packing
 from evals.training.packing import Reader, as_float
 from tools.inference.encoders.encoder import encoder_files
 from tools.inference.int8 import Int8Model
@@ -84,7 +84,7 @@ def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_pass
 def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> None:
     from evals.training import cross_encoder
     from evals.training.data import load_corpus
-    from evals.training.plan import Plan
+    from evals.training.train import Plan
 
     plan = Plan(millions=0.09, mean_from=0.2, measure_every=99)
     run = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
@@ -133,8 +133,6 @@ def test_the_graph_of_an_mpnet_says_what_it_says_itself(tmp_path: Path) -> None:
 def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evals.training import pack_close
-
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
     assert main([*command, "--encoder", str(tmp_path / "none")]) == 1
     assert "holds no encoder" in capsys.readouterr().err
@@ -154,8 +152,8 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     small, folder = tmp_path / "judge", tmp_path / "close_judge"
     shutil.copytree(embedded.FOLDER, small)
     monkeypatch.setattr(embedded, "FOLDER", small)
-    monkeypatch.setattr(pack_close, "VOCABULARY", 3000)
-    for module in (embedded, pack_close):
+    monkeypatch.setattr(packing, "VOCABULARY", 3000)
+    for module in (embedded, packing):
         monkeypatch.setattr(module, "CLOSE_FOLDER", folder)
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)

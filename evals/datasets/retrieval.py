@@ -34,7 +34,6 @@ class GoldPerspective:
     statement: str
     gold: frozenset[str]
     side: str = ""
-    name: str = ""
 
     @property
     def stance(self) -> Stance:
@@ -137,7 +136,6 @@ class _View(Shape):
     gold: Annotated[list[str], Field(min_length=1)]
     side: str = ""
     stance: str = ""
-    name: str = ""
 
 
 class _Query(Shape):
@@ -167,9 +165,7 @@ def _read_questions(path: Path, corpus: Sequence[SourceDocument], corpus_path: P
             raise row.wrong(f"'qid' is '{found.qid}', as in an earlier line.")
         if missing := [i for view in found.perspectives for i in view.gold if i not in known]:
             raise row.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
-        views = (
-            GoldPerspective(v.statement, frozenset(v.gold), v.side or v.stance, v.name) for v in found.perspectives
-        )
+        views = (GoldPerspective(v.statement, frozenset(v.gold), v.side or v.stance) for v in found.perspectives)
         questions[found.qid] = GoldQuestion(found.qid, found.question, tuple(views))
     if not questions:
         raise InputError(f"{path} holds no questions.")

@@ -23,8 +23,8 @@ from evals.suite import progress
 from evals.training.data import Corpus, Example, hard
 from evals.training.model import MAX_LENGTH, build_model, outputs, predict, trained_weights
 from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS
-from evals.training.plan import Plan, linear
 from evals.training.sampler import Sampler
+from evals.training.train import Plan
 from tools.inference.encoders.encoder import load_encoder
 from tools.inference.judges.embedded import ANSWERS
 
@@ -61,6 +61,12 @@ class Nearness:
         for i in range(0, len(new), batch):
             self.known.update(zip(new[i : i + batch], self.encoder.encode(new[i : i + batch]), strict=True))
         return np.array([self.known[e.statement] @ self.known[e.text] for e in drawn], np.float32)
+
+
+def linear(done: float, warm_up: float) -> float:
+    """The share of the highest rate when `done` of a run (0 to 1) is over: up in a line over the first `warm_up` of it,
+    from a fiftieth, so that the first steps count, then down in a line to 0."""
+    return min(done / warm_up + 0.02, (1 - done) / (1 - warm_up))
 
 
 @dataclass

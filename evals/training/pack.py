@@ -20,8 +20,17 @@ from evals.metrics.classification import roc_auc, stance_accuracy
 from evals.training.answers import fit_answers
 from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.graph import build_bert, write_int8
-from evals.training.pack_close import pack_close, packed_figures
-from evals.training.packing import Reader, as_float, fit, put_in_place, reaches, read_trained, reference
+from evals.training.packing import (
+    Reader,
+    as_float,
+    fit,
+    pack_close,
+    packed_figures,
+    put_in_place,
+    reaches,
+    read_trained,
+    reference,
+)
 from tools.inference.int8 import Int8Model, load_model
 from tools.inference.judges.embedded import (
     FOLDER,

@@ -57,10 +57,10 @@ def fraction(text: str, salt: str) -> float:
     return int(hashlib.sha1(f"{salt}|{key(text)}".encode()).hexdigest()[:8], 16) / 16**8
 
 
-def shingles(text: str, step: int = 1) -> Iterator[int]:
+def shingles(text: str) -> Iterator[int]:
     """Hashes of the runs of SHINGLE words; a shorter text is one run."""
     words = _WORD.findall(text.lower())
-    for start in range(0, max(len(words) - SHINGLE, 0) + 1, step):
+    for start in range(max(len(words) - SHINGLE, 0) + 1):
         yield hash(tuple(words[start : start + SHINGLE]))
 
 
