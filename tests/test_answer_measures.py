@@ -98,12 +98,6 @@ def test_a_failed_question_stays_in_every_mean() -> None:
     assert balance(replies)["balance_claims"].value == 1 / 4
 
 
-def test_the_smaller_sides_share_tells_a_token_sentence() -> None:
-    found = one_sided([UNEVEN])
-    assert found["one_sided"].value == 0
-    assert found["smaller_side_share"].value == 1 / 4  # one claim of four
-
-
 def test_balance_divides_the_smaller_side_by_the_larger() -> None:
     # Claims 1/3, words 3/6, citations 1/4; a question with gold on one side only is not asked to be balanced.
     one = reply("q", side("supports", claim("a", 1)), gold={"supports": frozenset({"s1"}), "opposes": frozenset()})

@@ -239,27 +239,3 @@ def test_bad_data_is_named_by_file_line_and_field(tmp_path: Path, change: Any, m
     path.write_text(json.dumps(question) + "\n")
     with pytest.raises(InputError, match=message):
         load_cases(tmp_path, "towns_2way")
-
-
-async def test_records_of_other_data_are_not_mixed(
-    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await result(capsys, arguments(folder, "--limit", "1"), settings)
-    kept = (folder / "out.jsonl").read_bytes()
-    with gzip.open(folder / "towns.corpus.jsonl.gz", "at") as file:
-        file.write('{"id": "new", "text": "Barges are slow."}\n')
-    for more in ([], ["--score-only"]):
-        with pytest.raises(InputError, match="documents"):
-            await evaluate(arguments(folder, *more), settings, build())
-    assert (folder / "out.jsonl").read_bytes() == kept
-
-
-async def test_a_record_without_an_answer_is_named(folder: Path, settings: Settings) -> None:
-    args = arguments(folder, "--limit", "1")
-    await evaluate(args, settings, made())
-    head, record = (folder / "out.jsonl").read_text().splitlines()
-    changed = json.loads(record)
-    changed["answer"]["citations"] = 5
-    (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(changed)}\n")
-    with pytest.raises(InputError, match=r"the record .* holds no whole answer: 'answer\.citations': Input should be"):
-        await evaluate(args, settings, build())

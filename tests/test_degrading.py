@@ -155,21 +155,6 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
         assert len(told) == 1
 
 
-@pytest.mark.parametrize("stage", ["again", "write"])
-@pytest.mark.usefixtures("library")
-async def test_a_hang_at_any_stage_ends_in_an_answer(server: ModelServer, stage: str) -> None:
-    server.on(STAGES[stage], Reply(hang=True))
-    answering(server, again=True).on(STAGES["frame"], FRAMED)
-    began = time.monotonic()
-    answer = await run(settings(server), **FOLLOW_UP)
-    assert time.monotonic() - began < SECONDS + 1
-    assert answer.outcome == "answered"
-    assert any("did not answer in time" in t and f"({stage})" in t for t in notes(answer, "degraded"))
-    assert answer.providers[stage] == "embedded"
-    before = list(STAGES)[: list(STAGES).index(stage)]
-    assert {answer.providers[s] for s in before} <= {"test-model"}
-
-
 @pytest.mark.usefixtures("library")
 async def test_one_side_that_fails_leaves_the_others_to_the_model(server: ModelServer) -> None:
     server.on(f"case you write:\n<statement>{SIDES['perspectives'][1]['statement']}", "no")

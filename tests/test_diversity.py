@@ -1,6 +1,5 @@
 """Choosing few out of many: worked by hand, against a plain reading of the formula, and with bad input."""
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evals.retrievers.projection import FORMS, leaning_scores, without
+from evals.retrievers.projection import FORMS, leaning_scores
 from tools.diversity.coverage import INDEPENDENCE, pairs_to_judge, select
 from tools.diversity.published import (
     Clustered,
@@ -54,32 +53,7 @@ def test_dkmips_worked_by_hand() -> None:
     assert dkmips(relevance, vectors, 2, 0.5, weight=0.28, divided=True) == [0, 2]
 
 
-@pytest.mark.parametrize("method", [mmr, dkmips])
-def test_as_a_plain_reading_of_the_formula(method: object) -> None:
-    relevance, vectors, k = np.random.default_rng(1).random(12), draw(12, 5), 6
-    taken: list[int] = []
-    for _ in range(k):
-        worth = {}
-        for i in set(range(12)) - set(taken):
-            alike = [float(vectors[i] @ vectors[j]) for j in taken]
-            if method is mmr:
-                worth[i] = 0.6 * relevance[i] / relevance.max() - 0.4 * max(alike, default=0.0)
-            else:
-                worth[i] = 0.6 * relevance[i] - 2 * 0.4 / (k * (k - 1)) * sum(alike)
-        taken.append(max(worth, key=lambda i: worth[i]))
-    assert (mmr if method is mmr else dkmips)(relevance, vectors, k, 0.6) == taken
-
-
 # Projection
-
-
-def test_what_is_removed_is_the_part_along_the_perspective() -> None:
-    """q = (3, 4) without p = (2, 0): (0, 4); half of it: (1.5, 4)."""
-    q, p = np.array([3.0, 4.0]), np.array([2.0, 0.0])
-    np.testing.assert_allclose(without(q, p), [0, 4])
-    np.testing.assert_allclose(without(q, p, 0.5), [1.5, 4])
-    np.testing.assert_allclose(without(np.array([q, 2 * q]), p), [[0, 4], [0, 8]])
-    np.testing.assert_allclose(without(q, np.zeros(2)), q)
 
 
 def cosine(a: Array, b: Array) -> float:
@@ -169,15 +143,6 @@ def test_each_passage_is_the_one_that_adds_most() -> None:
         assert choice.gain == pytest.approx(max(gains.values()))
         assert gains[choice.position] == pytest.approx(choice.gain)
         taken.append(choice.position)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_at_least_63_percent_of_the_best_and_mostly_more(seed: int) -> None:
-    passages = some(n=11, m=4, seed=seed)
-    best = max(value(passages, s) for s in itertools.combinations(range(11), 3))
-    found = value(passages, tuple(c.position for c in select(*passages, 3)))
-    assert found >= (1 - 1 / math.e) * best
-    assert found >= 0.95 * best
 
 
 # The pair budget

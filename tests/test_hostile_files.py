@@ -3,24 +3,21 @@
 import asyncio
 import os
 import re
-import resource
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from office_files import cell, epub, odt, packed, paragraph, shape, slides, table, word
-from toys import House
 from written_files import pdf
 
 from tools.errors import SourceError, SteelmanError
-from tools.ingest.apart import Readers, read_apart
+from tools.ingest.apart import read_apart
 from tools.ingest.documents import Limits
 from tools.passages import SourceDocument
 from tools.web.domains import DomainLists
@@ -151,26 +148,6 @@ def test_a_page_of_the_web_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) 
         asyncio.run(read_source(page, LISTS))
     after = FetchedPage("https://x.example/b", "text/plain", f"{WORDS} ".encode() * 5)
     assert asyncio.run(read_source(after, LISTS)).text.startswith(WORDS)
-
-
-@pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Readers]:
-    """Readers of text that do what it says."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    made = Readers("planted_readers", at_once=1)
-    monkeypatch.setattr("tools.ingest.apart.FILES", made)
-    yield made
-    made.close()
-
-
-def test_an_ingest_goes_on_after_a_file_that_ends_its_reader(planted: Readers, tmp_path: Path) -> None:
-    for name, words in {"1.txt": "segfault", "2.txt": "exit", "3.md": WORDS, "4.txt": "recurse"}.items():
-        (tmp_path / name).write_text(words)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    report = House(tmp_path / "data").ingest_files([str(tmp_path)], "c")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
-    assert [problem.partition(": ")[0].rpartition("/")[2] for problem in report.problems] == ["1.txt", "2.txt", "4.txt"]
-    assert report.stored == 4  # of each bad file what came before, and the good one
 
 
 # Any bytes

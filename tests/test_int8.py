@@ -142,14 +142,6 @@ def test_another_model_under_the_encoders_name_is_refused(tmp_path: Path, monkey
 # The encoder
 
 
-def test_rows_of_unit_length_in_the_order_given(encoder: MiniLM) -> None:
-    texts = [" ".join(["bees dance"] * (1 + (37 * i) % 50)) + f" {i}" for i in range(90)]
-    vectors = encoder.encode(texts)
-    assert vectors.shape == (90, encoder.dimensions) == (90, 384)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
-
-
 def test_a_vector_does_not_depend_on_what_else_is_encoded(encoder: MiniLM) -> None:
     """To the last bit: the same question finds the same whoever else asks at the time."""
     texts = ["Bees dance.", "The harbour was closed in May. " * 12, "£ 4,000,000", "Ants march on. " * 40]

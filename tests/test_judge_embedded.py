@@ -40,10 +40,6 @@ def test_a_long_text_counts_by_its_best_window(judge: EmbeddedJudge) -> None:
     assert FOR in windows(long)[int(alone.argmax())]
 
 
-def test_a_text_supports_the_statement_that_it_is(judge: EmbeddedJudge) -> None:
-    assert judge.score([Pair(CLAIM, CLAIM, DENIAL)])[0] > 0.9
-
-
 def test_damaged_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "judge"
     shutil.copytree(judge_embedded.FOLDER, folder)

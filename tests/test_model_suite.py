@@ -1,21 +1,18 @@
 """The suite 'model': a scripted chat model in whole runs, what it is counted by, and asking one's own."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from agent.settings import load_settings
 from evals.__main__ import main
 from evals.scripted.live import QUESTIONS, ask_live
 from evals.scripted.player import Page, Player, Written
-from evals.scripted.server import Call, ChatServer, longest_chain
+from evals.scripted.server import Call, longest_chain
 from evals.suites.model import Found, figures_of, read_topics, table
 from tools.errors import InputError
-from tools.inference.chat.model import ChatModel
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
 PAGES = [
@@ -47,26 +44,6 @@ def verdicts(script: Player, prompt: str) -> dict[str, set[str]]:
     for verdict in script("Verdicts", prompt)["verdicts"]:
         found.setdefault(verdict["passage"], set()).add(verdict["side"])
     return found
-
-
-def test_a_scripted_model_is_asked_as_any_other() -> None:
-    class Said(BaseModel):
-        words: str
-
-    with ChatServer(lambda shape, prompt: {"words": f"{shape} {prompt.splitlines()[0]}"}) as server:
-        model = ChatModel("m", url=server.url)
-
-        async def once() -> Said:
-            try:
-                return await model.ask("system", "hello", Said)
-            finally:
-                await model.aclose()
-
-        assert asyncio.run(once()).words == "Said hello"
-        (call,) = server.taken()
-        assert call.shape == "Said"
-        assert call.given > 0
-        assert server.taken() == []
 
 
 def test_the_longest_chain_is_of_calls_that_waited_for_each_other() -> None:

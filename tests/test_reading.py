@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from providers import side
 
 from agent.evidence.coverage import coverage_by_reading
-from agent.evidence.sentences import read_perspectives, stances_to
+from agent.evidence.sentences import read_perspectives
 from agent.inference import Models, RunJudge
 from agent.seams import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
@@ -167,25 +167,6 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
     nothing, _ = await read_perspectives(made(Stances()), pair, 0.0)
     assert np.isnan(nothing.sure).sum() >= unread.sum()
     assert all(math.isfinite(x) for x in one.features[:, 1:].ravel())
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (side(1, YES, "supports", "p2"), side(2, NO, "opposes", "p1")),
-        (side(1, YES, "other", "p2"), side(2, NO, "other", "p1")),
-    ],
-)
-async def test_both_sides_ask_the_same_and_are_told_the_contrary(
-    made: Callable[[Any], Models], one: Perspective, other: Perspective
-) -> None:
-    judge = Stances()
-    models = made(judge)
-    first = await stances_to(models.judge(), one, other["statement"], [GOOD, BAD])
-    second = await stances_to(models.judge(), other, one["statement"], [GOOD, BAD])
-    assert first == pytest.approx(np.array([[0.95, 0.02], [0.02, 0.95]]))
-    assert second == pytest.approx(first[:, ::-1])
-    assert judge.asked == [Pair(one["statement"], text, other["statement"]) for text in (GOOD, BAD)]
 
 
 # What is counted of it

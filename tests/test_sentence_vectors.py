@@ -12,7 +12,6 @@ from toys import House, ToyEncoder
 
 from agent.inference import Models
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import encode_with_sentences
 from tools.inference.worker import Worker
 from tools.language.sentences import passage_sentences, split_sentences
 from tools.passages import Passage, SourceDocument
@@ -55,16 +54,6 @@ def stored(house: House) -> dict[str, NDArray[np.float32]]:
 def assert_of(vectors: NDArray[np.float32], encoder: ToyEncoder, *sentences: str) -> None:
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, ToyEncoder(encoder.name, encoder.dimensions).encode(sentences), atol=1e-3)
-
-
-def test_a_row_for_each_sentence_in_one_call_without_repeats() -> None:
-    encoder = Watched()
-    whole, rows = encode_with_sentences(encoder, ["On bees. One.", "Two."], [["One.", "Two."], [], ["Two."]])
-    assert encoder.calls == [["On bees. One.", "Two.", "One."]]
-    assert_of(whole, encoder, "On bees. One.", "Two.")
-    assert_of(rows[0], encoder, "One.", "Two.")
-    assert rows[1].shape == (0, 32)
-    assert_of(rows[2], encoder, "Two.")
 
 
 def test_ingest_stores_them_without_titles(house: House) -> None:
