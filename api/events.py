@@ -81,7 +81,7 @@ async def _message(service: Service, run_id: str, event: Event) -> dict[str, str
         answer = stored_answer(await service.runs.run(run_id))
         data["answer"] = answer and answer.model_dump(mode="json")
     elif event.kind == "failed":
-        failure = RunFailure.read(event.data)
+        failure = RunFailure(**event.data)
         problem = failed_run(run_id, failure).problem.model_dump(exclude_none=True)
         data = {"at": event.at, "error": failure.remote_text, "problem": problem}
     return {"id": str(event.number), "event": event.kind, "data": json.dumps(data, ensure_ascii=False)}

@@ -73,7 +73,7 @@ def show_notes(answer: Answer) -> None:
 
 def _thread(service: PageService, run: RunRow) -> None:
     """The questions of the thread, each a link to its answer."""
-    rows = service.thread(run.thread)
+    rows = service.rows.thread(run.thread)
     if len(rows) < 2:
         return
     with st.container(horizontal=True, key="thread"):
@@ -163,7 +163,7 @@ def _nearest(service: PageService, answer: Answer) -> None:
 def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:
     """Follow-ups to ask with a click."""
     texts = list({e.passage.id: e.passage.text for e in evidence}.values())
-    asked = [row.question for row in service.thread(run.thread)]
+    asked = [row.question for row in service.rows.thread(run.thread)]
     with st.container(horizontal=True, key="suggested"):
         for question in suggestions(answer, texts, asked):
             if st.button(escaped(question), key=f"suggested-{question}"):

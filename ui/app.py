@@ -56,7 +56,7 @@ def _empty() -> None:
 
 def _run(service: PageService, run_id: str) -> None:
     try:
-        run = service.run(run_id)
+        run = service.rows.get(run_id)
     except UnknownRunError:
         say.warning("There is no such run. It may have been deleted.")
         ask_view.form(open_service)

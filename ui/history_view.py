@@ -16,7 +16,7 @@ def show(service: PageService, run_id: str) -> None:
     """What was asked before, newest first; each thread can be opened and deleted."""
     st.button("New question", key="new", width="stretch", on_click=go)
     most = st.session_state.get("threads", _THREADS)
-    threads = service.threads(most + 1)
+    threads = service.rows.threads(most + 1)
     if threads:
         say.small("Asked before")
     with st.container(gap=None):
@@ -45,7 +45,7 @@ def _delete(service: PageService, thread: str, runs: int, shown: str) -> None:
     say.small(f"Deletes {what}, with the pages that were read for it.")
     if not st.button("Delete for good", key=f"delete-{thread}"):
         return
-    here = any(row.id == shown for row in service.thread(thread))
+    here = any(row.id == shown for row in service.rows.thread(thread))
     try:
         service.delete_thread(thread)
     except SteelmanError as exc:

@@ -12,7 +12,7 @@ from agent.doctor import Part, parts
 from agent.options import Depth
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import Event, RunRow, RunStore, Thread
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.inference.worker import lower_priority
 from tools.passages import Passage
@@ -30,7 +30,7 @@ class PageService:
         self._thread.start()
         self._stack = AsyncExitStack()
         self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings)))
-        self._rows = RunStore(self._runs.database)  # read by the page's own threads, which no run holds up
+        self.rows = RunStore(self._runs.database)  # read by the page's own threads, which no run holds up
 
     @property
     def settings(self) -> Settings:
@@ -49,28 +49,12 @@ class PageService:
     def cancel(self, run_id: str) -> None:
         self._wait(self._runs.cancel(run_id))
 
-    def run(self, run_id: str) -> RunRow:
-        """Raises UnknownRunError."""
-        return self._rows.get(run_id)
-
-    def events(self, run_id: str) -> list[Event]:
-        """All that has happened in the run so far."""
-        return self._rows.events(run_id, 0)
-
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.providers.passages(ids)
 
     def evidence(self, run_id: str) -> list[Evidence]:
         """What was judged in the run; empty where it is not kept any more."""
         return self._wait(self._runs.evidence(run_id))
-
-    def threads(self, limit: int) -> list[Thread]:
-        """The history, newest first."""
-        return self._rows.threads(limit)
-
-    def thread(self, thread_id: str) -> list[RunRow]:
-        """The runs of a thread, oldest first."""
-        return self._rows.thread(thread_id)
 
     def delete_thread(self, thread_id: str) -> None:
         """Raises RunBusyError while a run of it is at work."""

@@ -15,7 +15,7 @@ Side = dict[str, Any]
 
 def edit(service: PageService, run_id: str) -> None:
     """The sides as fields; the run goes on with those that are ticked."""
-    planned = next(e for e in reversed(service.events(run_id)) if e.kind == "waiting").data["sides"]
+    planned = next(e for e in reversed(service.rows.events(run_id, 0)) if e.kind == "waiting").data["sides"]
     say.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
     added = st.session_state.get(f"added-{run_id}", 0)
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]

@@ -139,10 +139,10 @@ def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
 
 def _watch(service: PageService, run_id: str, on_end: Callable[[], None]) -> None:
     try:
-        run = service.run(run_id)
+        run = service.rows.get(run_id)
         if run.answer is not None or run.status == "waiting":
             on_end()
-        progress = progress_of(service.events(run_id))
+        progress = progress_of(service.rows.events(run_id, 0))
         st.html(stages(progress, run.question) + sides(progress))
         _control(service, run)
     except UnknownRunError:  # deleted meanwhile: the page says so

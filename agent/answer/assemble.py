@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 from agent.answer.model import (
     Answer,
@@ -22,6 +21,7 @@ from agent.answer.model import (
     ResponseGroup,
     ResponseSentence,
     Usage,
+    about,
     strength,
 )
 from agent.answer.notes import counted_too, gone_since, notes_of, summarise, to_read, tried, unquoted, what_happened
@@ -68,7 +68,7 @@ class _Numbering:
             (known.passage_id, known.quote),
             *((q.passage_id, q.quote) for q in known.more),
         }:
-            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **_place(passage))
+            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **about(passage, Quotation))
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
 
@@ -175,14 +175,10 @@ def _response(response: Response, evidence: Sequence[Quote], numbering: _Numberi
     passage = numbering.passages[response["thesis"]["passage"]]
     cited = numbering.citations.get(passage.document)
     return DocumentResponse(
-        document_id=passage.document_id,
-        collection=passage.collection,
-        title=passage.title,
-        publisher=passage.publisher,
-        url=passage.url,
         citation=cited.number if cited else None,
         thesis=_sentence(response["thesis"]),
         evidence=[_sentence(q) for q in evidence],
+        **about(passage, DocumentResponse),
     )
 
 
@@ -209,26 +205,9 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
 
 
 def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
-    return Citation(
-        number=number,
-        passage_id=passage.id,
-        document_id=passage.document_id,
-        collection=passage.collection,
-        quote=quote,
-        title=passage.title,
-        url=passage.url,
-        publisher=passage.publisher,
-        kind=passage.kind,
-        date=passage.date,
-        support=support,
-        sample=passage.collection == SAMPLES,
-        file=passage.file,
-        **_place(passage),
-    )
-
-
-def _place(passage: Passage) -> dict[str, Any]:
-    return {"page": passage.page, "last_page": passage.last_page, "section": passage.section}
+    sample = passage.collection == SAMPLES
+    known = about(passage, Citation)
+    return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)
 
 
 def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:

@@ -1,11 +1,11 @@
 """The one public result of a run, for the command line, the page, programs and evals."""
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tools.passages import SourceKind
+from tools.passages import Passage, SourceKind
 
 SCHEMA_VERSION: Literal["2.0"] = "2.0"
 
@@ -20,6 +20,11 @@ _STRONG_PASSAGES, _STRONG_SOURCES, _STRONG_SHOWN = 5, 3, 2
 
 class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def about(passage: Passage, part: type[Part]) -> dict[str, Any]:
+    """What the part tells of a passage, by the names that both have."""
+    return {name: getattr(passage, name) for name in part.model_fields if hasattr(passage, name)}
 
 
 class AnswerClaim(Part):

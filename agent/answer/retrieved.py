@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer.model import Answer, Note, Part, Status, Strength, Usage, strength
+from agent.answer.model import Answer, Note, Part, Status, Strength, Usage, about, strength
 from agent.state import Perspective, RunState
 from tools.passages import Passage, SourceKind
 
@@ -132,16 +132,5 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
 
 
 def _passage(passage: Passage, support: float | None, counts: bool) -> RetrievedPassage:
-    return RetrievedPassage(
-        passage_id=passage.id,
-        document_id=passage.document_id,
-        collection=passage.collection,
-        text=passage.text,
-        title=passage.title,
-        url=passage.url,
-        publisher=passage.publisher,
-        kind=passage.kind,
-        date=passage.date,
-        support=None if support is None else round(support, 3),
-        counts=counts,
-    )
+    known = None if support is None else round(support, 3)
+    return RetrievedPassage(passage_id=passage.id, support=known, counts=counts, **about(passage, RetrievedPassage))

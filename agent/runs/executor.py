@@ -9,8 +9,8 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
@@ -57,29 +57,12 @@ class RunFailure:
         hint = f"Go on with `{resume_command(run_id)}`."
         return cls(kind, f"something went wrong inside Steelman ({kind}: {exc}). {hint}", hint)
 
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> "RunFailure":
-        """As an event keeps it."""
-        return cls(data["kind"], data["error"], data.get("hint", ""))
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """As the event keeps it."""
-        return {"error": self.error, "kind": self.kind} | ({"hint": self.hint} if self.hint else {})
-
     def cause(self) -> SteelmanError:
         """The error itself; of an exception that is none of Steelman's a RunCrashedError."""
         found = getattr(errors, self.kind, None)
         if isinstance(found, type) and issubclass(found, SteelmanError):
             return found(self.error, hint=self.hint)
         return RunCrashedError(self.error, hint=self.hint, kind=self.kind)
-
-    def run_error(self) -> RunError:
-        """The failure as it is raised to somebody who waits for the run's answer."""
-        cause = self.cause()
-        if isinstance(cause, RunCrashedError):
-            return cause
-        return RunError(self.error, hint=self.hint)
 
     @property
     def remote_text(self) -> str:
@@ -170,7 +153,7 @@ class RunExecutor:
             raise
         except BaseException as exc:
             failure = RunFailure.of(exc, run_id)
-            await self._end(run_id, "failed", failure.data, error=failure.error)
+            await self._end(run_id, "failed", asdict(failure), error=failure.error)
             if not isinstance(exc, SteelmanError):
                 _LOG.error("run %s ended by a mistake of Steelman's own", run_id, exc_info=exc)
             if not isinstance(exc, Exception):

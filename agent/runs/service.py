@@ -20,7 +20,7 @@ from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidenc
 from agent.evidence.followups import opening
 from agent.options import RunOptions
 from agent.providers.build import build_providers
-from agent.runs.executor import RECURSION, RunExecutor, RunFailure, config_of, resume_command
+from agent.runs.executor import RECURSION, RunCrashedError, RunExecutor, RunFailure, config_of, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.seams import Providers
@@ -136,7 +136,7 @@ class Runs:
     async def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
         """How the runs failed, by id; those that never did have none."""
         kept = await self._in_thread(self.run_store.failures, run_ids)
-        return {run_id: RunFailure.read(data) for run_id, data in kept.items()}
+        return {run_id: RunFailure(**data) for run_id, data in kept.items()}
 
     async def settled(self, run_id: str) -> RunRow:
         """The run once this process does not work on it any more."""
@@ -181,8 +181,10 @@ class Runs:
             raise RunCancelledError(f"run {run.id} was cancelled.", hint=hint)
         if run.status == "waiting":
             raise RunError(f"run {run.id} waits for its sides to be reviewed.")
-        failures = await self.failures([run.id])
-        raise failures[run.id].run_error() if failures else RunError(run.error or f"run {run.id} failed.")
+        if (failure := (await self.failures([run.id])).get(run.id)) is None:
+            raise RunError(run.error or f"run {run.id} failed.")
+        cause = failure.cause()
+        raise cause if isinstance(cause, RunCrashedError) else RunError(failure.error, hint=failure.hint)
 
     async def cancel(self, run_id: str) -> bool:
         """Stops the run, here or in whichever process works on it; False when it had ended already."""
