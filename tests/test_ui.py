@@ -105,7 +105,6 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert [e.label for e in app.expander] == [said, more]
     assert 'class="sm-group"' in html(app)
     assert "<mark>" in html(app)
-    assert "independent sources for this side" in html(app)
     assert len(app.get("vega_lite_chart")) == 2
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)

@@ -48,11 +48,11 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
     seen = turned(answer)
     if answer.crux:
         words = f'<p class="sm-claim">{text(answer.crux.text)}</p>'
-        _cited_line(answer, None, words, answer.crux.citations, "crux", passages, [])
-    _sides(seen, evidence, passages)
+        _cited_line(answer, words, answer.crux.citations, "crux", passages)
+    _sides(seen, passages)
     for number, claim in enumerate(answer.plain):
         words = f'<p class="sm-claim">{text(claim_text(claim))}</p>'
-        _cited_line(answer, None, words, claim.citations, f"plain-{number}", passages, [])
+        _cited_line(answer, words, claim.citations, f"plain-{number}", passages)
     show_notes(answer)
     if answer.coverage:
         ledger.show(seen, evidence)
@@ -89,7 +89,7 @@ def _cited(answer: Answer) -> list[int]:
     return [i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))]
 
 
-def _sides(answer: Answer, evidence: Sequence[Evidence], passages: dict[int, Passage]) -> None:
+def _sides(answer: Answer, passages: dict[int, Passage]) -> None:
     """Those for and against face each other; the others stand below them, three in a row."""
     facing = [s for s in answer.perspectives if s.stance != "other"]
     others = [s for s in answer.perspectives if s.stance == "other"]
@@ -97,7 +97,7 @@ def _sides(answer: Answer, evidence: Sequence[Evidence], passages: dict[int, Pas
     for row in filter(None, rows):
         for column, side in zip(st.columns(max(2, len(row))), row, strict=False):
             with column, st.container(border=True, key=f"card-{side.stance}-{side.id}"):
-                _card(answer, side, evidence, passages)
+                _card(answer, side, passages)
 
 
 def turned(answer: Answer) -> Answer:
@@ -109,15 +109,14 @@ def turned(answer: Answer) -> Answer:
     return answer.model_copy(update={"perspectives": [*facing, *others]})
 
 
-def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence], passages: dict[int, Passage]) -> None:
+def _card(answer: Answer, side: AnswerPerspective, passages: dict[int, Passage]) -> None:
     line = line_of(answer, side)
     strength = strength_of(line, cased(side))
     st.html(f'<div class="sm-head"><b>{text(stance(answer, side))}</b><span>{text(strength)}</span></div>')
-    behind = ledger.sources_behind(side, evidence)
     own = quoted_head(side)
 
     def cited(words: str, numbers: Sequence[int], key: str) -> None:
-        _cited_line(answer, side, words, numbers, f"{side.id}-{key}", passages, behind)
+        _cited_line(answer, words, numbers, f"{side.id}-{key}", passages)
 
     if said := named(answer, side):
         cited(f'<p class="sm-thesis">{text(said)}</p>', own.citations if own else [], "head")
@@ -134,21 +133,13 @@ def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence],
             st.html(source_view.listed(side))
 
 
-def _cited_line(
-    answer: Answer,
-    side: AnswerPerspective | None,
-    words: str,
-    numbers: Sequence[int],
-    key: str,
-    passages: dict[int, Passage],
-    behind: Sequence[str],
-) -> None:
+def _cited_line(answer: Answer, words: str, numbers: Sequence[int], key: str, passages: dict[int, Passage]) -> None:
     """Words, and beside them their numbers; each opens the card of its source."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap=None, wrap=False):
         st.html(words)
         for citation in (c for c in answer.citations if c.number in numbers):
             with st.popover(rf"\[{citation.number}\]", type="tertiary", key=f"cite-{key}-{citation.number}"):
-                st.html(source_view.card(answer, side, citation, passages, behind))
+                st.html(source_view.card(citation, passages))
 
 
 def _nearest(service: PageService, answer: Answer) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from agent.answer.model import Answer, AnswerPerspective
+from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence
 from agent.answer.words import cased, line_of, looked_for, strength_of
 from agent.answer.words import label as stance_label
@@ -81,15 +81,6 @@ def by_kind(answer: Answer, evidence: Sequence[Evidence]) -> list[Spec]:
     who = {(e.side, e.passage.kind, e.passage.source) for e in evidence if e.counts and e.side in sides}
     numbers = Counter((side, kind) for side, kind, _ in who)
     return [{"side": sides[side], "kind": kind, "sources": n} for (side, kind), n in sorted(numbers.items())]
-
-
-def sources_behind(side: AnswerPerspective, evidence: Sequence[Evidence]) -> list[str]:
-    """The names of the independent sources among what counts for the side, the surest first."""
-    ranked = sorted((e for e in evidence if e.side == side.id and e.counts), key=lambda e: -e.support)
-    by_source: dict[str, str] = {}
-    for passage in (e.passage for e in ranked):
-        by_source.setdefault(passage.source, passage.publisher or passage.title or passage.document_id)
-    return list(by_source.values())
 
 
 def _cited(answer: Answer) -> dict[tuple[str, int], str]:

@@ -31,11 +31,6 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-source .sm-small {{ margin: 0; }}
 .sm-source blockquote {{ margin: .4rem 0; padding-left: .8rem; border-left: 3px solid #ddd6c6; font-size: .95rem;
   line-height: 1.4; }}
-.sm-source dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .15rem .8rem; font-size: .85rem;
-  margin: .4rem 0 0; }}
-.sm-source dt {{ opacity: .7; }}
-.sm-source dd {{ margin: 0; overflow-wrap: anywhere; }}
-.sm-source dl, .sm-source dd {{ padding: 0; margin-left: 0; }}
 [class*="st-key-cite-"] button {{ padding: 0 .25rem; min-height: 1.6rem; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled,
 .stMain .stDownloadButton button {{ color: {LINK} !important; }}

@@ -36,16 +36,17 @@ SideState = Literal["planned", "searching", "found", "searching again", "support
 _EVERY = 0.5  # seconds between looks at the run's events
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
 _STATES = {"now": "going on", "done": "done", "open": "to come"}
-_SIDES: dict[SideState, str] = {
-    "planned": "○",
-    "searching": "◔",
-    "found": "◑",
-    "searching again": "◔",
-    "supported": "●",
-    "thin": "◒",
-    "leaning": "◔",
-    "not_found": "✕",
+_SIDES: dict[SideState, tuple[str, str]] = {
+    "planned": ("○", "planned"),
+    "searching": ("◔", "searching"),
+    "found": ("◑", "{}"),
+    "searching again": ("◔", "searching again"),
+    "supported": ("●", "covered: {}"),
+    "thin": ("◒", "thin: {}"),
+    "leaning": ("◔", "unsure"),
+    "not_found": ("✕", "not found"),
 }
+"""The mark of each state, and its words, with the passages where they are told."""
 
 
 @dataclass
@@ -62,16 +63,8 @@ class SideProgress:
     @property
     def words(self) -> str:
         """'searching', '24 passages', 'covered: 7 passages' …"""
-        passages = count(self.passages, "passage")
-        found = passages + (f" from {self.pages} web pages" if self.pages else "")
-        said: dict[SideState, str] = {
-            "found": found,
-            "supported": f"covered: {passages}",
-            "thin": f"thin: {passages}",
-            "leaning": "unsure",
-            "not_found": "not found",
-        }
-        return said.get(self.state, self.state)
+        pages = f" from {self.pages} web pages" if self.pages and self.state == "found" else ""
+        return _SIDES[self.state][1].format(count(self.passages, "passage") + pages)
 
 
 @dataclass
@@ -185,5 +178,5 @@ def sides(progress: RunProgress) -> str:
 def _one(side: SideProgress) -> str:
     claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
     head = side.name if is_answer(side.name, side.statement) else side.statement
-    said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state]} {text(side.words)}</p>'
+    said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(side.words)}</p>'
     return f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'

@@ -52,17 +52,8 @@ def _domains(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(hosts))
 
 
-_STAGES = {
-    "frame": "frame",
-    "expand": "sides",
-    "lookup": "look up",
-    "search": "search",
-    "judge": "judge",
-    "again": "again",
-    "select": "select",
-    "write": "write",
-    "verify": "check",
-}
+_STAGES = {"expand": "sides", "lookup": "look up", "verify": "check"}
+"""What people read where it is not the stage's own name."""
 
 
 class TerminalProgress:

@@ -283,9 +283,7 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
     """Each passage's cosine to what a follow-up asks about; empty where it asks for nothing in particular."""
     if not focus:
         return {}
-    vector = (await providers.models.encode_queries([focus]))[0]
-    stored = await asyncio.to_thread(providers.vectors, ids)
-    return {i: float(v @ vector) for i, v in stored.items()}
+    return {i: float(near[0]) for i, near in (await nearness_to(providers, [focus], ids)).items()}
 
 
 def _reason(ids: Sequence[int], choice: Choice, state: RunState, pool: Pool) -> Reason:

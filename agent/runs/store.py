@@ -40,15 +40,12 @@ STALE_SECONDS = 10.0
 _OWNED = "owner = ? AND status = 'running'"
 _THREADS = """
     WITH newest AS (
-        SELECT thread, COUNT(*) AS runs, MAX(MAX(created_at, COALESCE(finished_at, ''))) AS at, MAX(rowid) AS last
+        SELECT MIN(rowid) AS first, MAX(rowid) AS last, COUNT(*) AS runs,
+            MAX(MAX(created_at, COALESCE(finished_at, ''))) AS at
         FROM runs GROUP BY thread ORDER BY at DESC, last DESC LIMIT ?
     )
-    SELECT n.thread AS id, first.question, n.runs, latest.id AS latest, latest.status, latest.heartbeat, n.at
-    FROM newest n
-    JOIN runs first ON first.rowid = (
-        SELECT rowid FROM runs WHERE thread = n.thread ORDER BY created_at, rowid LIMIT 1)
-    JOIN runs latest ON latest.rowid = (
-        SELECT rowid FROM runs WHERE thread = n.thread ORDER BY created_at DESC, rowid DESC LIMIT 1)
+    SELECT first.thread AS id, first.question, n.runs, latest.id AS latest
+    FROM newest n JOIN runs first ON first.rowid = n.first JOIN runs latest ON latest.rowid = n.last
     ORDER BY n.at DESC, n.last DESC
 """
 WITHOUT_ANSWER = (
@@ -100,19 +97,12 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A question with its follow-ups: how it began, and its newest run.
-
-    `at` is when something last began or ended in it (ISO, UTC). `abandoned`: nobody works on the newest run any more,
-    though it counts as running.
-    """
+    """A question with its follow-ups: how it began, how many runs it has, and the newest one's id."""
 
     id: str
     question: str
     runs: int
     latest: str
-    status: RunStatus
-    abandoned: bool
-    at: str
 
 
 class TableThread:
@@ -164,8 +154,7 @@ class RunStore:
     def threads(self, limit: int) -> list[Thread]:
         """The last threads, the one with the newest activity first."""
         with self._db.read() as db:
-            rows = [dict(r) for r in db.execute(_THREADS, (limit,))]
-        return [_thread_row(r, is_alive(r.pop("heartbeat"), STALE_SECONDS)) for r in rows]
+            return [Thread(**dict(r)) for r in db.execute(_THREADS, (limit,))]
 
     def thread(self, thread: str) -> list[RunRow]:
         """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
@@ -292,10 +281,6 @@ def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]
         "INSERT INTO events SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM events WHERE run_id = ?",
         (run_id, time.time(), kind, json.dumps(data), run_id),
     )
-
-
-def _thread_row(row: dict[str, Any], held: bool) -> Thread:
-    return Thread(abandoned=row["status"] == "running" and not held, **row)
 
 
 def run_row(row: sqlite3.Row) -> RunRow:
