@@ -1,14 +1,11 @@
 """The evidence of a run: each passage as it was judged for each side, of hand-made states and of whole runs."""
 
-import pytest
 from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge, build, side
 
 from agent.answer.retrieved import evidence_of, judged_passages
-from agent.runs.checkpoints import open_checkpointer
 from agent.settings import Settings
 from agent.state import Coverage, RunState
-from tools.errors import UnknownRunError
 from tools.inference.judges.judge import Pair
 from tools.passages import Passage
 
@@ -63,16 +60,3 @@ async def test_a_finished_run_has_a_line_for_each_pair_that_was_judged(settings:
         assert all(e.support >= 0.5 for e in mine if e.counts)
     assert any(e.counts for e in lines)
     assert not all(e.counts for e in lines)
-
-
-async def test_a_run_without_checkpoints_has_none_and_one_that_is_not_there_is_an_error(
-    settings: Settings,
-) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        await runs.answer(run_id)
-        async with open_checkpointer(settings) as saver:
-            await saver.adelete_thread(run_id)
-        assert await runs.evidence(run_id) == []
-        with pytest.raises(UnknownRunError):
-            await runs.evidence("nothing")

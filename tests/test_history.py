@@ -1,6 +1,5 @@
 """The history: threads and their runs, and the deletion of either with all that it left."""
 
-import asyncio
 import contextlib
 import itertools
 import sqlite3
@@ -112,17 +111,6 @@ async def test_a_run_at_work_is_not_deleted_until_it_is_stopped(settings: Settin
         finally:
             gate.set()
         assert set(kept(settings, run_id).values()) == {0}
-
-
-async def test_a_run_whose_process_is_gone_may_be_deleted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with door(settings) as runs:
-        runs.run_store.create("left", "left", QUESTION, {}, "a process that was killed")
-        with pytest.raises(RunBusyError):
-            await runs.delete("left")
-        monkeypatch.setattr(run_store, "STALE_SECONDS", 0.01)
-        await asyncio.sleep(0.05)
-        await runs.delete("left")
-        assert runs.run_store.latest(9) == []
 
 
 async def test_a_thread_goes_with_all_its_runs(settings: Settings) -> None:

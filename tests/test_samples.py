@@ -63,13 +63,6 @@ def test_the_gold_speaks_of_the_files_and_the_question(topic: str) -> None:
     assert any(r["side"] for r in rows)
 
 
-def test_documents_are_named_by_their_path() -> None:
-    documents = sample_documents()
-    assert len({d.external_id for d in documents}) == len(documents) >= 24 * 12
-    assert all((ROOT / d.external_id).is_file() for d in documents)
-    assert all(d.publisher.startswith("Sample ") and d.title and d.date for d in documents)
-
-
 def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "samples"
     shutil.copytree(FOLDER / "zoos", folder / "zoos")

@@ -58,6 +58,17 @@ def eligible(ids: Sequence[int], passages: Mapping[int, Passage], question: str,
     return Eligible([p.id for p in found if p.language in ("", "en")], foreign, addressed)
 
 
+async def searched(
+    providers: Providers, query: str, options: RunOptions, *, tables: bool = False
+) -> tuple[Eligible, dict[int, Passage]]:
+    """What a search of the store for the query finds that may speak in its answer, and the passages found."""
+    vector = (await providers.models.encode_queries([query]))[0]
+    hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
+    ids = [h.passage_id for h in hits]
+    passages = await asyncio.to_thread(providers.store.passages, ids)
+    return await asyncio.to_thread(eligible, ids, passages, query, tables=tables), passages
+
+
 ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2
 

@@ -13,7 +13,7 @@ from typing import cast, get_args
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agent.evidence.coverage import eligible
+from agent.evidence.coverage import searched
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, in_time, options_of
 from agent.question import check_form, read_from
@@ -60,9 +60,8 @@ def expand_node(providers: Providers) -> Stage[RunState]:
         perspectives: list[Perspective] = []
         failures: list[Failure] = []
         try:
-            ids = await in_time(options, "expand", _first_pass(providers, asked_query(framing), options))
-            passages = await asyncio.to_thread(providers.store.passages, ids)
-            ranked = [passages[i] for i in ids if i in passages]
+            found, passages = await in_time(options, "expand", searched(providers, asked_query(framing), options))
+            ids, ranked = found.ids, [passages[i] for i in found.ids]
             perspectives = await in_time(options, "expand", _perspectives(providers, state, ranked))
         except DeadlineError as exc:
             if not ids and (elsewhere := providers.searched_elsewhere()):
@@ -80,14 +79,6 @@ async def _perspectives(providers: Providers, state: RunState, passages: Sequenc
     it."""
     contrary = state["against"]["contrary"] if "against" in state else None
     return [contrary] if contrary else await providers.expander.expand(state["framing"], passages)
-
-
-async def _first_pass(providers: Providers, query: str, options: RunOptions) -> list[int]:
-    vector = (await providers.models.encode_queries([query]))[0]
-    hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
-    passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
-    found = await asyncio.to_thread(eligible, [h.passage_id for h in hits], passages, query)
-    return found.ids
 
 
 _MOST = 12

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from langgraph.runtime import Runtime
 
-from agent.evidence.coverage import Eligible, eligible, not_outweighed
+from agent.evidence.coverage import Eligible, eligible, not_outweighed, searched
 from agent.nodes.stage import Stage, report, run_key, timed
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.seams import Providers, WebFound
@@ -244,11 +244,8 @@ def lookup_node(providers: Providers) -> Stage[RunState]:
 
 async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> tuple[list[Claim], Eligible]:
     """The sentences nearest to the question, each once; and what was left out."""
-    query = (await providers.models.encode_queries([question]))[0]
-    hits = await asyncio.to_thread(providers.search.search, question, query, options.collections, options.pool)
-    passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
+    found, passages = await searched(providers, question, options, tables=True)
     holders: dict[str, int] = {}
-    found = await asyncio.to_thread(eligible, [h.passage_id for h in hits], passages, question, tables=True)
     for i in found.ids:
         for sentence in filter(stands_alone, split_sentences(passages[i].text)):
             holders.setdefault(sentence, i)
