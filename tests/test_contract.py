@@ -47,7 +47,7 @@ from way_clients import (
     tavily,
     trusting_page,
 )
-from ways import GO, PACKED, at, bad_day, over, tls
+from ways import GO, PACKED, Bench, at, bad_day, over, tls
 from ways import says as sends
 from web_server import WebServer, open_fetcher
 
@@ -84,17 +84,6 @@ from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.sources import read_source
 from ui.service import PageService
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What a client may use: a folder of its own, the means to set what is set, and the address of the server for
-    programs that all of them ask which change nothing of it."""
-
-    folder: Path
-    patch: pytest.MonkeyPatch
-    door: Callable[[], str]
-
 
 Client = Callable[[Any, Bench], Awaitable[str]]
 

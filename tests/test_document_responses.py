@@ -98,12 +98,6 @@ def test_each_document_has_a_thesis_and_evidence_by_its_nearness() -> None:
     ]
 
 
-def test_a_document_that_merely_leans_answers_nothing() -> None:
-    leaning, sure = Row(1, TEXTS[0], 0.7, 0.0, case=False), Row(2, TEXTS[1], 0.8, 10.0)
-    assert [r["thesis"]["text"] for r in respond(brief(), reading_of(leaning, sure))] == [TEXTS[1]]
-    assert respond(brief(), reading_of(leaning)) == []
-
-
 def quote(text: str, support: float, shown: str = "", passage: int = 1) -> Quote:
     return Quote(text=text, shown=shown, passage=passage, support=support)
 

@@ -7,7 +7,7 @@ import pytest
 
 from evals.__main__ import main
 from evals.suite import GOLD
-from evals.suites.ingest import folded, in_order, is_sentence, measure, words_of
+from evals.suites.ingest import measure
 
 OWN = GOLD / "ingest"
 NOTE = """# Ferries
@@ -36,15 +36,6 @@ def folder(tmp_path: Path) -> Path:
 def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, object]]:
     status = main(["ingest", "--json", *arguments])
     return status, json.loads(capsys.readouterr().out)
-
-
-def test_words_in_order() -> None:
-    assert in_order("a b c d".split(), "a x c b d".split()) == 3
-    assert in_order([], ["a"]) == in_order(["a"], []) == 0
-    assert in_order(["a", "a"], ["a"]) == 1
-    assert words_of("The €3 ferry’s") == ["the", "3", "ferry", "s"]
-    assert folded("“It’s  so”") == '"It\'s so"'
-    assert [is_sentence(s) for s in ("It is so.", "A heading", "1 | 2.", "Mr. X.")] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("ending", "docx pptx odt epub rtf rst html md txt pdf".split())

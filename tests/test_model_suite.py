@@ -10,7 +10,7 @@ from agent.settings import load_settings
 from evals.__main__ import main
 from evals.scripted.live import QUESTIONS, ask_live
 from evals.scripted.player import Page, Player, Written
-from evals.scripted.server import Call, longest_chain
+from evals.scripted.server import Call
 from evals.suites.model import Found, figures_of, read_topics, table
 from tools.errors import InputError
 
@@ -44,15 +44,6 @@ def verdicts(script: Player, prompt: str) -> dict[str, set[str]]:
     for verdict in script("Verdicts", prompt)["verdicts"]:
         found.setdefault(verdict["passage"], set()).add(verdict["side"])
     return found
-
-
-def test_the_longest_chain_is_of_calls_that_waited_for_each_other() -> None:
-    def call(began: float, ended: float) -> Call:
-        return Call("x", began, ended, 1, 1)
-
-    assert longest_chain([]) == 0
-    assert longest_chain([call(0, 1), call(0, 2), call(0.5, 3)]) == 1
-    assert longest_chain([call(0, 1), call(1, 2), call(1.5, 3), call(3, 4)]) == 3
 
 
 def test_it_judges_by_the_gold_or_in_its_manner() -> None:

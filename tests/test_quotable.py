@@ -20,6 +20,9 @@ You should never pay more than a third of your income for rent.
 There is no boat for the winter in this town.
 “A rule for all is easier to keep than many rules.”
 No bridge pays for itself within ten years.
+First aid courses should be part of every driving test.
+Rather than closing its borders, the country should open more offices.
+Source code that nobody outside can read is hard to trust.
 Nearly five thousand people cross it.
 """
 
@@ -29,6 +32,7 @@ Bridges always pay off.
 Why bridges pay for themselves
 bridges pay for themselves within ten years of trade.
 Bridges pay (as the council says for themselves.
+Photo albums of the north
 Home News Sport Weather Travel Culture Shop Jobs Games Login Now.
 Read more about the bridges in our archive.
 Photo: boats lie idle in the old harbour of Dover.
@@ -42,6 +46,7 @@ It would hurt the smallest shops in town.
 They say that the rule would hurt small shops.
 Critics of this approach say that the money is lost.
 The second reason is that the river freezes in winter.
+Because of this, the harbour was closed in the middle of May.
 According to them, the rule hurts the small shops most.
 """
 
@@ -179,3 +184,10 @@ def test_what_is_quoted_stands_word_for_word_in_the_passage(parts: list[tuple[st
         left = re.sub(r"^(\S+) \[[^\]]+\]", r"\1", unit.shown) if added else unit.shown
         assert re.sub(r"^\[(\w)\]", lambda m: m[1].lower(), left) == unit.text
     assert [u.positions[-1] for u in found] == sorted({u.positions[-1] for u in found})  # a sentence has one reading
+
+
+def test_the_limits_of_length() -> None:
+    def of(words: int) -> str:
+        return " ".join(["Rivers", *["flow"] * (words - 1)]) + "."
+
+    assert [stands_alone(of(n)) for n in (6, 7, 45, 46)] == [False, True, True, False]

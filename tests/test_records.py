@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evals.datasets.rows import Row, Shape, Text, json_rows, tsv_rows
+from evals.datasets.rows import Row, Shape, Text, json_rows
 from evals.metrics.measure import interval, mean
 from evals.reports.records import Records, header, prompt_hashes, read_records
 from tools.errors import InputError
@@ -65,15 +65,6 @@ def test_a_line_is_read_as_a_shape(tmp_path: Path) -> None:
         Row(path, 4, wrong.values | {"name": "x"}).read(Boat)
     with pytest.raises(InputError, match="line 2: 'name' is missing, or no text"):
         blank.text("name")
-
-
-def test_columns_by_position(tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text('q\t"a ""b""\nc"\t1\nq2\n')
-    rows = tsv_rows(path, ["question", "text", "label"])
-    assert next(rows).values == {"question": "q", "text": 'a "b"\nc', "label": "1"}
-    with pytest.raises(InputError, match="line 3: 'text' is missing: 1 columns"):
-        next(rows)
 
 
 # Records
@@ -142,10 +133,6 @@ def test_a_record_without_a_key_of_its_own_is_named(tmp_path: Path, record: dict
 
 def of(values: Sequence[float], groups: Sequence[str] = ()) -> tuple[float, float]:
     return mean(values, groups or [str(i) for i in range(len(values))]).interval()
-
-
-def test_an_interval_of_what_never_changes_is_a_point() -> None:
-    assert of([0.25] * 10) == (0.25, 0.25)
 
 
 def test_the_interval_of_a_mean_is_that_of_theory() -> None:

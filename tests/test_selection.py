@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evals.training.select_fit import Labelled
 from tools.diversity.names import DIALS, OWN, parse_selection
 from tools.diversity.published import Clustered
 from tools.diversity.selection import (
@@ -153,14 +152,3 @@ def test_a_pool_of_nothing_and_a_k_beyond_it(name: str) -> None:
     )
     assert pick(name, empty, 5) == []
     assert sorted(c.position for c in pick(name, pool(unit((1, 0), (0, 1))), 99)) == [0, 1]
-
-
-# Fitting
-
-
-def labelled(n: int, seed: int, weight: float = 3.0) -> Labelled:
-    """Passages that are gold by their third signal."""
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=(n, len(SIGNALS)))
-    gold = rng.random(n) < 1 / (1 + np.exp(-weight * values[:, 2]))
-    return Labelled(values, rng.random(n), gold)

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from conftest import ROOT
 
-from evals.licences import TABLE, declared, locked, remark, table
+from evals.licences import TABLE, declared, locked, table
 from tools.errors import InputError
 
 LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))
@@ -79,26 +79,3 @@ def test_another_version_than_the_locked_one_is_told() -> None:
         declared("numpy", "0.1")
     with pytest.raises(InputError, match=r"no-such-package is not installed"):
         declared("no-such-package", "0.1")
-
-
-@pytest.mark.parametrize(
-    ("licence", "said"),
-    [
-        ("MIT", ""),
-        ("MPL-2.0 AND MIT", "copyleft"),
-        ("MIT OR LGPL-2.1-or-later", "copyleft to choose"),
-        ("GNU General Public License (GPL)", "copyleft"),
-        ("", "**unknown**: none declared"),
-    ],
-)
-def test_what_a_reader_should_look_at_is_marked(licence: str, said: str) -> None:
-    assert remark("some-package", licence) == said
-
-
-def test_a_licence_is_a_name_and_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"Version": "1", "License-Expression": None, "License": "MIT License\n\nCopyright (c) somebody\n"}
-    both = type("Found", (dict,), {"get_all": lambda self, name: ["License :: OSI Approved :: BSD License"]})
-    monkeypatch.setattr("importlib.metadata.metadata", lambda name: both(found))
-    assert declared("any", "1") == "MIT License"
-    found["License"] = "Copyright (c) somebody, and all that is said of it"
-    assert declared("any", "1") == "BSD License"

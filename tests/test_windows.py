@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tools.inference.judges.judge import WINDOW_WORDS, Pair, strongest, windowed, windows
+from tools.inference.judges.judge import WINDOW_WORDS, strongest, windows
 
 
 def numbered(count: int) -> str:
@@ -34,14 +34,6 @@ def test_windows_overlap_and_miss_nothing(count: int) -> None:
     steps = {b - a for a, b in itertools.pairwise(firsts)}
     assert max(steps) <= 70
     assert max(steps) - min(steps) <= 1
-
-
-def test_every_window_keeps_statement_and_contrary() -> None:
-    pairs = [Pair("A.", "short", "Not A."), Pair("B.", numbered(200))]
-    parts, places = windowed(pairs)
-    assert places == [0, 1, 1, 1]
-    assert parts[0] == pairs[0]
-    assert {(p.statement, p.contrary) for p in parts[1:]} == {("B.", "")}
 
 
 def test_the_best_window_counts_and_a_missing_one_is_not_hidden() -> None:

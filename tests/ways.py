@@ -12,11 +12,12 @@ import socketserver
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import pytest
 from cryptography import x509
@@ -207,14 +208,14 @@ def _join(one: socket.socket, other: socket.socket) -> None:
 # Addresses at which one of these is met, as long as the context is open
 
 
-class Bench(Protocol):
-    """A folder of its own, and the means to set what is set."""
+@dataclass(frozen=True)
+class Bench:
+    """What a client may use: a folder of its own, the means to set what is set, and the address of the server for
+    programs that all of them ask which change nothing of it."""
 
-    @property
-    def folder(self) -> Path: ...
-
-    @property
-    def patch(self) -> pytest.MonkeyPatch: ...
+    folder: Path
+    patch: pytest.MonkeyPatch
+    door: Callable[[], str]
 
 
 @contextlib.contextmanager
