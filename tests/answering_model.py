@@ -5,6 +5,7 @@ this process would load of weights is replaced by an encoder of words and a judg
 Tests import names from here too, which happens before it becomes a plugin: PYTEST_DONT_REWRITE.
 """
 
+import asyncio
 import re
 import shutil
 from collections.abc import Sequence
@@ -18,6 +19,9 @@ from model_replies import Body
 from model_server import ModelServer, Reply, word_vector
 from numpy.typing import NDArray
 
+from agent.answer.model import Answer
+from agent.options import RunOptions
+from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.inference.judges.judge import Pair
 from tools.ingest.ingest import Ingester
@@ -83,6 +87,13 @@ def said_all(body: Body) -> dict[str, Any]:
     """A check that finds every claim in its passages."""
     labels = re.findall(r'<claim label="(\w+)"', body["messages"][-1]["content"])
     return {"claims": [{"claim": label, "said": "yes", "serves": "yes"} for label in labels]}
+
+
+async def run(given: Settings, seconds: float = 3.0, question: str = QUESTION, **options: Any) -> Answer:
+    """The answer of a whole run with these settings."""
+    async with Runs(given) as runs:
+        run_id = await runs.start(question, RunOptions.of(deadline_seconds=seconds, **options))
+        return await asyncio.wait_for(runs.answer(run_id), seconds + 5)
 
 
 class WordEncoder:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering_model import FOLLOW_UP, FRAMED, QUESTION, SIDES, STAGES, answering, case_of, said_all
+from answering_model import FOLLOW_UP, FRAMED, QUESTION, SIDES, STAGES, answering, case_of, run, said_all
 from model_replies import Body
 from model_server import ModelServer, Reply
 
@@ -41,12 +41,6 @@ def settings(server: ModelServer | None, **changes: Any) -> Settings:
     chat = {"openai_base_url": server.url, "model": "test-model", "openai_api_key": KEY} if server else {}
     judge = "auto" if "judge_url" in changes else "embedded"  # else the chat model would judge as well
     return load_settings(**{**chat, "judge": judge, **changes})
-
-
-async def run(given: Settings, seconds: float = SECONDS, question: str = QUESTION, **options: Any) -> Answer:
-    async with Runs(given) as runs:
-        run_id = await runs.start(question, RunOptions.of(deadline_seconds=seconds, **options))
-        return await asyncio.wait_for(runs.answer(run_id), seconds + 5)
 
 
 def notes(answer: Answer, kind: str) -> list[str]:

@@ -161,22 +161,3 @@ def test_a_model_with_a_file_missing_or_damaged(lost: str, tmp_path: Path) -> No
     (tmp_path / lost).unlink()
     with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
         TransformersEncoder(folder).encode(TEXTS)
-
-
-@slow
-def test_a_search_with_another_encoder(bert: str, tmp_path: Path) -> None:
-    from tools.ingest.ingest import Ingester
-    from tools.passages import SourceDocument
-    from tools.store.database import Database
-    from tools.store.hybrid import HybridSearch
-    from tools.store.store import Store
-
-    encoder = TransformersEncoder(bert)
-    database = Database(tmp_path / "steelman.db")
-    store = Store(database)
-    search = HybridSearch(store, tmp_path / "index", encoder)
-    Ingester(store, search, encoder).ingest([SourceDocument("a", TEXTS[1])], "c")
-    [hit] = search.search("homes", search.encoder.encode_queries(["homes"])[0], ["c"], 3)
-    assert hit.cosine == pytest.approx(float(encoder.encode(TEXTS)[1] @ encoder.encode_queries(["homes"])[0]), abs=1e-2)
-    search.dense.reopen()
-    database.close()

@@ -215,12 +215,6 @@ async def test_scores_are_found_at_either_place(root: bool) -> None:
         assert await judge.support([Pair("a b", "a b"), Pair("a b", "b c")]) == pytest.approx([1, 1 / 3])
 
 
-async def test_a_server_without_scores_is_down() -> None:
-    said = r"does not know the address or the model \(status 404: .*Not Found"
-    with ModelServer(score_paths=()) as server, pytest.raises(ProviderDownError, match=said):
-        await scores(server).support(pairs(2))
-
-
 async def test_a_server_that_cannot_cut_long_texts_is_not_asked_to(server: ModelServer) -> None:
     server.on(lambda body: "truncate_prompt_tokens" in body, Reply("unknown field", status=422), path="/score")
     server.on("", scored_by_number, path="/score")

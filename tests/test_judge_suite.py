@@ -27,16 +27,11 @@ ROWS = [
 ]
 
 
-def pairs_file(path: Path, rows: list[tuple[str, str, str, int]] | None = None) -> Path:
-    names = ("question", "document", "perspective", "label")
-    lines = [json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows or ROWS]
-    path.write_text("".join(lines))
-    return path
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return pairs_file(tmp_path / "pairs.jsonl")
+    names, path = ("question", "document", "perspective", "label"), tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in ROWS))
+    return path
 
 
 @pytest.fixture
@@ -96,22 +91,6 @@ def test_what_cannot_be_done_is_one_line(suite: Suite, data: Path, options: list
     assert (status, out) == (1, "")
     assert err.startswith("evals: ")
     assert err.count("\n") == 1
-
-
-def test_bad_data_and_other_records_leave_the_records_alone(suite: Suite, data: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "kept.jsonl"
-    assert suite("--data", data, "--judge", "cosine", "--out", kept)[0] == 0
-    before = kept.read_bytes()
-    status, _, err = suite("--data", data, "--judge", "embedded", "--out", kept)
-    assert status == 1
-    assert "judge was 'cosine-" in err
-    bad = pairs_file(tmp_path / "bad.jsonl", [*ROWS[:2], ("q", "d", "p", 3)])
-    status, _, err = suite("--data", bad, "--judge", "cosine", "--out", kept)
-    assert status == 1
-    assert "bad.jsonl line 3: 'label' is '3'" in err
-    assert suite("--data", data, "--judge", "cosine", "--out", data)[0] == 1
-    assert kept.read_bytes() == before
-    assert len(data.read_text().splitlines()) == len(ROWS)
 
 
 # Served judges

@@ -7,12 +7,8 @@ from tools.language.identification import language_of, name_of_language
 FOREIGN = {
     "de": "Das Tempolimit auf Autobahnen rettet Leben und senkt den Verbrauch, sagen die einen. Viele Fahrer sind "
     "dagegen, weil sie schneller ankommen wollen und die Strecken gut ausgebaut finden.",
-    "fr": "Le gouvernement veut interdire les voitures dans le centre de la ville, ce que les commerçants refusent "
-    "parce que leurs clients viennent surtout de la banlieue.",
     "ru": "Многие жители считают, что бесплатный проезд в городском транспорте снизит число машин на улицах, другие "
     "боятся роста налогов.",
-    "da": "Regeringen vil forbyde mobiltelefoner i folkeskolen. Det er godt for de elever, som har sværest ved at "
-    "koncentrere sig, siger ministeren, men lærerne er ikke enige og vil have bedre vilkår.",
     "nl": "De regering wil mobiele telefoons verbieden in de klas. Dat is goed voor leerlingen die moeite hebben om "
     "zich te concentreren, zegt de minister, maar de leraren waren het daar niet mee eens.",
     "ja": "日本の捕鯨は伝統であると言う人がいる。しかし多くの国が反対している。クジラの数は回復しているという"

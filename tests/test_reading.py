@@ -121,11 +121,13 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert len(judge.asked) == 4  # nothing hangs on which side is read first, and nothing is asked twice
 
 
-async def test_what_is_sure_what_leans_and_what_is_neither(made: Callable[[Any], Models]) -> None:
-    def score(text: str) -> tuple[float, float]:
-        return (0.65, 0.45) if BOTH in text else plainly(text)
+def both(text: str) -> tuple[float, float]:
+    """As plainly, and what may be either leans."""
+    return (0.65, 0.45) if BOTH in text else plainly(text)
 
-    models = made(Stances(score))
+
+async def test_what_is_sure_what_leans_and_what_is_neither(made: Callable[[Any], Models]) -> None:
+    models = made(Stances(both))
     one, other = await read_perspectives(
         models, briefs(models.judge(), [passage(1, GOOD), passage(2, BOTH)], [passage(3, BAD), passage(4, AWAY)])
     )
@@ -175,10 +177,7 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
 async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_text_once(
     made: Callable[[Any], Models],
 ) -> None:
-    def score(text: str) -> tuple[float, float]:
-        return (0.65, 0.45) if BOTH in text else plainly(text)
-
-    models = made(Stances(score))
+    models = made(Stances(both))
     words = [GOOD, BETTER, BOTH, AWAY, BETTER, BAD]
     given = [passage(n, text) for n, text in enumerate(words, start=1)]
     one, other = await read_perspectives(models, briefs(models.judge(), given, []))

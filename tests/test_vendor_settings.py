@@ -1,6 +1,5 @@
 """A vendor's model in the settings: what turns it on, what is missing said before anything is asked, and whole runs."""
 
-import asyncio
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -8,15 +7,13 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 import pytest
-from answering_model import FOLLOW_UP, FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of, said_all
+from answering_model import FOLLOW_UP, FRAMED, QUERIES, SIDES, STAGES, case_of, run, said_all
 from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import says, script
 
 from agent.doctor import examine, parts
-from agent.options import RunOptions
 from agent.providers.models import build_chat, build_chats, build_judge, uses_chat
-from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.inference.chat.vendors import VENDORS
@@ -171,17 +168,11 @@ def answering(server: ModelServer, vendor: str) -> None:
     script(server, vendor, says(vendor, {"text": "", "passages": []}, (100, 10)), match=STAGES["crux"])
 
 
-async def run(settings: Settings, question: str = QUESTION, **options: Any) -> Any:
-    async with Runs(settings) as runs:
-        run_id = await runs.start(question, RunOptions.of(deadline_seconds=20, **options))
-        return await asyncio.wait_for(runs.answer(run_id), 30)
-
-
 @pytest.mark.usefixtures("library")
 async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> None:
     answering(server, vendor)
     given = load_settings(model=f"{vendor}:m-1", provider="chat", judge="embedded", **at(vendor, server.root))
-    answer = await run(given, web=False, **FOLLOW_UP)
+    answer = await run(given, 20, web=False, **FOLLOW_UP)
     assert answer.outcome == "answered"
     named = {stage: answer.providers[stage] for stage in ("frame", "expand", "again", "write")}
     assert set(named.values()) == {f"{vendor}:m-1"}
