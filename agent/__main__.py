@@ -3,12 +3,13 @@
 import argparse
 import contextlib
 import importlib
+import io
 import logging
 import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import TextIO, cast
+from typing import cast
 
 from tools.diversity.names import DIALS, OWN
 from tools.errors import InputError, SteelmanError
@@ -28,15 +29,10 @@ def prepare_streams() -> None:
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  # as long as the process
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    _reads_with(sys.stdin, "surrogateescape")  # a question that is no text is refused in so many words
-    _reads_with(sys.stdout, "replace")
-    _reads_with(sys.stderr, "backslashreplace")
-
-
-def _reads_with(stream: TextIO, errors: str) -> None:
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors=errors)
+    # A question that is no text is refused in so many words.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
 
 
 def drop_output() -> None:

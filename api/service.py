@@ -260,7 +260,7 @@ class Service:
         """Leaves the runs at work as they are, to the next server; jobs are interrupted."""
         for task in self._followed:
             task.cancel()
-        await asyncio.gather(self.runs.suspend(), self.jobs.close())
+        await asyncio.gather(self.runs.executor.suspend(), self.jobs.close())
 
     async def _same(self, run_id: str, question: str, options: RunOptions, thread: str | None) -> str:
         """The run that was begun under the same name, when the same was asked for."""

@@ -227,7 +227,7 @@ async def test_a_run_whose_checkpoints_are_gone_begins_again(settings: Settings)
     async with door(settings, build(before_search=gate)) as runs:
         run_id = await runs.start(QUESTION)
         await until(runs, run_id, "framed")
-        await runs.suspend()
+        await runs.executor.suspend()
         gate.opened.set()
     for ending in ("", "-wal", "-shm"):
         settings.checkpoint_path.with_name(f"checkpoints.db{ending}").unlink(missing_ok=True)

@@ -75,8 +75,6 @@ class RunProgress:
     reached: list[str] = field(default_factory=list)
     running: str = ""
     sides: dict[str, SideProgress] = field(default_factory=dict)
-    ended: str = ""
-    error: str = ""
 
 
 def progress_of(events: Sequence[Event]) -> RunProgress:
@@ -93,10 +91,8 @@ def _take(progress: RunProgress, event: Event) -> None:
         progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
         if progress.running not in progress.reached:
             progress.reached.append(progress.running)
-    elif event.kind == "resumed":
-        progress.ended = progress.error = ""
     elif event.kind in ("done", "failed", "cancelled", "waiting"):
-        progress.ended, progress.running, progress.error = event.kind, "", str(data.get("error", ""))
+        progress.running = ""
     elif event.kind == "framed":
         progress.neutral = str(data["neutral"])
     elif event.kind == "sides":

@@ -106,14 +106,8 @@ class TerminalProgress:
             pages = f" ({data['pages']} pages)" if data.get("pages") else ""
             self._parts[str(data["side"])] = f"{data['passages']}{pages}"
             return " · ".join(f"{self._names.get(side, side)} {count}" for side, count in self._parts.items())
-        if event.kind == "again":
-            return ", ".join(f"{self._names.get(s, s)}: {n} more queries" for s, n in data["sides"].items())
         if event.kind == "reading":
             return f"{data['characters']:,} characters"
-        if event.kind == "written":
-            return f"{data['claims']} claims"
-        if event.kind == "verified":
-            return f"{data['held']} hold, {data['repaired']} repaired, {data['dropped']} dropped"
         return ""
 
 

@@ -131,20 +131,16 @@ def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | N
     given = {name: value for name, value in (context or {}).items() if not _is_the_servers(name)}
     if unknown := sorted(set(given) - set(_KINDS)):
         raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(_KINDS)}.")
-    return make(**{name: _of_kind(name, value) for name, value in given.items()})
+    try:
+        return make(**TypeAdapter(Options).validate_python(given))
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        raise SettingsError(f"the option '{first['loc'][0]}' cannot be {first['input']!r}: {first['msg']}.") from exc
 
 
 def _is_the_servers(name: str) -> bool:
     """Whether the server put it there beside what the client sent."""
     return name.startswith(("__", "langgraph_")) or name in ("thread_id", "run_id", "graph_id", "assistant_id")
-
-
-def _of_kind(name: str, value: object) -> Any:
-    try:
-        return TypeAdapter(_KINDS[name]).validate_python(value)
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        raise SettingsError(f"the option '{name}' cannot be {first['input']!r}: {first['msg']}.") from exc
 
 
 def build_served(parts: Parts) -> "Graph":

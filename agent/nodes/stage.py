@@ -14,17 +14,8 @@ from tools.budget import Budget, StageLog, using
 
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[S, Runtime[RunOptions]], Awaitable[RunState]]
-_PARTS: dict[StageName, Part] = {
-    "frame": "frame",
-    "expand": "expand",
-    "lookup": "write",
-    "search": "search",
-    "again": "search",
-    "judge": "judge",
-    "select": "write",
-    "write": "write",
-    "verify": "verify",
-}
+_PARTS: dict[StageName, Part] = {"lookup": "write", "again": "search", "select": "write"}
+"""The part of a run's time that a stage belongs to, where it has another name."""
 _REPORT_SECONDS = 0.5
 
 
@@ -47,7 +38,7 @@ def timed(name: StageName, stage: Stage[S]) -> Stage[S]:
     async def run(state: S, runtime: Runtime[RunOptions]) -> RunState:
         started = time.time()
         report(runtime, "stage", stage=name)
-        budget = budget_of(state, options_of(runtime), _PARTS[name])
+        budget = budget_of(state, options_of(runtime), cast(Part, _PARTS.get(name, name)))
         log = StageLog(down=set(state.get("down") or ()), on_reply=_reply_reporter(runtime, name))
         with stage_span(name) as traced, using(budget, log):
             update = cast(RunState, dict(await stage(state, runtime)))

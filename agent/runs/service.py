@@ -193,13 +193,6 @@ class Runs:
         await self.executor.cancel(run.id)
         return stopped
 
-    async def suspend(self) -> None:
-        """Stops work on all runs and leaves them as they are: whoever resumes one goes on from its last finished stage.
-
-        Their events do not record it, as they would a cancel.
-        """
-        await self.executor.suspend()
-
     async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
         """Goes on from the run's last finished stage, with a new deadline; `sides` answer a run that waits for review.
 
