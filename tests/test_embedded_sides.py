@@ -6,7 +6,7 @@ import pytest
 from providers import side
 
 from agent.providers.embedded.expanding import denied, planned
-from agent.providers.embedded.stages import EmbeddedRequerier, keywords
+from agent.providers.embedded.stages import EmbeddedRequerier
 from agent.state import FramingState, Perspective, form_of
 
 ASKED = "Is it right that bridges came before ferries?"
@@ -71,8 +71,3 @@ async def test_each_query_says_the_whole_statement_and_its_denial() -> None:
     ]
     tried = [found[0].upper(), found[2]]
     assert await EmbeddedRequerier().queries(against, framing(), tried) == found[1:2]
-
-
-def test_words_that_deny_are_no_mere_words() -> None:
-    assert keywords("Nobody should ever have to pay without a choice.") == "Nobody ever pay without choice"
-    assert keywords("The ferry is not to be closed.") == "ferry not closed"

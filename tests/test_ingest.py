@@ -44,15 +44,6 @@ def test_a_folder(house: House, folder: Path) -> None:
     assert house.store.changes.removals(0, 10) == []  # both indexes are up to date
 
 
-def test_a_changed_document_replaces_the_old_one(house: House, folder: Path) -> None:
-    house.ingest_files([str(folder)], "c")
-    (folder / "bees.txt").write_text("Wasps build with paper.")
-    report = house.ingest_files([str(folder)], "c")
-    assert (report.stored, report.unchanged) == (1, 3)
-    assert stored(house)[f"{folder}/bees.txt"] == "Wasps build with paper."
-    assert len(stored(house)) == 4
-
-
 def test_what_cannot_be_read_is_named_and_the_rest_goes_on(house: House, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"PK\x03\x04zip")
     (folder / "broken.docx").write_text("text")

@@ -54,20 +54,6 @@ def test_it_judges_by_the_gold_or_in_its_manner() -> None:
     assert verdicts(player("favour"), asked(PAGES[2].text))["P0"] == {"SA"}
 
 
-def test_it_writes_claims_whose_passages_are_shown_each_once() -> None:
-    script = player()
-    prompt = f'<statement>{FOR}</statement>\n<passage number="4">{PAGES[0].text}</passage>'
-    assert script("WrittenCase", prompt) == {
-        "claims": [{"text": CLAIMS[0].text, "passages": [4]}, {"text": CLAIMS[1].text, "passages": [4]}]
-    }
-    assert script("WrittenCase", prompt) == {"claims": []}
-    other = f'<statement>{AGAINST}</statement>\n<passage number="1">{PAGES[0].text}</passage>'
-    assert script("WrittenCase", other) == {"claims": [{"text": CLAIMS[3].text, "passages": [99]}]}
-    assert script.waiting == [CLAIMS[2]], "its passage was not shown"
-    checked = script("CheckedClaims", f'<claim label="C1" cites="P">{CLAIMS[1].text}</claim>')
-    assert checked == {"claims": [{"claim": "C1", "said": "no", "serves": "no"}]}
-
-
 def test_the_measures_by_hand() -> None:
     found = Found(
         claims=[("a 0", "true", True), ("a 0", "true", False), ("a 0", "number", True), ("b 0", "clause", False)],
