@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import shutil
 import sys
 import time
@@ -161,20 +160,12 @@ async def follow(runs: Runs, run_id: str) -> Answer:
         raise
 
 
-def _json_for(answer: Answer, encoding: str) -> str:
-    text = answer.model_dump_json(indent=2)
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return json.dumps(json.loads(text), indent=2)  # nothing but ASCII
-    return text
-
-
 def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> None:
     """The answer on standard output: JSON, or text for a terminal; `explain`: with why each passage was chosen, and all
     that the notes tell."""
     if as_json:
-        print(_json_for(answer, sys.stdout.encoding or "utf-8"), flush=True)
+        only_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+        print(answer.model_dump_json(indent=2, ensure_ascii=only_ascii), flush=True)
         return
     width = shutil.get_terminal_size((88, 24)).columns
     print(to_terminal(answer, width, bold=sys.stdout.isatty(), explain=explain), end="", flush=True)

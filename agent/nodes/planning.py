@@ -18,9 +18,8 @@ from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, in_time, options_of
 from agent.question import check_form, read_from
 from agent.seams import Providers
-from agent.state import Failure, FramingState, Perspective, RunState, Stance, Target, asked_query
+from agent.state import Failure, FramingState, Perspective, RunState, Stance, asked_query
 from tools.errors import DeadlineError, InputError, ProviderDownError
-from tools.passages import Passage
 
 
 def frame_node(providers: Providers) -> Stage[RunState]:
@@ -37,20 +36,12 @@ def frame_node(providers: Providers) -> Stage[RunState]:
 
 
 async def _framed(providers: Providers, state: RunState) -> FramingState:
-    if "against" in state:
-        return _countering(state["against"])
-    return await providers.framer.frame(state["question"], state.get("earlier", []))
-
-
-def _countering(against: Target) -> FramingState:
-    """The thread's question goes on, with what is to be argued against in its focus: there is nothing left to ask."""
-    return FramingState(
-        form="counter",
-        question=against["question"],
-        alternatives=[],
-        focus=against["text"],
-        claim=against["statement"],
-    )
+    """What is asked; where the question wants something argued against, the thread's question with that in its focus:
+    there is nothing left to ask."""
+    if (against := state.get("against")) is None:
+        return await providers.framer.frame(state["question"], state.get("earlier", []))
+    asked, focus, claim = against["question"], against["text"], against["statement"]
+    return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
 
 
 def expand_node(providers: Providers) -> Stage[RunState]:
@@ -62,7 +53,10 @@ def expand_node(providers: Providers) -> Stage[RunState]:
         try:
             found, passages = await in_time(options, "expand", searched(providers, asked_query(framing), options))
             ids, ranked = found.ids, [passages[i] for i in found.ids]
-            perspectives = await in_time(options, "expand", _perspectives(providers, state, ranked))
+            # Of what is to be argued against only the perspective that contradicts it, where there is one already.
+            contrary = state["against"]["contrary"] if "against" in state else None
+            expanding = providers.expander.expand
+            perspectives = [contrary] if contrary else await in_time(options, "expand", expanding(framing, ranked))
         except DeadlineError as exc:
             if not ids and (elsewhere := providers.searched_elsewhere()):
                 raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
@@ -72,13 +66,6 @@ def expand_node(providers: Providers) -> Stage[RunState]:
         return RunState(perspectives=perspectives, first_pass=ids, failures=failures)
 
     return timed("expand", expand)
-
-
-async def _perspectives(providers: Providers, state: RunState, passages: Sequence[Passage]) -> list[Perspective]:
-    """The perspectives of the question; of one that wants a claim argued against only the perspective that contradicts
-    it."""
-    contrary = state["against"]["contrary"] if "against" in state else None
-    return [contrary] if contrary else await providers.expander.expand(state["framing"], passages)
 
 
 _MOST = 12

@@ -100,7 +100,9 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     online = asyncio.create_task(_search_web(providers, state, options))
     try:
         rankings, problems = await _collect(searches, time_left(options, "search"))
-        web = await _web_in_time(online, options)
+        web = await in_time(options, "search", online)
+    except ProviderError as exc:  # it fails or is late: what the store had still counts
+        web = WebFound(problems=[exc])
     finally:
         online.cancel()
         await asyncio.gather(online, return_exceptions=True)
@@ -133,14 +135,6 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
             current_log().note("skipped", told)
         return WebFound()
     return await providers.web.find(run_key(), _new(state), pages, options.pool, options.domains)
-
-
-async def _web_in_time(online: "asyncio.Task[WebFound]", options: RunOptions) -> WebFound:
-    """What the web had; where that fails or is late, what the store had still counts."""
-    try:
-        return await in_time(options, "search", online)
-    except ProviderError as exc:
-        return WebFound(problems=[exc])
 
 
 def _web_failures(providers: Providers, web: WebFound, perspective: str) -> list[Failure]:
