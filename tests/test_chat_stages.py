@@ -88,7 +88,6 @@ async def test_a_framing_that_is_nonsense_is_refused(
 @pytest.mark.parametrize(
     ("question", "read"),
     [
-        ("Is AI OK?", "Is AI good?"),
         ("投票は義務であるべきですか?", "投票を義務にすべきか?"),
     ],
 )
@@ -164,7 +163,6 @@ async def test_a_reason_for_the_yes_is_no_side_of_its_own(
         ("Yes, voting should be compulsory.", YES),
         ("No: voting should not be compulsory.", NO),
         ("No one should be forced to vote.", "No one should be forced to vote."),
-        ("No-show voters should be fined.", "No-show voters should be fined."),
         ("  voting\nshould \x07be\u202e compulsory. ", YES),
     ],
 )

@@ -11,7 +11,6 @@ from evals.retrievers.projection import FORMS, leaning_scores
 from tools.diversity.coverage import INDEPENDENCE, pairs_to_judge, select
 from tools.diversity.published import (
     Clustered,
-    clustered_sentences,
     dkmips,
     greedy_plus,
     greedy_scs,
@@ -84,11 +83,6 @@ def test_every_form_as_the_paper_words_it(form: str) -> None:
 
 
 # Sentence clusters
-
-
-def test_sentences_of_more_than_five_words_also_at_line_ends() -> None:
-    text = "Short one here.\nThis line has six words indeed\nAnd this is the second long sentence. Tiny."
-    assert clustered_sentences(text) == ["This line has six words indeed", "And this is the second long sentence."]
 
 
 # Paragraph 0 has clusters a, a, b; 1 has b, c; 2 has a; 3 has d, e, f.

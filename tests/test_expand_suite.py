@@ -51,7 +51,6 @@ MOORING = {"question": "How should barges be moored?", "perspectives": ["With ro
     ("row", "message"),
     [
         ({"perspectives": ["a", "b"]}, r"boats\.dev\.jsonl line 2: 'question': Field required"),
-        (BARGES | {"perspectives": []}, r"boats\.dev\.jsonl line 2: 'perspectives': List should have"),
         (BARGES | {"perspectives": ["a", ["b"]]}, r"boats\.dev\.jsonl line 2: 'perspectives' item 2: Input should"),
     ],
 )

@@ -312,7 +312,6 @@ async def test_nothing_leaves_the_machine_when_it_may_not(server: ModelServer) -
 
 MISBEHAVIOUR = [
     Reply(raw=b"<html>so sorry</html>"),
-    Reply(raw=b'{"choices": [], "data": []}'),
     Reply(raw=b'{"choices": [{"message": {"content": ["Yes"]}}]}'),
     Reply(raw=b"[" * 100_000),
     Reply(cut=True),

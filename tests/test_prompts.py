@@ -42,7 +42,6 @@ def test_the_digest_changes_with_the_words_and_with_nothing_else(tmp_path: Path)
     "text",
     [
         "",
-        " \n",
         "[system]\nBe fair.\n",
         "[system]\nBe fair.\n[user]\n\n",
         "You judge.\n[system]\nBe fair.\n[user]\n{{x}}\n",

@@ -65,9 +65,7 @@ def test_the_kind_of_a_source(url: str, kind: SourceKind) -> None:
         ("https://www.example.org/x", "  The  Example Post ", "The Example Post, example.org"),
         ("https://www.example-post.org/x", "The Example Post", "The Example Post"),
         ("https://news.example.net/x", "BBC News", "BBC News, example.net"),
-        ("https://example.org/x", "x" * 200, "example.org"),
         ("https://someone.substack.com/p/x", "", "someone.substack.com"),
-        ("http://127.0.0.1:8000/x", "", "127.0.0.1"),
     ],
 )
 def test_the_publisher(url: str, site_name: str, publisher: str) -> None:
