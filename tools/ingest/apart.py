@@ -230,7 +230,7 @@ class _Process:
                 ended = "end" in said or "error" in said
                 if "memory" in said:
                     raise limits.too_large(name)
-                self._serves_again = ended and whole - seconds < _LONG_SECONDS
+                self._serves_again = ended and bool(said.get("again")) and whole - seconds < _LONG_SECONDS
                 if "error" in said:
                     raise _failed(said, name)
                 if found is not None:

@@ -22,6 +22,9 @@ from tools.errors import ReaderFailedError, SourceError
 from tools.ingest.documents import LARGEST_TEXT, Columns, Found, Note, document_to_json, unforeseen
 from tools.ingest.readers import read_file
 
+_MOST_HELD = 200 << 20
+"""Bytes after which a fresh process is better than one that holds so much of an earlier file."""
+
 
 def serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
     """Answers requests until the input ends."""
@@ -34,7 +37,7 @@ def serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
         _limit(request["seconds"], request["megabytes"])
         end = _answered(out, read, request)
         _limit(None, None)
-        _say(out, end)
+        _say(out, {**end, "again": _held() < _MOST_HELD})
 
 
 def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]], request: dict[str, Any]) -> Any:
@@ -80,6 +83,15 @@ def _listen(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> 
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(0)
+
+
+def _held() -> int:
+    """The bytes that this process holds and that count for its limit, which the next file would have to do without."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
+    except OSError:  # another system than Linux, which does not tell
+        return 0
+    return int(pages) * os.sysconf("SC_PAGESIZE")
 
 
 def _limit(seconds: float | None, megabytes: int | None) -> None:
