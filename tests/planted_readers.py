@@ -44,12 +44,14 @@ def _is_pipe(number: int) -> bool:
     return str(Path(f"/proc/self/fd/{number}").readlink()).startswith("pipe:")
 
 
+KEPT: list[bytearray] = []
 HARM: dict[str, Callable[[], object]] = {
     "segfault": lambda: ctypes.string_at(0),
     "exit": lambda: os._exit(3),
     "spin": _endless,
     "sleep": lambda: time.sleep(600),
     "allocate": lambda: [bytearray(1 << 26) for _ in range(1000)],
+    "keep": lambda: KEPT.append(bytearray(300 << 20)),
     "recurse": lambda: _deeper(0),
     "print": lambda: os.write(1, b'{"end": true}\n'),
     "forge": _forged,

@@ -82,6 +82,11 @@ def test_a_reader_that_fails_reads_the_next_file(
     assert reader_of(tmp_path) == before
 
 
+def test_a_reader_that_keeps_much_of_a_file_reads_no_other(readers: Readers, tmp_path: Path) -> None:
+    kept = int(read(tmp_path, "keep")[1].text.split()[1])
+    assert reader_of(tmp_path) != kept  # with less memory than its limit says, the next file would not be read
+
+
 def test_a_reader_knows_no_key_of_a_service(readers: Readers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readers.close()
     named = set(re.findall(r"^# ?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
