@@ -271,5 +271,8 @@ class _RemoteRunJudge(RunJudge):
                     f"{self._judge.name} at {without_login(self._judge.address)} did not answer in time."
                 )
             return scores
+        except BudgetError as exc:
+            current_log().note("unjudged", f"Not everything was judged by {self.name}: {exc}")
+            return np.full(len(pairs), np.nan, np.float32)
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc

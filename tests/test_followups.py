@@ -157,8 +157,8 @@ def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_non
 @pytest.mark.parametrize(
     ("question", "answers", "says"),
     [
-        ("counter-argument to 17?", [ANSWER], "no '17'.* 1, 2, 3.*'For', 'Against'"),
-        ("counter-argument to 2 and 3?", [ANSWER], "one claim at a time.* 1, 2, 3"),
+        ("counter-argument to 17?", [ANSWER], "no '17'.* 1 to 3.*'For', 'Against'"),
+        ("counter-argument to 2 and 3?", [ANSWER], "one claim at a time.* 1 to 3"),
         ("strongest argument against side 9", [ANSWER], "no 'side 9'"),
         ("counter-argument to 2?", [], "no earlier answer"),
         ("counter-argument to 2?", [answer(outcome="no_sides")], "no answer of this thread makes a case"),
@@ -323,3 +323,11 @@ def test_no_counter_argument_is_offered_where_there_is_none() -> None:
     assert suggestions(answer(THIRD, citations=CITATIONS), []) == []
     assert suggestions(answer(outcome="no_sides"), COSTLY) == []
     assert suggestions(answer(outcome="nothing_found"), COSTLY) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Should unarmed teams respond to 911?", "Should Ohio vote against 2?", "Is there evidence against homework?"],
+)
+def test_a_question_of_its_own_is_no_follow_up(question: str) -> None:
+    assert resolve(question, []) is None

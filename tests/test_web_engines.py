@@ -7,7 +7,7 @@ import pytest
 from search_servers import Found, Kind, SearchServer, Trouble
 
 from tools.budget import Budget, StageLog, using
-from tools.dates import iso_date
+from tools.dates import plain_date, told_date
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
 from tools.web.engines import SearchEngine, WebResult
 from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
@@ -170,7 +170,7 @@ async def test_duckduckgo_links_lead_to_the_page_and_its_advertisements_are_drop
 
 BAD_DAYS: list[tuple[Kind, Trouble, type[Exception], str]] = [
     ("tavily", Trouble(432, '{"detail": {"error": "Plan limit."}}'), ProviderDownError, "Plan limit.*app.tavily.com"),
-    ("tavily", Trouble(400, '{"detail": {"error": "Bad domain"}}'), ProviderDownError, "status 400: Bad domain"),
+    ("tavily", Trouble(400, '{"detail": {"error": "Bad domain"}}'), ProviderReplyError, "does not accept .*Bad domain"),
     ("tavily", Trouble(body='{"results": [1, {"link": "https://a.example"}]}'), ProviderReplyError, "no addresses"),
     ("serper", Trouble(400, '{"message": "Not enough credits"}'), ProviderDownError, "Not enough credits"),
     ("serper", Trouble(body='{"organic": 3}'), ProviderReplyError, "without a list of results"),
@@ -209,11 +209,27 @@ async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
         ("2025-03-11T12:00:00Z", "2025-03-11"),
         ("Mar 16, 2026", ""),
         ("03/04/2021", ""),
-        ("1577836800", "2020-01-01"),
-        ("12.3.2026", "2026-03-12"),
-        ("Wed Aug 27 13:08:45 +0000 2008", "2008-08-27"),
+        ("Mar 12, 2026 3:04 PM", "2026-03-12"),
+        ("2099-01-01", ""),
+        ("1234 people", ""),
         (None, ""),
     ],
 )
-def test_dates(written: Any, iso: str) -> None:
-    assert iso_date(written, NOW) == iso
+def test_dates_of_search_engines(written: Any, iso: str) -> None:
+    assert told_date(written, NOW) == iso
+
+
+@pytest.mark.parametrize(
+    ("written", "iso"),
+    [
+        ("1577836800", "2020-01-01"),
+        ("12.3.2026", "2026-03-12"),
+        ("3/4/2026", ""),
+        ("Wed Aug 27 13:08:45 +0000 2008", "2008-08-27"),
+        ("4 July 1776", "1776-07-04"),
+        ("Q3 2021", ""),
+        ("3 days ago", ""),
+    ],
+)
+def test_dates_of_tables(written: str, iso: str) -> None:
+    assert plain_date(written) == iso

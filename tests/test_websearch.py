@@ -309,3 +309,4 @@ async def test_a_side_that_gives_up_does_not_take_the_page_from_the_other(
         await asyncio.sleep(0.05)
         one.cancel()
         assert (await two).pages == 1
+    assert asked_for(site).total() == 1

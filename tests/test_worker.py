@@ -44,7 +44,7 @@ class Doubles:
 def waiting(worker: Worker, number: int) -> None:
     """Returns once so many requests are queued."""
     until = time.monotonic() + 10
-    while worker._thread._work_queue.qsize() < number:
+    while worker._requests.qsize() < number:
         assert time.monotonic() < until
         time.sleep(0.005)
 
@@ -74,8 +74,18 @@ def test_a_large_request_is_run_in_parts_so_that_others_need_not_wait() -> None:
 
 def test_an_error_reaches_only_whose_item_it_was() -> None:
     worker, model = Worker(), Doubles()
-    with pytest.raises(ValueError, match=r"\[-2\]"):
-        worker.run(model, [-2])
+    held = model.hold(worker)
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(worker.run, model, [i]) for i in (1, -2, 3, -4)]
+        waiting(worker, 4)
+        model.go.set()
+        assert futures[0].result().tolist() == [[2, 1]]
+        assert futures[2].result().tolist() == [[6, 3]]
+        with pytest.raises(ValueError, match=r"\[-2\]"):
+            futures[1].result()
+        with pytest.raises(ValueError, match=r"\[-4\]"):
+            futures[3].result()
+    held.join()
     assert worker.run(model, [5]).tolist() == [[10, 5]]
 
 

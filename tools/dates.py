@@ -1,44 +1,62 @@
-"""Dates as people and search engines write them, as ISO."""
+"""Dates as tables and search engines write them, as ISO."""
 
 import re
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
 _ISO = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d/-])")
 _EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
 _NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
+_FORMATS = (
+    *("%Y/%m/%d", "%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%a %b %d %H:%M:%S %z %Y"),
+    *("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S GMT"),
+)
 _TELLS_YEAR = re.compile(r"\b(?:(?:19|20)\d\d|ago|yesterday|today)\b", re.IGNORECASE)
-_CLOCK = re.compile(r"\s\d\d?:\d\d(?::\d\d)?(?:\s(?:[+-]\d{4}|GMT|UTC))?\b")
+_AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or April
 _LONGEST = 60
 
 
-def iso_date(value: object, now: datetime | None = None) -> str:
-    """The day as ISO (`2026-03-12`), or the year or month where no more is known; empty where it is not plain.
+def plain_date(value: str) -> str:
+    """The day of a table's cell as ISO (`2026-03-12`), or the year or month where no more is said; empty where it is
+    not plain.
 
-    `Mar 12, 2026`, `3 days ago` and seconds or milliseconds since 1970 are dates too. 3/4/2026 is the third of April or
-    the fourth of March, and so neither; dots stand between day and month wherever they are used. A date without a year
-    and one in the future are not known.
+    Seconds and milliseconds since 1970 are dates too. 3/4/2026 is the third of April or the fourth of March, and so
+    neither; dots stand between day and month wherever they are used.
     """
-    text = _CLOCK.sub("", value.strip()) if isinstance(value, str) else ""
-    if found := _ISO.match(text):
+    if found := _ISO.match(value):
         return found[0]
-    if found := _EPOCH.fullmatch(text):
+    if found := _EPOCH.fullmatch(value):
         return datetime.fromtimestamp(int(found[1]), UTC).date().isoformat()
-    if found := _NUMBERS.match(text):
-        day, month = int(found[1]), int(found[3])
-        if found[2] != "." and day != month and max(day, month) <= 12:
-            return ""
-        day, month = (month, day) if month > 12 else (day, month)
-        text = f"{found[4]}-{month:02}-{day:02}"
-    if len(text) > _LONGEST or not _TELLS_YEAR.search(text):
+    with suppress(ValueError):  # a day that no calendar has
+        if found := _NUMBERS.match(value):
+            day, month, year = int(found[1]), int(found[3]), int(found[4])
+            if found[2] != "." and month > 12:
+                day, month = month, day
+            plain = found[2] == "." or day > 12 or day == month
+            return date(year, month, day).isoformat() if plain else ""
+    for form in _FORMATS if any(map(str.isdecimal, value)) else ():
+        with suppress(ValueError):
+            return datetime.strptime(value, form).date().isoformat()
+    return ""
+
+
+def told_date(value: object, now: datetime | None = None) -> str:
+    """`Mar 12, 2026`, `3 days ago` or an ISO timestamp of a search engine as an ISO date, as fine as it is known; else
+    empty.
+
+    A date without a year, one in the future and one that is written in numbers only, where the month is uncertain, are
+    not known.
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    if len(text) > _LONGEST or _AMBIGUOUS.fullmatch(text) or not _TELLS_YEAR.search(text):
         return ""
     now = now or datetime.now()
-    read = _parser(now.strftime("%Y-%m-%dT%H:%M")).get_date_data(text)
-    date = read.date_obj
-    if date is None or date.date() > now.date() or date.year < 1900:
+    found = _parser(now.strftime("%Y-%m-%dT%H:%M")).get_date_data(text)
+    if found.date_obj is None or found.date_obj.date() > now.date() or found.date_obj.year < 1900:
         return ""
-    return str(date.strftime({"year": "%Y", "month": "%Y-%m"}.get(read.period, "%Y-%m-%d")))
+    return str(found.date_obj.strftime({"year": "%Y", "month": "%Y-%m"}.get(found.period, "%Y-%m-%d")))
 
 
 @lru_cache(maxsize=2)

@@ -82,7 +82,7 @@ _STYLE = (
     "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}em,li li,details,blockquote{color:#5a6472;"
     "font-size:.9rem;font-style:normal}blockquote{margin:1rem 0}li{margin:.35rem 0}a{color:#1f4e79}"
 )
-_CITED = re.compile(r"(?<!\\)\[(\d+)\]")
+_CITED = re.compile(r"(?<!\\)\[(\d+)\](?![^<\s]*>)")  # not within an address
 
 
 def to_html(answer: Answer) -> str:
@@ -91,6 +91,7 @@ def to_html(answer: Answer) -> str:
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False})
+    reader.__dict__["normalizeLinkText"] = str  # an address is shown as it is, to be copied
     tokens = reader.parse(_CITED.sub(r"[\[\1\]](#s\1)", to_markdown(answer, explain=True, linked=True)))
     for token in tokens:
         if token.type == "list_item_open" and token.info:  # a numbered one: a source

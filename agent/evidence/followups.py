@@ -13,23 +13,56 @@ from agent.evidence.aspects import aspects_of
 from agent.state import Perspective, RunState, Target
 from tools.errors import QuestionError
 
-_COUNTERS = r"(?:counter[- ]?(?:arguments?|claims?|points?|evidence|examples?)|rebuttals?|objections?) (?:to|of)"
-_REFUTE = r"(?:rebut|refute|counter|contradict|challenge|criticise|disagree with|object to|respond to|reply to)s?"
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "last")
-_ORDINAL = rf"(?P<ordinal>{'|'.join(_ORDINALS)})"
+_COUNTERS = (
+    r"counter[- ]?(?:arguments?|claims?|points?|evidence|examples?)|counters?|rebuttals?|refutations?|objections?|"
+    r"criticisms?|critiques?|replies|reply|responses?|answers?|challenges?"
+)
+_CASES = r"cases?|arguments?|evidence|points?|reasons?|things?|anything|something|sources?|passages?|studies|study"
+_CRITICS = (
+    r"(?:the |its |their )?(?:critics?|opponents?|s[ck]eptics?|other side|people who disagree|someone who disagrees)"
+)
+_REFUTE = (
+    r"rebut|refute|counter|contradict|dispute|challenge|attack|oppose|criticis[e]|criticize|debunk|argue against|"
+    r"argue with|push back (?:on|against)|disagree with|object to|answer|respond to|reply to"
+)
+_WORDINGS = (
+    rf"(?:\w+[ -]){{0,4}}?(?:{_COUNTERS}) (?:to|against|for|of) ",
+    rf"(?:\w+[ -]){{0,4}}?(?:{_CASES}) (?:(?:that |which )?(?:speaks?|argues?|counts?) )?against ",
+    rf"(?:\w+[ -]){{0,4}}?(?:{_CASES}) (?:that |which |to )(?:{_REFUTE})s? ",
+    r"(?:what|who|which sources?|anything|something) (?:is |are |most )?(?:strongly |there )?"
+    r"(?:(?:speaks?|argues?|counts?|stands?|can be said|could be said|is (?:there )?to be said|would speak) )?against ",
+    rf"(?:what|who|which sources?) (?:{_REFUTE})s? ",
+    r"(?:what|who) disagrees with ",
+    r"what(?: is|'s|’s) wrong with ",
+    rf"(?:what|how) (?:do|does|would|might|could|can|will) {_CRITICS} (?:say|reply|respond|object|argue|{_REFUTE})"
+    r"(?: (?:to|about|against|on))? ",
+    rf"(?:how|what) (?:do|does|can|could|would|might|should) (?:you|i|we|one|people) (?:best )?(?:{_REFUTE}) ",
+    rf"(?:{_REFUTE}) ",
+    r"against ",
+)
+_POLITE = (
+    r"(?:(?:and|but|so|now|then|ok(?:ay)?|please|well),? )*"
+    r"(?:(?:can|could|would) you (?:please )?|please )?"
+    r"(?:(?:give|show|tell|find|get) (?:me )?|i(?:'d| would) like (?:to (?:see|hear) )?|i want (?:to (?:see|hear) )?|"
+    r"(?:what|who)(?:'s|’s| is| are| was| would be| could be) |is there |are there |let me (?:see|hear) )?"
+)
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _NOUN = r"(?:claim|source|citation|sentence|quote|quotation|reference|statement|point|argument|number|no\.?|nr\.?)"
+_NUMBER = r"(?:(?:no\.?|nr\.?|number) )?[\[(#]?\s*(?P<number>\d{1,3})\s*[\])]?"
 _ONE = r"[\[(#]?\d{1,3}[\])]?"
 NUMBERED = re.compile(
-    rf"(?:the )?(?:{_NOUN} )*[\[(#]?(?P<number>\d{{1,3}})[\])]?|(?:the )?{_ORDINAL}(?: (?:one|{_NOUN}))?", re.I
+    rf"(?:the )?(?:{_NOUN} )?{_NUMBER}|(?:the )?(?P<ordinal>{'|'.join(_ORDINALS)}|last)(?: (?:one|{_NOUN}))?", re.I
 )
-SEVERAL = re.compile(rf"(?:the )?(?:{_NOUN}s? )?{_ONE}(?:(?:,| and| or| &)+ ?{_ONE})+", re.I)
+SEVERAL = re.compile(
+    rf"(?:the )?(?:{_NOUN}s? )?{_ONE}(?:(?:\s*(?:,|and|or|&|\+|,\s*and)\s*|\s+){_ONE})+",
+    re.I,
+)
 SIDE = re.compile(
-    rf"(?:the )?(?:side (?P<number>\d{{1,2}})|{_ORDINAL} side|"
+    r"(?:the )?(?:side (?P<number>\d{1,2})|(?P<ordinal>first|second|third|fourth|fifth|sixth) side|"
     r"(?P<pro>for|pro|yes|agree)|(?P<con>against|contra|no|disagree))(?:[- ](?:side|case))?",
     re.I,
 )
-ASKS = re.compile(rf"(?:.*?\b)??(?:{_COUNTERS}|{_REFUTE}|against) (?P<what>.+)", re.I)
-"""Any wording will do: what is named has to be a number or a side of the thread's answer, to the letter."""
+ASKS = re.compile(rf"{_POLITE}(?:the |a |an |any |some |your )?(?:{'|'.join(_WORDINGS)})(?P<what>.+)", re.I)
 _MARKS = "'\"‘’“”"
 _LONGEST = 160  # characters; whoever writes more asks a question of their own
 
@@ -44,6 +77,16 @@ def argued_with(question: str) -> str:
 def refers(what: str) -> bool:
     """Whether that is nothing by itself: a number, several, or 'For' and 'Against'."""
     return any(p.fullmatch(what) for p in (NUMBERED, SEVERAL, SIDE))
+
+
+def ordinal(word: str) -> int:
+    """1 for 'first', 10 for 'tenth'."""
+    return _ORDINALS.index(word.lower()) + 1
+
+
+def bare_name(what: str) -> str:
+    """'the Leave it free side' as 'leave it free'."""
+    return re.sub(r"^the | (?:side|case)$", "", what.casefold()).strip(_MARKS + " ")
 
 
 _MOST = 4
@@ -109,16 +152,18 @@ def _numbered(answer: Answer) -> list[int]:
 
 
 def _numbers_in_words(answer: Answer) -> str:
-    return f"The numbers of the last answer are {', '.join(map(str, _numbered(answer)))}."
+    numbers = _numbered(answer)
+    if len(numbers) == 1:
+        return f"The last answer has one number, {numbers[0]}."
+    unbroken = numbers[-1] - numbers[0] == len(numbers) - 1
+    listed = f"{numbers[0]} to {numbers[-1]}" if unbroken else ", ".join(map(str, numbers))
+    return f"The numbers of the last answer are {listed}."
 
 
 def _number(answer: Answer, match: re.Match[str]) -> int:
-    return _numbered(answer)[-1] if (match["ordinal"] or "").lower() == "last" else _place(match)
-
-
-def _place(match: re.Match[str]) -> int:
-    """A number, or an ordinal, as a number from 1."""
-    return _ORDINALS.index(match["ordinal"].lower()) + 1 if match["ordinal"] else int(match["number"] or 1)
+    if word := match["ordinal"]:
+        return _numbered(answer)[-1] if word.lower() == "last" else ordinal(word)
+    return int(match["number"])
 
 
 def _claim_target(answer: Answer, number: int) -> Target | None:
@@ -152,7 +197,7 @@ def _support(answer: Answer, claim: AnswerClaim) -> float:
 
 def _perspective_of_name(answer: Answer, what: str) -> AnswerPerspective | None:
     """The perspective of that very name, with or without 'the … side' around it."""
-    wanted = {what.casefold(), re.sub(r"^the | (?:side|case)$", "", what.casefold()).strip(_MARKS + " ")} - {""}
+    wanted = {what.casefold(), bare_name(what)} - {""}
     return next((s for s in answer.perspectives if s.name.removesuffix(" …").casefold() in wanted), None)
 
 
@@ -160,7 +205,8 @@ def _perspective(answer: Answer, match: re.Match[str]) -> AnswerPerspective | No
     """'For', 'Against', or a perspective by its place."""
     stance = "supports" if match["pro"] else "opposes" if match["con"] else ""
     perspectives = [s for s in answer.perspectives if not stance or s.stance == stance]
-    return perspectives[place - 1] if 1 <= (place := _place(match)) <= len(perspectives) else None
+    place = ordinal(match["ordinal"]) if match["ordinal"] else int(match["number"] or 1)
+    return perspectives[place - 1] if 1 <= place <= len(perspectives) else None
 
 
 def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> Target:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
-from weakref import WeakValueDictionary
 
 from agent.inference import Models
 from agent.seams import WebFound
@@ -42,6 +41,14 @@ _LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have words
 _WORD = re.compile(r"\w{4,}")
 
 
+@dataclass
+class _Fetch:
+    """A page that is being read, and how many wait for it."""
+
+    task: "asyncio.Task[SourceDocument]"
+    waiting: int = 0
+
+
 @dataclass(frozen=True)
 class WebSearch:
     """A search engine and a reader of pages. `required`: named by the user, so that its failure is an error."""
@@ -53,7 +60,7 @@ class WebSearch:
     models: Models
     cache: TextCache
     required: bool = False
-    _reading: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _reading: dict[str, _Fetch] = field(default_factory=dict)
 
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
@@ -144,9 +151,19 @@ class WebSearch:
         return [read[rank] for rank in sorted(read)]
 
     async def _read(self, result: WebResult, only: Sequence[str]) -> SourceDocument:
-        """The page; whoever wants it at the same time waits, and finds it in the cache."""
-        async with self._reading.setdefault(normalise_url(result.url), asyncio.Lock()):
-            document = await self._fetch(result)
+        """The page, read once for all who want it at the same time, and given up when nobody waits any more."""
+        url = normalise_url(result.url)
+        if (shared := self._reading.get(url)) is None:
+            shared = self._reading[url] = _Fetch(asyncio.create_task(self._fetch(result)))
+            shared.task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        shared.waiting += 1
+        try:
+            document = await asyncio.shield(shared.task)
+        finally:
+            shared.waiting -= 1
+            if not shared.waiting:
+                self._reading.pop(url, None)
+                shared.task.cancel()
         if not self.lists.is_allowed(document.url) or not tidy([replace(result, url=document.url)], domains=only):
             raise SourceError(f"{result.url}: leads to {host_of(document.url)}, which is not to be searched.")
         return document

@@ -7,10 +7,11 @@ nobody else's texts, and the embedded models divide a request's texts among the 
 
 import asyncio
 import os
+import queue
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -37,27 +38,49 @@ def lower_priority() -> None:
 class Worker:
     """Runs models in one thread, up to 64 items at a time, so that a large request lets others in between.
 
-    The thread begins with the first request and takes the priority of the thread that asks: in a service that of the
-    executor's threads.
+    The thread is a daemon, so that a process ends without waiting for a computation that it has given up. It begins
+    with the first request and takes the priority of the thread that asks: in a service that of the executor's threads.
     """
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "steelman-models")
+        self._requests: queue.SimpleQueue[tuple[Future[NDArray[np.float32]], Model, Sequence[Any]]] = (
+            queue.SimpleQueue()
+        )
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
 
     def run(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
         """The model's output for the items, a row an item.
 
         Raises what the model raises, and ModelError where it returns another number of rows.
         """
-        return np.concatenate([self._thread.submit(_computed, model, part).result() for part in _parts(items)])
+        return np.concatenate([self._submit(model, part).result() for part in _parts(items)])
 
     async def arun(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
         """The same for the event loop; a cancelled request that has not begun is never computed."""
         outputs = []
         for part in _parts(items):
-            result = await asyncio.to_thread(self._thread.submit, _computed, model, part)
+            result = await asyncio.to_thread(self._submit, model, part)
             outputs.append(await asyncio.wrap_future(result))
         return np.concatenate(outputs)
+
+    def _submit(self, model: Model, items: Sequence[Any]) -> "Future[NDArray[np.float32]]":
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="steelman-models", daemon=True)
+                self._thread.start()
+        result: Future[NDArray[np.float32]] = Future()
+        self._requests.put((result, model, items))
+        return result
+
+    def _work(self) -> None:
+        while True:
+            result, model, items = self._requests.get()
+            if result.set_running_or_notify_cancel():
+                try:
+                    result.set_result(_computed(model, items))
+                except BaseException as exc:  # noqa: BLE001  # handed to the caller, who raises it
+                    result.set_exception(exc)
 
 
 def _parts(items: Sequence[Any]) -> Sequence[Sequence[Any]]:

@@ -38,6 +38,7 @@ _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0  # until a process has loaded what it needs
 _CLOCK = 3.0  # seconds by the clock for each of work, since machines are shared
 _PIECE = 1 << 20
+_NO_START = "cannot be read, since the process that reads files does not start here"
 _OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
 _LONG_SECONDS = 20.0  # after which a fresh process is better than one that may hold much
 _LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
@@ -153,12 +154,14 @@ class Readers:
 
     def close(self) -> None:
         """Ends all processes; what is being read fails."""
+        waiting: list[_Process | None] = []
         with suppress(queue.Empty):
-            waiting = [self._turns.get_nowait() for _ in range(self._turns.qsize())]
-            for process in waiting:
-                if process is not None:
-                    process.end()
-                self._turns.put(None)
+            while True:
+                waiting.append(self._turns.get_nowait())
+        for process in waiting:
+            if process is not None:
+                process.end()
+            self._turns.put(None)
         for process in list(self._reading):
             process.kill()
 
@@ -167,8 +170,9 @@ def _started(module: str, name: str) -> "_Process":
     try:
         return _Process(module)
     except OSError as exc:
-        told = f"{name}: cannot be read, since the process that reads files does not start here"
-        raise SourceError(f"{told} ({exc.strerror or exc}). Try again once this machine has less to do.") from exc
+        raise SourceError(
+            f"{name}: {_NO_START} ({exc.strerror or exc}). Try again once this machine has less to do."
+        ) from exc
 
 
 class _Process:
@@ -240,6 +244,8 @@ class _Process:
         except _TooLongError as exc:
             raise limits.problem(name, "holds, or unpacks to, more text than is taken of one file.") from exc
         except (EOFError, BrokenPipeError) as exc:
+            if self._start_seconds and self._status() > 0:  # it said nothing yet, of this file or of another
+                raise SourceError(f"{name}: {_NO_START}. Is everything installed? Run `make install`.") from exc
             raise limits.ended(name, self._status()) from exc
         except (ValueError, TypeError, KeyError, RecursionError) as exc:  # it is not itself
             raise limits.ended(name, 0) from exc

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from tools.dates import iso_date
+from tools.dates import plain_date
 from tools.errors import SourceError
 from tools.ingest.documents import FIELDS, GUESSED, Columns
 from tools.shell import option
@@ -202,7 +202,7 @@ def _fits(of: str, values: Sequence[str], rows: int) -> bool:
         case "url":
             return _share(values, _is_address) >= 0.5
         case "date":
-            return _share(values, iso_date) >= 0.5
+            return _share(values, plain_date) >= 0.5
     return True
 
 

@@ -100,5 +100,9 @@ def _guessed(data: bytes) -> Decoded:
     from charset_normalizer import from_bytes
 
     telling = b"\n".join(line for line in data.splitlines() if not line.isascii())[:_SAMPLE]
-    best = from_bytes(telling, cp_isolation=list(_LIKELY)).best()
-    return _read(data, best.encoding if best else _LAST_RESORT)
+    matches = from_bytes(telling, cp_isolation=list(_LIKELY))
+    best = matches.best()
+    usual = next((m for m in matches if _LAST_RESORT in (m.encoding, *m.could_be_from_charset)), None)
+    if best is None or (usual and usual.chaos <= best.chaos and usual.coherence >= best.coherence):
+        return _read(data, _LAST_RESORT)
+    return _read(data, best.encoding)

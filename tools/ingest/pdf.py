@@ -16,9 +16,12 @@ from tools.ingest.plain import Vocabulary, unligated
 from tools.passages import Block, BlockForm, SourceDocument
 
 _JUNK_TITLE = re.compile(
-    r"(?:untitled|no title|title|document|presentation|slide|page|layout|template|report|word document)?[\s\d_.-]*"
-    r"|(?:microsoft \w+|powerpoint|adobe \w+)(?: ?-)? .*|\w:\\.*|https?:\S*|.*\btemplate\b.*|\W*"
-    r"|.*\.(?:pdf|docx?|pptx?|xlsx?|indd|qxd|p65|tex|dvi|ps|rtf|odt|html?|txt)",
+    r"(?:untitled|no title|title|document|presentation|slide|page|dokument|doc|layout|template|default|normal|report|"
+    r"brochure|word document|powerpoint presentation)?[\s\d_.-]*"
+    r"|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*"
+    r"|\S*\.(?:pdf|docx?|dotx?|pptx?|potx?|xlsx?|indd|qxd|qxp|p65|tex|dvi|ps|eps|rtf|odt|odp|html?|txt|md|ai|cdr|wpd)"
+    r"|.*\.(?:docx?|dotx?|pptx?|xlsx?|indd|qxd|p65|dvi|tex|rtf|odt)"
+    r"|(?:https?|file|about|data):\S*|[a-z]:\\.*|/\S+/\S*|.*\btemplate\b.*|\W*|[0-9a-f-]{16,}",
     re.IGNORECASE,
 )
 _EDGE = 0.14  # of the height of a page: its margins

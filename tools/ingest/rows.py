@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from tools.dates import iso_date
+from tools.dates import plain_date
 from tools.errors import SourceError
 from tools.ingest.columns import Choice, Row, Table, choose, value_of
 from tools.ingest.documents import GUESSED, Columns, Note, document, read_text, row_key
@@ -73,7 +73,7 @@ def _document(
             return None
         first = where.removeprefix(f"{name}, ")
         return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
-    date = iso_date(of.get("date", ""))
+    date = plain_date(of.get("date", ""))
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
     shown = id_ if "id" in of else f"{name}, row {id_}"

@@ -1,9 +1,11 @@
 """Chroma's client for a server, with an end to each request: by itself it waits for ever, from byte to byte."""
 
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import httpcore
 import httpx
 from chromadb.api.client import Client
 from chromadb.auth import UserIdentity
@@ -60,43 +62,70 @@ def bound(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
 
     It goes the way of all clients to the address. Raises ProviderDownError; httpx.TimeoutException from its requests.
     """
-    client._transport, client._mounts = _Within(seconds, address), {}
+    proxy = proxy_for(address)
+    client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
+    clock = _Clock(_WHOLE * seconds)
+    transport: Any = httpx.HTTPTransport(**way_options(address, proxy))
+    transport._pool._network_backend = _Backend(transport._pool._network_backend, clock)
+    client._transport, client._mounts = transport, {}
+
+    def mark(request: httpx.Request) -> None:
+        request.extensions[PROXY] = proxy
+
+    def check(response: httpx.Response) -> None:
+        if (said := refused_by(proxy, address, response.status_code)) is not None:
+            raise httpx.ProxyError(said, request=response.request)
+
+    client.event_hooks = {"request": [clock.start, mark], "response": [check]}
     return client
 
 
-class _Within(httpx.BaseTransport):
-    """The way to the address, with an end to every request."""
+class _Clock(threading.local):
+    """When the request that this thread waits for has to be over."""
 
-    def __init__(self, seconds: float, address: str) -> None:
-        self._seconds, self._address, self._proxy = seconds, address, proxy_for(address)
-        self._inner: Any = httpx.HTTPTransport(**way_options(address, self._proxy))
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = 0.0
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        left = current_budget().seconds_left()
-        silence, end = min(self._seconds, left), time.monotonic() + min(_WHOLE * self._seconds, left)
-        request.extensions["timeout"] = httpx.Timeout(silence, connect=min(CONNECT_SECONDS, silence)).as_dict()
-        request.extensions[PROXY] = self._proxy
-        response: httpx.Response = self._inner.handle_request(request)
-        if (said := refused_by(self._proxy, self._address, response.status_code)) is not None:
-            raise httpx.ProxyError(said, request=request)
-        response.stream = _Until(response.stream, end)
-        return response
+    def start(self, _: httpx.Request) -> None:
+        self._end = time.monotonic() + min(self._seconds, current_budget().seconds_left())
+
+    def left(self, timeout: float | None) -> float:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("the time for the whole request was used up")
+        return left if timeout is None else min(timeout, left)
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Connections that look at the clock whenever they wait."""
+
+    def __init__(self, inner: httpcore.NetworkBackend, clock: _Clock) -> None:
+        self._inner, self._clock = inner, clock
+
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, *more: Any, **named: Any
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._inner.connect_tcp(host, port, self._clock.left(timeout), *more, **named), self._clock)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, inner: httpcore.NetworkStream, clock: _Clock) -> None:
+        self._inner, self._clock = inner, clock
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, self._clock.left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, self._clock.left(timeout))
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> "_Stream":
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, self._clock.left(timeout)), self._clock)
 
     def close(self) -> None:
         self._inner.close()
 
-
-class _Until(httpx.SyncByteStream):
-    """A reply that is read until a time."""
-
-    def __init__(self, stream: Any, end: float) -> None:
-        self._stream, self._end = stream, end
-
-    def __iter__(self) -> Iterator[bytes]:
-        for part in self._stream:
-            if time.monotonic() > self._end:
-                raise httpx.ReadTimeout("the time for the whole request was used up")
-            yield part
-
-    def close(self) -> None:
-        self._stream.close()
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urldefrag
 
 from tools.budget import current_budget, current_log
-from tools.dates import iso_date
+from tools.dates import told_date
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.language.words import QUERY_FILLERS
 from tools.net.http import fetch_json, is_address, is_local, open_client
@@ -181,7 +181,7 @@ def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, d
             urldefrag(row[url].strip()).url,
             _plain(row.get(title), _LONGEST_TITLE),
             _plain(row.get(snippet), _LONGEST_SNIPPET),
-            iso_date(row.get(date)),
+            told_date(row.get(date)),
         )
         for row in rows
         if _is_page(row[url].strip())

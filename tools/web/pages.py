@@ -51,7 +51,10 @@ _QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'
 _LONGEST_WALL = 400  # words
 _WORDS_A_SIGN = 35  # words of a wall for each of its signs at most; an article that speaks of walls has more
 _ASKED = re.compile(
-    r"(?:subscribe|register|(?:log|sign) in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock)\b", re.I
+    r"(?:subscribe|register|(?:log|sign) in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock)\b"
+    r"|\bto (?:continue|keep|go on) reading\b|\balready an? (?:subscriber|member)\b|\bfor subscribers only\b"
+    r"|\bmonthly limit of\b|\bunlock this (?:article|story)\b",
+    re.IGNORECASE,
 )
 
 
@@ -120,12 +123,15 @@ def _wall(text: str, title: str) -> str:
     words = len(said.split())
     if words > _LONGEST_WALL:
         return ""
-    if words < _SHORT_PAGE and (asked := _ASKED.search(said.rstrip()[-150:])):
-        said = asked[0]
-        words = 1
+    end = said.rstrip()[-150:]
+    teaser = words < _SHORT_PAGE and bool(_ASKED.search(end))
+    if teaser:
+        said, words = end, 1
     signs = {what: len(re.findall(pattern, said, re.IGNORECASE)) for what, pattern in _WALLS.items()}
     enough = sum(signs.values()) >= (2 if words >= FEWEST_WORDS else 1)
-    return max(signs, key=signs.__getitem__) if enough and sum(signs.values()) * _WORDS_A_SIGN >= words else ""
+    if enough and sum(signs.values()) * _WORDS_A_SIGN >= words:
+        return max(signs, key=signs.__getitem__)
+    return "a subscription is asked for" if teaser else ""
 
 
 def _paid(items: list[dict[str, Any]]) -> str:

@@ -116,9 +116,12 @@ class Tavily(SearchEngine):
 
 
 async def _refused_by_tavily(response: "httpx.Response") -> None:
-    """Raises ProviderDownError for a refusal, in the words that all engines have, before the library looks at it."""
+    """Raises ProviderDownError for a refusal, in the words that all engines have, before the library looks at it;
+    ProviderReplyError for a query that is not accepted, which says nothing of the next one."""
     if response.status_code != 200:
         failure = status_error("Tavily", response.status_code, await response.aread())
+        if response.status_code == 400:
+            raise ProviderReplyError(f"Tavily does not accept the query: {failure}")
         raise ProviderDownError(f"{failure} {_PLAN}" if response.status_code in _USED_UP else str(failure))
 
 
