@@ -466,7 +466,7 @@ JUDGING = (
     Row("OpenAI", judging, too_many(6, 400, code="context_length_exceeded", message="Too much."), (*_ALL, "by 5 []")),
     Row("vLLM", judging, too_many(6, 400, code=400, param="input_tokens", message=_CONTEXT), (*_ALL, "by 5 []")),
     Row("llama.cpp", judging, too_many(1, 400, type="exceed_context_size_error", message="No."), (*_ALL, "by 1 []")),
-    Row("a gateway", judging, too_many(10, 413, message="Payload Too Large"), (*_ALL, "by 6 []")),
+    Row("a gateway", judging, too_many(10, 413, message="Payload Too Large"), (*_ALL, " []")),
     Row(
         "nothing fits", judging, too_many(0, 400, message=_CONTEXT), ("PromptTooLongError", "4096 tokens", "reads more")
     ),
