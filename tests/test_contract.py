@@ -447,7 +447,9 @@ async def judging(given: Callable[[list[str], str], Reply | None], bench: Bench)
             return f"{type(exc).__name__} after {calls}: {exc}"
         finally:
             await judge.aclose()
-    return f"supports {(found > 0.9).sum()}, said {(checked > 0.9).all(axis=1).sum()}, by {max(calls)} {log.notes}"
+    taken = "ten or fewer, " if max(calls) <= 10 else ""
+    all_of = f"supports {(found > 0.9).sum()}, said {(checked > 0.9).all(axis=1).sum()}"
+    return f"{all_of}, {taken}by {max(calls)} {log.notes}"
 
 
 def too_many(most: int, status: int, **error: object) -> Callable[[list[str], str], Reply | None]:
@@ -466,7 +468,7 @@ JUDGING = (
     Row("OpenAI", judging, too_many(6, 400, code="context_length_exceeded", message="Too much."), (*_ALL, "by 5 []")),
     Row("vLLM", judging, too_many(6, 400, code=400, param="input_tokens", message=_CONTEXT), (*_ALL, "by 5 []")),
     Row("llama.cpp", judging, too_many(1, 400, type="exceed_context_size_error", message="No."), (*_ALL, "by 1 []")),
-    Row("a gateway", judging, too_many(10, 413, message="Payload Too Large"), (*_ALL, " []")),
+    Row("a gateway", judging, too_many(10, 413, message="Payload Too Large"), (*_ALL, "ten or fewer", " []")),
     Row(
         "nothing fits", judging, too_many(0, 400, message=_CONTEXT), ("PromptTooLongError", "4096 tokens", "reads more")
     ),
