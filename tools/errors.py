@@ -150,10 +150,11 @@ class BudgetError(ProviderError):
 class ProviderDownError(ProviderError):
     """A provider cannot be reached, refuses the key or keeps failing; it is not worth asking again in this run.
 
-    `status`: that of its refusal over HTTP; 0 without one.
+    `status`, `said`: those of its refusal over HTTP; 0 and empty without one.
     """
 
     status = 0
+    said = ""
 
 
 class ProviderReplyError(ProviderError):

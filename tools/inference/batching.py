@@ -1,6 +1,8 @@
-"""Cutting sequences into parts."""
+"""Cutting sequences into parts, and asking about them: some at a time, within the time there is."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -10,3 +12,22 @@ def parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Consecutive slices of at most `size` items."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+async def within(seconds: float, calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
+    """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
+    turn = asyncio.Semaphore(concurrency)
+
+    async def one(call: Callable[[], Awaitable[None]]) -> None:
+        async with turn:
+            await call()
+
+    try:
+        async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, seconds)), asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(one(call))
+    except TimeoutError:
+        pass
+    except ExceptionGroup as failed:
+        first = failed.exceptions[0]
+        raise first from first.__cause__

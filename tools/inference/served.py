@@ -1,76 +1,59 @@
-"""Servers of judges and encoders, asked by OpenAI's client over the house's transport: its retries, limits and way out
-are the only ones, it follows no redirect, and nothing is sent but the key and the body."""
+"""Models behind an address that are asked by plain requests: judges and encoders."""
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.inference.chat.refusals import connection_failure, own_error
-from tools.net.causes import cause
-from tools.net.http import check_address, check_key, open_client, status_error, strip_headers, without_key
+from tools.inference.chat.servers import Price, cost_of
+from tools.net.http import check_address, fetch_json, is_local, open_client
 
 if TYPE_CHECKING:
     import httpx
-    from openai import AsyncOpenAI
-
-_NO_KEY = "none"  # the client wants one
 
 
-@asynccontextmanager
-async def open_served(url: str, key: str, seconds: float) -> "AsyncIterator[AsyncOpenAI]":
-    """A client of the server at the address; it belongs to an event loop. seconds: the longest silence of the server.
+class Served:
+    """A model at an address, asked over the house's transport: its retries, limits and way out are the only ones, and
+    nothing is sent but the key and the body."""
 
-    Raises ProviderDownError for an address or a key that can be none.
-    """
-    check_address(url)
-    check_key(key)
-    import openai
+    def __init__(self, url: str, model: str, key: str, seconds: float, price: Price | None = None) -> None:
+        """seconds: the longest silence of the server. price: of the model's tokens; one on this machine costs
+        nothing."""
+        self.address = url.rstrip("/")
+        self.model = model
+        self.server = f"{model} at {urlsplit(self.address).netloc.rpartition('@')[2] or self.address}"
+        self._key = key
+        self._seconds = seconds
+        self._price: Price | None = (0.0, 0.0) if is_local(url) else price
 
-    login = key or "@" in urlsplit(url).netloc
+    @asynccontextmanager
+    async def opened(self) -> "AsyncIterator[httpx.AsyncClient]":
+        """A client of the server, which belongs to an event loop.
 
-    async def bare(request: "httpx.Request") -> None:
-        strip_headers(request, {"authorization"} if login else set())
+        Raises ProviderDownError for an address or a key that can be none, and for one elsewhere in an offline run.
+        """
+        if current_budget().offline and not is_local(self.address):
+            raise ProviderDownError(
+                f"{self.server} is not asked: nothing may leave this machine, and the run stays offline."
+            )
+        check_address(self.address)
+        async with open_client({"authorization": f"Bearer {self._key}"} if self._key else {}, self._seconds) as client:
+            del client.headers["user-agent"]
+            yield client
 
-    async with open_client(seconds=seconds) as http:
-        http.event_hooks = {"request": [bare]}
-        # Its type says httpx2, which is a fork of httpx; it takes the clients of both.
-        given: Any = http
-        yield openai.AsyncOpenAI(base_url=url, api_key=key or _NO_KEY, http_client=given, max_retries=0)
-
-
-async def post(client: "AsyncOpenAI", url: str, body: dict[str, Any], name: str) -> Any:
-    """The JSON of one call to the server called `name`.
-
-    Raises RefusedError for a refusal, ProviderDownError where it cannot be reached, ProviderReplyError for what is no
-    JSON or too much, DeadlineError.
-    """
-    import httpx
-    import openai
-
-    try:
-        response: httpx.Response = await client.post(url, body=body, cast_to=httpx.Response)
-        return json.loads(response.content)
-    except openai.APIStatusError as exc:
-        said = without_key(exc.response.text, {"authorization": client.api_key})
-        refusal = RefusedError(str(status_error(name, exc.status_code, said)))
-        refusal.status, refusal.said = exc.status_code, " ".join(said.split())[:200]
-        raise refusal from exc
-    except openai.OpenAIError as exc:
-        failure: Exception = connection_failure(exc) or exc
-        own = own_error(exc)
-    except (ValueError, RecursionError) as exc:
-        raise ProviderReplyError(f"{name} answered with something that is no JSON.") from exc
-    if own:  # outside of what was caught, which came from it
-        raise own
-    if isinstance(failure, httpx.TimeoutException):
-        raise ProviderDownError(f"{name} did not answer in time.") from failure
-    raise ProviderDownError(f"{name} cannot be reached ({cause(failure, url)}).") from failure
-
-
-class RefusedError(ProviderDownError):
-    """A refusal, in words that say what to do. said: the server's own."""
-
-    said = ""
+    async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object of one call, which is counted; a server that does not count leaves an estimate of about four
+        characters a token. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        budget = current_budget()
+        budget.begin_call()
+        reply = await fetch_json(client, "POST", url, name=self.server, body=body)
+        if not isinstance(reply, dict):
+            raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
+        usage = reply.get("usage")
+        counts = [usage.get(k) if isinstance(usage, dict) else None for k in ("prompt_tokens", "completion_tokens")]
+        given, made = (c if isinstance(c, int) and 0 <= c < 10**9 else 0 for c in counts)
+        given = given or len(str(body)) // 4
+        budget.add_tokens(given, made, cost_of(self._price, given, made))
+        return reply

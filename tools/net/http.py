@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from tools.budget import current_budget
-from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.causes import SPEAKS_TLS, WANTS_TLS, cause
 from tools.net.pasted import fault_of_header
 from tools.net.route import routed
@@ -224,39 +224,28 @@ async def fetch_json(
     """The JSON of one call to the server called `name`. `key`: the variable that holds its key, for what to do next.
 
     Raises ProviderDownError (unreachable, refused, still failing after the retries), ProviderReplyError (no JSON, or
-    too much of it), DeadlineError.
+    too much of it).
     """
     import httpx
 
     check_address(url)
     try:
-        async with client.stream(method, url, json=body, headers=headers) as response:
-            data = await _read(response, name)
+        response = await client.request(method, url, json=body, headers=headers)
+        if response.status_code < 300:
+            return response.json()
     except httpx.TimeoutException as exc:
         raise ProviderDownError(f"{name} did not answer in time.") from exc
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
         said = without_key(cause(exc, url), client.headers, headers)
         raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
-    if response.status_code >= 300:
-        said = without_key(data.decode("utf-8", "replace"), client.headers, headers)
-        refusal = status_error(name, response.status_code, said, key)
-        refusal.status = response.status_code
-        raise refusal
-    try:
-        return json.loads(data)
     except (ValueError, RecursionError) as exc:
         raise ProviderReplyError(f"{name} answered with something that is no JSON.") from exc
-
-
-async def _read(response: "httpx.Response", name: str) -> bytes:
-    data = bytearray()
-    async for part in response.aiter_bytes():
-        data += part
-        if len(data) > LARGEST_REPLY:
-            raise ProviderReplyError(f"{name} sent more than {LARGEST_REPLY // 1_000_000} MB.")
-        if current_budget().seconds_left() <= 0:
-            raise DeadlineError("the time for it was used up.")
-    return bytes(data)
+    except ProviderReplyError as exc:  # of the transport, which knows no names
+        raise ProviderReplyError(str(exc).replace("the server", name, 1)) from exc
+    said = without_key(response.content.decode("utf-8", "replace"), client.headers, headers)
+    refusal = status_error(name, response.status_code, said, key)
+    refusal.status, refusal.said = response.status_code, " ".join(said.split())[:200]
+    raise refusal
 
 
 def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:

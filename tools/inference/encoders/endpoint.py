@@ -15,11 +15,10 @@ from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.inference.chat.refusals import speaks_of_length
-from tools.inference.served import open_served, post
-from tools.net.http import is_local
+from tools.inference.served import Served
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    import httpx
 
 _LOG = logging.getLogger(__name__)
 _MOST_CONCURRENT = 4  # requests under way together
@@ -29,7 +28,7 @@ Rows = NDArray[np.float32]
 _Post = Callable[[Sequence[str]], Awaitable[Rows]]
 
 
-class EndpointEncoder:
+class EndpointEncoder(Served):
     """Unit vectors from an embeddings address.
 
     url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
@@ -52,17 +51,14 @@ class EndpointEncoder:
         batch: int = 64,
         seconds: float = 30.0,
     ) -> None:
-        self.address = url.rstrip("/").removesuffix("/embeddings")
-        self._model = model
-        self._key = key
+        super().__init__(url.rstrip("/").removesuffix("/embeddings"), model, key, seconds)
+        self.server = f"the encoder {model}"
         self._query_prompt = query_prompt
         self._document_prompt = document_prompt
         self._dimensions: int | None = None
         self._batch = batch
         self._passed = False  # a request as large as they become
         self._told = False
-        self._called = f"the encoder {model}"
-        self._seconds = seconds
         self._asking = threading.Lock()
         settings = "\x1f".join((model, query_prompt, document_prompt))
         self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
@@ -88,26 +84,24 @@ class EndpointEncoder:
             self._dimensions = known = self._dimensions or vectors.shape[1]
         if vectors.shape[1] != known:
             raise ProviderReplyError(
-                f"the encoder {self._model} gave vectors of {vectors.shape[1]} dimensions in the place of {known}. "
+                f"the encoder {self.model} gave vectors of {vectors.shape[1]} dimensions in the place of {known}. "
                 "Set the number that it gives, then encode again with `python -m agent rebuild`.",
                 hint=", then encode again with `python -m agent rebuild`",
             )
         return vectors
 
     def _ask(self, texts: Sequence[str]) -> Rows:
-        if current_budget().offline and not is_local(self.address):
-            raise ProviderDownError(f"{self._called} is not on this machine, and this run stays offline.")
         rows = asyncio.run(self._all(texts))
         if len({part.shape[1] for part in rows}) > 1:
-            raise ProviderReplyError(f"{self._called} gave vectors of different lengths.")
+            raise ProviderReplyError(f"{self.server} gave vectors of different lengths.")
         return np.concatenate(rows)
 
     async def _all(self, texts: Sequence[str]) -> list[Rows]:
         """The vectors of all the texts, a few requests under way together. The first one goes alone until one has
         passed: it finds out how many texts the server takes."""
         left = current_budget().seconds_left()
-        async with open_served(self.address, self._key, self._seconds) as client:
-            post = partial(self._post, client, asyncio.Semaphore(_MOST_CONCURRENT))
+        async with self.opened() as client:
+            post = partial(self._sent, client, asyncio.Semaphore(_MOST_CONCURRENT))
             try:
                 async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
                     alone = 0 if self._passed else self._batch
@@ -115,7 +109,7 @@ class EndpointEncoder:
                     self._passed = self._passed or len(texts) > alone
                     made += await asyncio.gather(*(self._part(post, p) for p in parts(texts[alone:], self._batch)))
             except TimeoutError as exc:
-                raise DeadlineError(f"{self._called} did not answer within the time of the run.") from exc
+                raise DeadlineError(f"{self.server} did not answer within the time of the run.") from exc
         return [rows for part, _ in made for rows in part]
 
     async def _part(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
@@ -140,27 +134,19 @@ class EndpointEncoder:
         """The vector of a text that is too long for the server: that of its first half, as most models cut of
         themselves. The answer says so."""
         rows = await post([text[: max(1, len(text) // 2)]])
-        told = f"The encoder {self._model} refused some texts as too long: of these it was given the first half."
+        told = f"The encoder {self.model} refused some texts as too long: of these it was given the first half."
         if not self._told:
             _LOG.warning("%s", told)
         self._told = True
         current_log().note("scope", told)
         return rows
 
-    async def _post(self, client: "AsyncOpenAI", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
-        """The vectors of texts that are sent in one request, which is counted."""
-        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+    async def _sent(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
+        """The vectors of texts that are sent in one request."""
+        body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
         async with free:
-            current_budget().begin_call()
-            reply = await post(client, f"{self.address}/embeddings", body, self._called)
-        _count(reply, 0.0 if is_local(self.address) else None)
+            reply = await self.post(client, f"{self.address}/embeddings", body)
         return _rows(reply, len(texts))
-
-
-def _count(reply: Any, cost: float | None) -> None:
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
-    current_budget().add_tokens(tokens if isinstance(tokens, int) and tokens > 0 else 0, 0, cost)
 
 
 def _rows(reply: Any, wanted: int) -> NDArray[np.float32]:

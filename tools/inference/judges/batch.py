@@ -24,7 +24,7 @@ from pydantic import BaseModel, Field
 
 from prompts import as_data, load_prompt
 from tools.errors import PromptTooLongError
-from tools.inference.batching import parts
+from tools.inference.batching import parts, within
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.servers import read_whole
 from tools.inference.judges.judge import ClaimCheck, Pair
@@ -117,7 +117,7 @@ class BatchJudge:
             partial(self._in_halves, partial(self._judge, call, take), call.texts)
             for call in _calls(pairs, self._together)
         ]
-        await _within(seconds, calls, self._concurrency)
+        await within(seconds, calls, self._concurrency)
         return found
 
     async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
@@ -126,7 +126,7 @@ class BatchJudge:
         found = np.full((len(claims), 2), np.nan, np.float32)
         ask = partial(self._check, side, claims, found)
         calls = [partial(self._in_halves, ask, part) for part in parts(range(len(claims)), self._together)]
-        await _within(seconds, calls, self._concurrency)
+        await within(seconds, calls, self._concurrency)
         return found
 
     async def _in_halves(self, ask: Callable[[Sequence[T]], Awaitable[None]], items: Sequence[T]) -> None:
@@ -227,22 +227,3 @@ def _labelled(texts: Iterable[str], kind: str) -> dict[str, str]:
 def _labels(count: int, kind: str) -> list[str]:
     letters = [f"{kind}{a}{b}" for a in _LETTERS for b in _LETTERS]
     return _random.sample(letters, count)
-
-
-async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]], concurrency: int) -> None:
-    """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
-    turn = asyncio.Semaphore(concurrency)
-
-    async def one(call: Callable[[], Awaitable[None]]) -> None:
-        async with turn:
-            await call()
-
-    try:
-        async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, seconds)), asyncio.TaskGroup() as group:
-            for call in calls:
-                group.create_task(one(call))
-    except TimeoutError:
-        pass
-    except ExceptionGroup as failed:
-        first = failed.exceptions[0]
-        raise first from first.__cause__

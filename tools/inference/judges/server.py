@@ -9,24 +9,25 @@ A cross-encoder on a vLLM server is such a judge (`ScoreJudge`): batches of pair
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
-from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
-from tools.inference.chat.servers import Price, cost_of
+from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
+from tools.inference.batching import parts, within
+from tools.inference.chat.servers import Price
 from tools.inference.judges.judge import Pair, strongest, windowed
-from tools.inference.served import RefusedError, open_served, post
-from tools.net.http import cut_short, is_local, status_error
+from tools.inference.served import Served
+from tools.net.http import cut_short
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    import httpx
 
 
 _NO_SUCH_PLACE = (404, 405)
@@ -36,12 +37,7 @@ Form = TypeVar("Form")
 
 
 class OtherFormError(ProviderReplyError):
-    """The server does not take the request in this form, or makes nothing of it. `said` is what it answered."""
-
-    def __init__(self, message: str, status: int = 0, said: str = "") -> None:
-        super().__init__(message)
-        self.status = status
-        self.said = said
+    """The server does not take the request in this form, or makes nothing of it."""
 
 
 class UnfitModelError(ProviderReplyError):
@@ -54,21 +50,20 @@ class _Round:
 
     pairs: Sequence[Pair]
     scores: NDArray[np.float32]
-    parts: Iterator[range]
     answered: int = 0
     unusable: int = 0
     tried: int = 0
     problem: ProviderReplyError | None = None
     stopped: BudgetError | None = None
 
-    def take(self, part: range, scores: Sequence[float]) -> None:
-        self.scores[part.start : part.stop] = scores
+    def take(self, part: Sequence[int], scores: Sequence[float]) -> None:
+        self.scores[list(part)] = scores
         self.tried += 1
         self.answered += len(part)
         self.unusable += sum(map(math.isnan, scores))
 
 
-class ServerJudge(ABC, Generic[Form]):
+class ServerJudge(Served, ABC, Generic[Form]):
     """Probabilities of support from a server. `contrary` is ignored: these judges are asked one question a pair.
 
     `name` says which model, at which address and asked how, so that no score is taken for another's.
@@ -91,19 +86,12 @@ class ServerJudge(ABC, Generic[Form]):
         seconds: float = 30.0,
         price: Price | None = None,
     ) -> None:
-        """together: pairs in one request. concurrency: requests at a time. seconds: the longest silence of the server.
-        price: of the model's tokens; one on this machine costs nothing."""
-        url = url.rstrip("/")
-        self.name = f"{name}-{sha256(url.encode()).hexdigest()[:6]}"
-        self.address = url
-        self.model = model
+        """together: pairs in one request. concurrency: requests at a time. The others are those of `Served`."""
+        super().__init__(url, model, key, seconds, price)
+        self.name = f"{name}-{sha256(self.address.encode()).hexdigest()[:6]}"
         self.threshold = self.sentence_threshold = threshold
-        self.server = f"{model} at {urlsplit(url).netloc.rpartition('@')[2] or url}"
-        self._key = key
         self._together = together
         self._concurrency = concurrency
-        self._seconds = seconds
-        self._price: Price | None = (0.0, 0.0) if is_local(url) else price
         self._form: Form | None = None
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -117,22 +105,12 @@ class ServerJudge(ABC, Generic[Form]):
         Raises ProviderDownError when the server fails, ProviderReplyError when more than half of its answers are of no
         use, BudgetError when there was nothing left for a single answer.
         """
-        parts = [range(i, min(i + self._together, len(pairs))) for i in range(0, len(pairs), self._together)]
-        asked = _Round(pairs, np.full(len(pairs), np.nan, np.float32), iter(parts))
+        asked = _Round(pairs, np.full(len(pairs), np.nan, np.float32))
         limit = min(seconds, current_budget().seconds_left())
         if not pairs or limit <= 0:
             return asked.scores
-        if current_budget().offline and not is_local(self.address):
-            raise ProviderDownError(f"{self.server} is not asked: nothing may leave this machine in this run.")
-        async with open_served(self.address, self._key, self._seconds) as client:
-            try:
-                async with asyncio.timeout(None if math.isinf(limit) else limit) as clock:
-                    await self._ask_all(client, asked)
-            except DeadlineError:
-                pass  # what arrived before it is kept
-            except TimeoutError:
-                if not clock.expired():
-                    raise
+        async with self.opened() as client:
+            await within(limit, [partial(self._ask_all, client, asked)], 1)
         if asked.stopped is not None:
             if asked.answered == 0:
                 raise asked.stopped
@@ -145,34 +123,29 @@ class ServerJudge(ABC, Generic[Form]):
             ) from asked.problem
         return asked.scores
 
-    async def _ask_all(self, client: "AsyncOpenAI", asked: _Round) -> None:
-        if self._form is None:
-            await self._work(client, asked, alone=True)
+    async def _ask_all(self, client: "httpx.AsyncClient", asked: _Round) -> None:
+        """Asks for one part after the other until it is known how the server wants to be asked, then for several."""
+        waiting = iter(parts(range(len(asked.pairs)), self._together))
+        while self._form is None and (part := next(waiting, None)):
+            await self._ask_part(client, asked, part)
+            if self._form is None and asked.tried == _LEARNED_FROM and asked.problem:
+                raise asked.problem
+        await within(math.inf, [partial(self._ask_part, client, asked, part) for part in waiting], self._concurrency)
+
+    async def _ask_part(self, client: "httpx.AsyncClient", asked: _Round, part: Sequence[int]) -> None:
+        if asked.stopped:
+            return
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self._concurrency):
-                    group.create_task(self._work(client, asked))
-        except ExceptionGroup as failed:
-            first = failed.exceptions[0]
-            raise first from first.__cause__  # the others are the same failure, seen by other requests
+            asked.take(part, await self._scores(client, [asked.pairs[i] for i in part]))
+        except BudgetError as exc:
+            asked.stopped = exc
+        except ProviderReplyError as exc:
+            asked.take(part, [math.nan] * len(part))
+            asked.problem = asked.problem or exc
+            if isinstance(exc, UnfitModelError):
+                raise
 
-    async def _work(self, client: "AsyncOpenAI", asked: _Round, *, alone: bool = False) -> None:
-        """Asks for one part after the other; alone: until it is known how the server wants to be asked."""
-        for part in () if asked.stopped else asked.parts:
-            try:
-                asked.take(part, await self._scores(client, [asked.pairs[i] for i in part]))
-            except BudgetError as exc:
-                asked.stopped = exc
-                return
-            except ProviderReplyError as exc:
-                asked.take(part, [math.nan] * len(part))
-                asked.problem = asked.problem or exc
-                if isinstance(exc, UnfitModelError) or (alone and asked.tried == _LEARNED_FROM):
-                    raise
-            if alone and self._form is not None:
-                return
-
-    async def _scores(self, client: "AsyncOpenAI", pairs: Sequence[Pair]) -> Sequence[float]:
+    async def _scores(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> Sequence[float]:
         """Asks in the form that the server is known to take, else in one after the other until it takes one."""
         refused: OtherFormError | None = None
         for form in self.forms if self._form is None else (self._form,):
@@ -184,45 +157,27 @@ class ServerJudge(ABC, Generic[Form]):
                 self._form = form
                 return scores
         assert refused is not None, "a judge has a form"
-        if refused.status in _NO_SUCH_PLACE:
-            raise status_error(self.server, refused.status, refused.said) from refused
-        raise refused
+        refusal = refused.__cause__
+        raise refusal if isinstance(refusal, ProviderDownError) and refusal.status in _NO_SUCH_PLACE else refused
 
     @abstractmethod
-    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         """One request: a probability for each pair, NaN for one without a verdict.
 
-        Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, DeadlineError, BudgetError.
+        Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, BudgetError.
         """
 
-    async def _post(self, client: "AsyncOpenAI", url: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The reply to one counted call."""
-        budget = current_budget()
-        budget.begin_call()
+    async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
+        """As `Served`; a refusal that may be about the form is an OtherFormError."""
         try:
-            reply = await post(client, url, body, self.server)
-        except RefusedError as exc:
-            if exc.status not in self.refusals:
-                raise
-            told = f"{self.server} refused the request (status {exc.status}: {exc.said})."
-            raise OtherFormError(told, exc.status, exc.said) from exc
+            return await super().post(client, url, body)
         except ProviderDownError as exc:
+            if exc.status in self.refusals:
+                told = f"{self.server} refused the request (status {exc.status}: {exc.said})."
+                raise OtherFormError(told) from exc
             if cut_short(exc):
                 raise ProviderReplyError(f"{self.server} cut the connection in the middle of a reply.") from exc
             raise
-        if not isinstance(reply, dict):
-            raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
-        given, made = _tokens(reply, len(str(body)) // 4)
-        budget.add_tokens(given, made, cost_of(self._price, given, made))
-        return reply
-
-
-def _tokens(reply: dict[str, Any], estimate: int) -> tuple[int, int]:
-    """Tokens given and made; a server that does not count leaves an estimate of about four characters a token."""
-    usage = reply.get("usage")
-    counts = [usage.get(k) if isinstance(usage, dict) else None for k in ("prompt_tokens", "completion_tokens")]
-    given, made = (c if isinstance(c, int) and 0 <= c < 10**9 else 0 for c in counts)
-    return given or estimate, made
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +203,10 @@ class ScoreJudge(ServerJudge[Place]):
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """As of every judge behind an address; a long text counts by its best window."""
-        parts, places = windowed(pairs)
-        return strongest(await super().support(parts, seconds), places, len(pairs))
+        windows, places = windowed(pairs)
+        return strongest(await super().support(windows, seconds), places, len(pairs))
 
-    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: Place) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Place) -> Sequence[float]:
         body: dict[str, Any] = {
             "model": self.model,
             "text_1": [pair.statement for pair in pairs],
@@ -259,7 +214,7 @@ class ScoreJudge(ServerJudge[Place]):
         }
         if form.cuts:
             body["truncate_prompt_tokens"] = -1  # to the model's own length; without it one long text fails the batch
-        reply = await self._post(client, self.address.removesuffix("/v1") + form.path, body)
+        reply = await self.post(client, self.address.removesuffix("/v1") + form.path, body)
         scores = _in_order(reply.get("data"), len(pairs), self.server)
         if outside := [s for s in scores if not 0 <= s <= 1]:
             raise UnfitModelError(
