@@ -1,35 +1,5 @@
 """Every error that Steelman raises on purpose.
 
-SteelmanError
-├── InputError                the caller asked for something that cannot be done as asked
-│   ├── QuestionError         empty, too long, another language, nothing to take sides on
-│   ├── SettingsError         a setting or option has a value that it cannot have
-│   ├── AmbiguousDocumentError  several documents have this name
-│   ├── UnknownCollectionError
-│   └── UnknownRunError
-├── SourceError               a document could not be read (encrypted, damaged, not what its name says)
-│   ├── ReaderFailedError     its reader failed, for a reason that was not foreseen
-│   └── AddressError          an address that is never fetched from: not public, not http(s)
-├── StoreError                the data on disk
-│   ├── StoreBusyError        another process holds it
-│   ├── StoreFullError        no room left on the disk
-│   ├── StoreDamagedError     a file is not readable as what it should be
-│   │   └── IndexDamagedError  of an index, which can be made again from the store
-│   └── EncoderMismatchError  vectors made by another encoder
-├── ModelError                weights or a model file on this machine cannot be used
-├── ProviderError             a provider did not do its part
-│   ├── DeadlineError         not before the run's deadline
-│   ├── BudgetError           the run may not spend more on it
-│   ├── ProviderDownError     cannot be reached, refuses the key, keeps failing: not worth asking again
-│   ├── ProviderReplyError    answered, and the answer cannot be used
-│   │   └── PromptTooLongError  what was sent is longer than the model reads
-│   └── JudgeError            the run's judge failed: what it scored is scored again by its replacement
-└── RunError                  a run cannot be continued
-    ├── RunBusyError          another process is working on it
-    ├── RunAbandonedError     the process that worked on it is gone
-    ├── RunForgottenError     it has its answer, and what it found on the way is not kept any more
-    └── RunCancelledError
-
 A message says what happened and what to do next, in words for the person who reads it. What only helps at this
 machine's keyboard, such as a command to type, is its `hint`. The cause is kept (`raise … from exc`).
 """
@@ -94,7 +64,7 @@ class UnknownRunError(InputError):
 
 
 class SourceError(SteelmanError):
-    """A document could not be read."""
+    """A document could not be read: encrypted, damaged, not what its name says."""
 
 
 class ReaderFailedError(SourceError):

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import logging
+import re
 import shutil
 import sqlite3
 import threading
@@ -21,7 +22,8 @@ from tools.store.index import EVERYTHING, Entry, FolderIndex, Index, damaged
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
-_PART = 2000  # Chroma refuses larger batches than its SQLite build allows
+_PAGE = 100
+_FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _GRAPH = {"hnsw": {"space": "cosine"}}
 
 
@@ -29,6 +31,12 @@ class ChromaIndex(Index):
     """Nearest passages by cosine: a collection of Chroma for each of the store. Where Chroma runs, the heirs say."""
 
     name = "dense"
+
+    def __init__(self, prefix: str) -> None:
+        """prefix: what the names of this store's collections begin with."""
+        self._prefix = prefix
+        self._client: Any = None
+        self._opening = threading.Lock()
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         with self._errors():
@@ -55,29 +63,46 @@ class ChromaIndex(Index):
                 found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
 
-    @abstractmethod
     def close(self) -> None:
         """Releases files and connections; the next use opens them again."""
+        with self._opening:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
 
-    @abstractmethod
     def _open(self) -> Any:
         """Chroma's client, opened on first use."""
+        with self._opening:
+            if self._client is None:
+                # It logs a traceback for its telemetry's own failures; the telemetry is off.
+                logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
+                self._client = self._connected()
+            return self._client
+
+    @abstractmethod
+    def _connected(self) -> Any:
+        """A client."""
 
     @abstractmethod
     def _errors(self) -> AbstractContextManager[None]:
         """Turns Chroma's failures into errors that say what to do next."""
 
-    @abstractmethod
     def _name(self, collection_id: int) -> str:
-        """What Chroma calls a collection of the store."""
+        return f"{self._prefix}-{collection_id}"
 
-    @abstractmethod
     def _part(self, width: int) -> int:
         """Entries of one request at most, for vectors of this width."""
+        limit = self._open().get_max_batch_size()
+        return max(1, min(limit if limit > 0 else _PAGE, _FLOATS // width))
 
-    @abstractmethod
     def _mine(self) -> list[Any]:
         """Chroma's collections that are this store's."""
+        pattern, found = re.compile(rf"{re.escape(self._prefix)}-\d+"), list[Any]()
+        start = 0
+        while page := self._open().list_collections(limit=_PAGE, offset=start):
+            found += (c for c in page if pattern.fullmatch(c.name))
+            start += len(page)
+        return found
 
     def count(self) -> int:
         with self._errors():
@@ -114,45 +139,24 @@ class DenseIndex(FolderIndex, ChromaIndex):
     """The embedded index, in files of the data directory."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        FolderIndex.__init__(self, folder)
+        ChromaIndex.__init__(self, "collection")
         self._files = folder / "chroma"
-        self._client: Any = None
-        self._opening = threading.Lock()
 
     def reopen(self) -> None:
-        with self._opening:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
+        self.close()
 
-    def close(self) -> None:
-        """As `reopen`: there is nothing else to release."""
-        self.reopen()
+    def _connected(self) -> Any:
+        import chromadb
+        from chromadb.config import Settings
 
-    def _mine(self) -> list[Any]:
-        return list(self._open().list_collections())
-
-    def _open(self) -> Any:
-        with self._opening:
-            if self._client is None:
-                import chromadb
-                from chromadb.config import Settings
-
-                silence_telemetry()
-                path = f"{self._files}{next(_SPELLINGS)}"
-                self._client = chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
-            return self._client
+        path = f"{self._files}{next(_SPELLINGS)}"
+        return chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
 
     def _failures(self) -> tuple[type[Exception], ...]:
         from chromadb.errors import ChromaError
 
         return ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError, IndexError, TypeError
-
-    def _name(self, collection_id: int) -> str:
-        return f"collection-{collection_id}"
-
-    def _part(self, width: int) -> int:
-        return _PART
 
     def _drop(self, name: str) -> None:
         """Chroma leaves the vector files of a deleted collection behind."""
@@ -162,8 +166,3 @@ class DenseIndex(FolderIndex, ChromaIndex):
         for folder in self._files.iterdir():
             if folder.is_dir() and folder.name not in alive:
                 shutil.rmtree(folder)
-
-
-def silence_telemetry() -> None:
-    """Chroma logs a traceback for its telemetry's own failures; the telemetry is off."""
-    logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)

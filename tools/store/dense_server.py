@@ -11,7 +11,6 @@ two copies may not use one server at once; one that was put back from a backup n
 """
 
 import re
-import threading
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,11 +19,9 @@ from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
-from tools.store.dense import ChromaIndex, silence_telemetry
+from tools.store.dense import ChromaIndex
 from tools.store.index import damaged, is_outside
 
-_FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
-_PAGE = 100
 _GRAPH_AT_FAULT = "hnsw"  # in a server's words where it cannot read the vector files of a collection
 _START = "Start it (`chroma run --path FOLDER --port PORT`), or "
 _DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
@@ -44,14 +41,12 @@ class DenseServer(ChromaIndex):
     survives = True
 
     def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 10.0) -> None:
+        super().__init__(f"steelman-{namespace}")
         self.address = _address(url)
         self._shown = without_login(self.address)
-        self._prefix = f"steelman-{namespace}"
         self._number_name = f"{self._prefix}-number"
         self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
         self._seconds = seconds
-        self._client: Any = None
-        self._opening = threading.Lock()
 
     def number(self) -> str:
         with self._errors():
@@ -75,32 +70,16 @@ class DenseServer(ChromaIndex):
     def reopen(self) -> None:
         """Nothing of the index is held here; the server knows what another process wrote."""
 
-    def close(self) -> None:
-        """Releases the connections; the next use opens them again."""
-        with self._opening:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
-
-    def _mine(self) -> list[Any]:
-        pattern, found = re.compile(rf"{re.escape(self._prefix)}-\d+"), list[Any]()
-        start = 0
-        while page := self._open().list_collections(limit=_PAGE, offset=start):
-            found += (c for c in page if pattern.fullmatch(c.name))
-            start += len(page)
-        return found
-
     def _open(self) -> Any:
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"the Chroma server at {self._shown} is elsewhere, and this run stays offline.")
-        with self._opening:
-            if self._client is None:
-                self._check()
-                from tools.store.chroma_client import ServerClient
+        return super()._open()
 
-                silence_telemetry()
-                self._client = ServerClient(self.address, self._headers, self._seconds)
-            return self._client
+    def _connected(self) -> Any:
+        self._check()
+        from tools.store.chroma_client import ServerClient
+
+        return ServerClient(self.address, self._headers, self._seconds)
 
     def _check(self) -> None:
         """Whether it is a Chroma server of a version that is known that answers there."""
@@ -121,13 +100,6 @@ class DenseServer(ChromaIndex):
 
     def _errors(self) -> AbstractContextManager[None]:
         return _ServerErrors(self._shown)
-
-    def _name(self, collection_id: int) -> str:
-        return f"{self._prefix}-{collection_id}"
-
-    def _part(self, width: int) -> int:
-        limit = self._open().get_max_batch_size()
-        return max(1, min(limit if limit > 0 else _PAGE, _FLOATS // width))
 
 
 class _ServerErrors(AbstractContextManager[None]):
