@@ -76,7 +76,7 @@ from tools.inference.chat.model import ChatModel
 from tools.inference.chat.refusals import strict_schema
 from tools.inference.judges.batch import BatchJudge, CheckedClaims, Verdicts
 from tools.inference.judges.judge import ClaimCheck, Pair
-from tools.ingest.rows import read_csv
+from tools.ingest.rows import read_rows
 from tools.language.question import read_question
 from tools.shell import command
 from tools.store.database import Database
@@ -697,7 +697,7 @@ async def hints_pasted(name: str, bench: Bench) -> str:
 
 async def table_read(data: str, bench: Bench) -> str:
     (file := bench.folder / "rows.csv").write_text(data, encoding="utf-8")
-    return "\n".join(map(str, read_csv(file, "rows.csv")))
+    return "\n".join(map(str, read_rows(file, "rows.csv")))
 
 
 _FOREIGN = (

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 from tools.dates import plain_date
@@ -15,7 +16,8 @@ from tools.errors import SourceError
 from tools.ingest.documents import FIELDS, GUESSED, Columns
 from tools.shell import option
 
-_TEXT = frozenset("text body content full_text fulltext comment argument answer opinion tweet".split())
+TEXTS = frozenset("text body content full_text fulltext comment argument answer opinion tweet".split())
+"""What columns of texts are called; names here are as `folded` has them."""
 # Synonyms by field, the best first; the first four are also the last word of a compound: 'arg_id', 'publish time'.
 _NAMES = {
     "id": "id uid nr _id uuid guid doc_id docid document_id key index idx no number".split(),
@@ -27,12 +29,14 @@ _NAMES = {
     "datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
 }
-_KNOWN = _TEXT | {name for names in _NAMES.values() for name in names}
+KNOWN = TEXTS | {name for names in _NAMES.values() for name in names}
+"""What columns are usually called."""
 _OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _CLEARLY = 2.0  # times as long as what comes second
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
+_NO_NAME = 1000
 
 Value = str | tuple[str, ...]
 """What a row has under a column: a text, or the texts of a list."""
@@ -79,7 +83,8 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
     """
     columns = _columns(names, rows)
     fields = {f: _resolved(file, columns, getattr(given, f)) for f in FIELDS if getattr(given, f)}
-    text = tuple(dict.fromkeys(found for name in given.text for found in _several(file, columns, name)))
+    named = (part.strip() for name in given.text for part in ([name] if name in columns else name.split(",")))
+    text = tuple(dict.fromkeys(_resolved(file, columns, name) for name in named if name))
     guessed: dict[str, str] = {}
     if not text:
         guessed["text"] = _text(file, columns, set(fields.values()), given)
@@ -87,21 +92,12 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     free = _columns([name for name in names if name not in text], told)
     for of in FIELDS:
-        if of not in fields and (found := _field(of, free, len(told))):
-            fields[of] = guessed[of] = found
+        fitting = [n for n in free if _rank(of, n) < _NO_NAME and _fits(of, free[n], len(told))]
+        if of not in fields and fitting:
+            fields[of] = guessed[of] = min(fitting, key=partial(_rank, of))
     note = _note(columns, {*text, *fields.values()}, fields, guessed)
     # A field that the first rows do not have may still come: it has to be called what it is then.
     return Choice(text, {of: of for of in FIELDS if of not in ("id", *names)} | fields, note)
-
-
-def is_text(name: str) -> bool:
-    """Whether a column is the text for its name alone."""
-    return folded(name) in _TEXT
-
-
-def is_known(name: str) -> bool:
-    """Whether columns are usually called so."""
-    return folded(name) in _KNOWN
 
 
 def folded(name: str) -> str:
@@ -120,13 +116,6 @@ def _columns(names: Iterable[str], rows: Sequence[Mapping[str, Value]]) -> Value
     return {name: [v for row in rows if (v := value_of(row.get(name)))] for name in names}
 
 
-def _several(file: str, columns: Values, name: str) -> list[str]:
-    """The columns of a name, or of the names between its commas."""
-    if name in columns:
-        return [name]
-    return [_resolved(file, columns, part.strip()) for part in name.split(",") if part.strip()]
-
-
 def _resolved(file: str, columns: Values, name: str) -> str:
     alike = [column for column in columns if column == name or (folded(column) and folded(column) == folded(name))]
     if not alike:
@@ -137,7 +126,9 @@ def _resolved(file: str, columns: Values, name: str) -> str:
 def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
     """The column that is called as texts are, or else the one that is prose; of several the one that is far longer."""
     free = [name for name, values in columns.items() if name not in taken and _share(values, _has_words) >= 0.5]
-    found = [name for name in free if is_text(name)] or [name for name in free if _middle(columns[name], _words) >= 4]
+    found = [name for name in free if folded(name) in TEXTS] or [
+        name for name in free if _middle(columns[name], lambda value: len(value.split())) >= 4
+    ]
     ranked = sorted(((_middle(columns[name], len), name) for name in found), key=lambda ranked: -ranked[0])
     if not ranked:
         hint = f" If one is the text all the same: {_hint(given, file, list(columns)[-1])}" if columns else ""
@@ -163,10 +154,6 @@ def _share(values: Sequence[str], holds: Callable[[str], object]) -> float:
     return sum(1 for v in values if holds(v)) / max(1, len(values))
 
 
-def _words(value: str) -> int:
-    return len(value.split())
-
-
 def _has_words(value: str) -> bool:
     return any(c.isalpha() for c in value) and not _is_address(value)
 
@@ -175,21 +162,14 @@ def _is_address(value: str) -> bool:
     return value.startswith(("http://", "https://", "www.")) and not re.search(r"\s", value)
 
 
-def _field(of: str, columns: Values, rows: int) -> str:
-    """The column of a field, the best by its name of those whose values fit; empty where there is none."""
-    ranked = [(rank, name) for name in columns if (rank := _rank(of, name)) is not None]
-    fitting = [found for found in ranked if _fits(of, columns[found[1]], rows)]
-    return min(fitting, key=lambda found: found[0])[1] if fitting else ""
-
-
-def _rank(of: str, column: str) -> int | None:
-    """Rank of a column's name among those of the field: itself, the synonyms, nested ones, compounds."""
+def _rank(of: str, column: str) -> int:
+    """Rank of a column's name among those of the field: itself, the synonyms, nested ones, compounds; or `_NO_NAME`."""
     names, words = _NAMES[of], folded(column).split("_")
     for rank, name in enumerate((folded(column), folded(column.rpartition(".")[2]))):
         if name in names:
             return names.index(name) + rank * len(names)
     compound = len(words) == 2 and words[1] in names[:4] and words[0] not in _OTHERS
-    return 2 * len(names) if compound else None
+    return 2 * len(names) if compound else _NO_NAME
 
 
 def _fits(of: str, values: Sequence[str], rows: int) -> bool:

@@ -2,13 +2,14 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from tools.errors import SourceError
-from tools.ingest.columns import Row, Table, Value, is_text
+from tools.ingest.columns import TEXTS, Row, Table, folded
 
-_DEEPEST = 20
+_DEEPEST = 40  # objects and lists in one another
 _NONE = "no rows. They are the objects of an array, or one object a line."
 
 
@@ -46,7 +47,7 @@ def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
     """
     if isinstance(whole, list):
         return whole
-    if any(isinstance(v, str) and v.strip() and is_text(k) for k, v in whole.items()):
+    if any(isinstance(v, str) and v.strip() and folded(k) in TEXTS for k, v in whole.items()):
         return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
     if len(arrays) == 1:
@@ -74,33 +75,18 @@ def _row(said: Any, number: int, where: str) -> Row | SourceError:
         return Row(number, where, {"text": said})
     if not isinstance(said, dict):
         return SourceError(f"{where}: a row has to be an object.")
-    values: dict[str, Value] = {}
-    for path, value in _leaves(said, "", 0):
-        values.setdefault(path, value)
-    return Row(number, where, values)
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for path, value in _leaves(said, ""):
+        values[path].append(value)
+    return Row(number, where, {path: tuple(texts) for path, texts in values.items()})
 
 
-def _leaves(said: Mapping[str, Any], before: str, depth: int) -> Iterator[tuple[str, Value]]:
-    """The values of an object by their paths (`meta.title`); those inside a list's objects make a list."""
-    for key, value in said.items() if depth <= _DEEPEST else ():
-        path = f"{before}{key}"
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{path}.", depth + 1)
-        elif isinstance(value, list):
-            inside: dict[str, list[str]] = {path: []}
-            for item in _flat(value):
-                found = _leaves(item, f"{path}.", depth + 1) if isinstance(item, dict) else ((path, item),)
-                for name, leaf in found:
-                    inside.setdefault(name, []).extend([leaf] if isinstance(leaf, str) else leaf)
-            yield from ((name, tuple(texts)) for name, texts in inside.items() if texts or len(inside) == 1)
-        else:
-            yield path, "" if value is None else str(value)
-
-
-def _flat(values: list[Any], depth: int = 0) -> Iterator[Any]:
-    """The texts and objects of a list and of the lists in it."""
-    for value in values:
-        if isinstance(value, list):
-            yield from _flat(value, depth + 1) if depth < _DEEPEST else ()
-        elif value is not None:
-            yield value if isinstance(value, dict) else str(value)
+def _leaves(said: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The texts of a value by their paths (`meta.title`), those of a list and of its objects one after another."""
+    if not isinstance(said, dict | list):
+        yield path, "" if said is None else str(said)
+    elif depth <= _DEEPEST:
+        if not said:
+            yield path, ""
+        for key, value in said.items() if isinstance(said, dict) else (("", each) for each in said):
+            yield from _leaves(value, f"{path}.{key}" if path and key else path or key, depth + 1)

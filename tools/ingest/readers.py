@@ -12,7 +12,7 @@ from tools.ingest.markdown import read_markdown
 from tools.ingest.opendocument import read_odt
 from tools.ingest.pdf import read_pdf
 from tools.ingest.plain import read_plain, read_rst
-from tools.ingest.rows import read_csv, read_json, read_jsonl
+from tools.ingest.rows import read_rows
 from tools.ingest.rtf import read_rtf
 from tools.ingest.slides import read_pptx
 from tools.ingest.word import read_docx
@@ -35,7 +35,7 @@ def read_file(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[Fou
         raise SourceError(f"{name}: files ending in '{path.suffix}' cannot be read. These can: {', '.join(READERS)}.")
     wrong = 0
     try:
-        for each in ROWS[ending](path, name, columns) if ending in ROWS else READERS[ending](path, name):
+        for each in READERS[ending](path, name, *([columns] if ending in _ROWS else [])):
             wrong += isinstance(each, SourceError)
             if isinstance(each, SourceError) and wrong > _MOST_WRONG_ROWS:
                 raise each
@@ -49,15 +49,7 @@ def read_file(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[Fou
         raise unforeseen(name, exc) from exc
 
 
-ROWS: dict[str, Callable[[Path, str, Columns], Read]] = {
-    ".csv": read_csv,
-    ".tsv": read_csv,
-    ".jsonl": read_jsonl,
-    ".ndjson": read_jsonl,
-    ".json": read_json,
-}
-"""Readers of tables, whose columns can be named."""
-
+_ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 READERS: dict[str, Callable[..., Read]] = {
     ".txt": read_plain,
     ".md": read_markdown,
@@ -71,7 +63,7 @@ READERS: dict[str, Callable[..., Read]] = {
     ".pptx": read_pptx,
     ".epub": read_epub,
     ".rst": read_rst,
-    **ROWS,
+    **dict.fromkeys(_ROWS, read_rows),
 }
 
 IN_FOLDERS = tuple(ending for ending in READERS if ending != ".json")

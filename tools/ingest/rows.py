@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tools.dates import plain_date
 from tools.errors import SourceError
-from tools.ingest.columns import Choice, Row, Table, choose, value_of
-from tools.ingest.documents import GUESSED, Columns, Note, document, read_text, row_key
+from tools.ingest.columns import Choice, Row, choose, value_of
+from tools.ingest.documents import GUESSED, Columns, Found, Note, document, read_text, row_key
 from tools.ingest.json_rows import json_table
 from tools.ingest.separated import separated_table
 from tools.passages import SourceDocument
@@ -18,20 +18,11 @@ _LOOKED_AT = 1000
 """Rows from which the columns are chosen."""
 
 
-def read_csv(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[SourceDocument | SourceError | Note]:
-    yield from _documents(separated_table(read_text(path, name), name, columns), name, columns)
-
-
-def read_jsonl(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[SourceDocument | SourceError | Note]:
-    yield from _documents(json_table(read_text(path, name), name, lines=True), name, columns)
-
-
-def read_json(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[SourceDocument | SourceError | Note]:
-    yield from _documents(json_table(read_text(path, name), name, lines=False), name, columns)
-
-
-def _documents(table: Table, name: str, given: Columns) -> Iterator[SourceDocument | SourceError | Note]:
+def read_rows(path: Path, name: str, given: Columns = GUESSED) -> Iterator[Found]:
     """A document a row, an error for each that is none; first and last what is to be told of the whole file."""
+    text, ending = read_text(path, name), path.suffix.lower()
+    separated = ending in (".csv", ".tsv")
+    table = separated_table(text, name, given) if separated else json_table(text, name, lines=ending != ".json")
     first = list(islice(table.rows, _LOOKED_AT))
     rows = [row.values for row in first if isinstance(row, Row)]
     if not first:

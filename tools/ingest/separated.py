@@ -9,7 +9,7 @@ from itertools import chain, islice
 from statistics import mode
 
 from tools.errors import SourceError
-from tools.ingest.columns import Row, Table, folded, is_known
+from tools.ingest.columns import KNOWN, Row, Table, folded
 from tools.ingest.documents import Columns
 
 Line = tuple[int, list[str]]
@@ -26,22 +26,20 @@ _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  
 def separated_table(text: str, name: str, given: Columns) -> Table:
     """The rows of a csv file; columns that its first line does not name are called 1, 2, 3 …
 
-    Raises SourceError for a file without rows, or that is no csv.
+    Raises SourceError for a file without rows.
     """
     csv.field_size_limit(2**31 - 1)
     said = _SEP_LINE.match(text)
     lines = list(io.StringIO(text))
     start = 1 if said else 0
     separator, quoted = (said[1], True) if said else _form(lines)
-    try:
-        width = _usual([cells for _, cells in islice(_lines(lines, separator, quoted, start), _TRIED)])[1]
-        notes: list[str] = []
-        rows = _lines(lines, separator, quoted, start, notes)
-        first = list(islice(rows, _TRIED))
-    except csv.Error as exc:
-        raise SourceError(f"{name}: not valid csv ({exc}).") from exc
-    named = (i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width and not _is_title(cells, width))
-    above = next(named, 0)
+    notes: list[str] = []
+    rows = _lines(lines, separator, quoted, start, notes)
+    first = list(islice(rows, _TRIED))
+    width = _usual([cells for _, cells in first])[1]
+    wide = (i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width)
+    # A title is in the first cell alone.
+    above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
     notes += [f"left out what stands above the names of its columns ({above} lines)"] if above else []
     first = first[above:]
     if not first:
@@ -63,7 +61,7 @@ def _form(lines: Sequence[str]) -> tuple[str, bool]:
         if found[1] > 1 and found > most:
             best, most = (separator, quoted), found
     alone = next((cells for _, cells in _lines(lines, _ONE_COLUMN, True)), [""])
-    return (_ONE_COLUMN, True) if is_known(alone[0]) else best
+    return (_ONE_COLUMN, True) if folded(alone[0]) in KNOWN else best
 
 
 def _lines(
@@ -72,25 +70,22 @@ def _lines(
     """The rows that say something; quoted: whether quotation marks may stand around a cell.
 
     Where there are `notes`, a mark that opens a cell of several lines and is not closed as it should be is a plain
-    sign, and they are told: it would swallow the rows below it. Raises csv.Error.
+    sign, and they are told: it would swallow the rows below it.
     """
     plain: list[str] = []
     begin = start
-    while (first := begin) < len(lines):
-        left = (lines[i] for i in range(first, len(lines)))
+    while begin < len(lines):
+        left = (lines[i] for i in range(begin, len(lines)))
         reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
-        for cells in reader:
-            end = first + reader.line_num
-            opened = notes is not None and end - begin > 1 and not _is_closed(lines[begin:end], separator)
-            if opened:
-                plain.append(str(begin + 1))
-                cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
-                end = begin + 1
-            if any(cell.strip() for cell in cells):
-                yield begin + 1, cells
-            begin = end
-            if opened:
-                break
+        cells = next(reader)
+        end = begin + reader.line_num
+        if notes is not None and end - begin > 1 and not _is_closed(lines[begin:end], separator):
+            plain.append(str(begin + 1))
+            cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
+            end = begin + 1
+        if any(cell.strip() for cell in cells):
+            yield begin + 1, cells
+        begin = end
     if notes is not None and plain:
         shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
         notes.append(f"a quotation mark that opens a cell and is not closed was taken for a plain sign (line {shown})")
@@ -128,11 +123,6 @@ def _usual(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     return count / len(counts), width
 
 
-def _is_title(cells: Sequence[str], width: int) -> bool:
-    """Whether it says something in its first cell alone."""
-    return width > 1 and not any(map(str.strip, cells[1:]))
-
-
 def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
     first = [cell.strip() for cell in rows[0]]
@@ -144,7 +134,7 @@ def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
     if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
         return False
-    return any(map(is_known, first)) or not any(map(_DATUM.fullmatch, first))
+    return any(folded(cell) in KNOWN for cell in first) or not any(map(_DATUM.fullmatch, first))
 
 
 def _rows(lines: Iterable[Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:
