@@ -32,7 +32,8 @@ from tools.passages import SourceDocument
 
 T = TypeVar("T")
 GivenUp = Callable[[], bool]
-"""Whether nobody waits for a reading any more, such as `is_set` of an event; asked ten times a second."""
+"""Whether nobody waits for a reading any more, such as `is_set` of an event; asked ten times a second. `bool` is never
+so."""
 _MADE: "weakref.WeakSet[Readers]" = weakref.WeakSet()
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0  # until a process has loaded what it needs
@@ -53,14 +54,6 @@ class GivenUpError(Exception):
     """Nobody waits for the reading any more."""
 
 
-class _TooLongError(Exception):
-    """A line of the process is longer than it may be."""
-
-
-def _never() -> bool:
-    return False
-
-
 def read_apart(
     path: Path,
     name: str,
@@ -68,7 +61,7 @@ def read_apart(
     columns: Columns = GUESSED,
     tell: Callable[[str], None] | None = None,
     limits: Limits = USUAL,
-    given_up: GivenUp = _never,
+    given_up: GivenUp = bool,
 ) -> Iterator[SourceDocument]:
     """What `read_file` finds in a file; the only way to read one that others wrote.
 
@@ -126,9 +119,7 @@ class Readers:
         finally:
             gone.set()
 
-    def read(
-        self, request: Mapping[str, Any], name: str, limits: Limits, given_up: GivenUp = _never
-    ) -> Iterator[Found]:
+    def read(self, request: Mapping[str, Any], name: str, limits: Limits, given_up: GivenUp = bool) -> Iterator[Found]:
         """What a process answers to the request, wrong rows and notes among the documents.
 
         Raises SourceError with what the process says, or where it does not start, ended or had to be ended;
@@ -136,8 +127,11 @@ class Readers:
         """
         process = self._turn(given_up)
         try:
-            if process is None or process.gone():
-                process = _started(self._module, name)
+            try:
+                process = _Process(self._module) if process is None or process.gone() else process
+            except OSError as exc:
+                why = f"{_NO_START} ({exc.strerror or exc}). Try again once this machine has less to do."
+                raise SourceError(f"{name}: {why}") from exc
             self._reading.add(process)
             yield from process.found(request, name, limits, given_up)
         finally:
@@ -164,15 +158,6 @@ class Readers:
             self._turns.put(None)
         for process in list(self._reading):
             process.kill()
-
-
-def _started(module: str, name: str) -> "_Process":
-    try:
-        return _Process(module)
-    except OSError as exc:
-        raise SourceError(
-            f"{name}: {_NO_START} ({exc.strerror or exc}). Try again once this machine has less to do."
-        ) from exc
 
 
 class _Process:
@@ -215,7 +200,7 @@ class _Process:
 
         Raises SourceError where the reading failed or has to be ended, GivenUpError.
         """
-        self._serves_again, ended = False, False
+        self._serves_again = False
         whole = seconds = _CLOCK * limits.seconds
         left = limits.output
         try:
@@ -223,7 +208,8 @@ class _Process:
             asked = {**request, "seconds": limits.seconds, "megabytes": limits.megabytes}
             self._process.stdin.write(json.dumps(asked).encode() + b"\n")
             self._process.stdin.flush()
-            while not ended:
+            said: dict[str, Any] = {}
+            while "end" not in said:
                 began = time.monotonic()
                 line = self._line(seconds + self._start_seconds, left, given_up)
                 said = dict(json.loads(line))
@@ -231,17 +217,17 @@ class _Process:
                 # What passes here between two answers is not the reader's.
                 seconds -= max(0.0, time.monotonic() - began - self._start_seconds)
                 self._start_seconds, left = 0.0, left - len(line)
-                ended = "end" in said or "error" in said
-                if "memory" in said:
-                    raise limits.too_large(name)
-                self._serves_again = ended and bool(said.get("again")) and whole - seconds < _LONG_SECONDS
-                if "error" in said:
-                    raise _failed(said, name)
                 if found is not None:
                     yield found
+            if "memory" in said:
+                told = f"unpacks to more than the {limits.megabytes:,} MB of memory that reading it may take."
+                raise limits.problem(name, told, limits.more_memory)
+            self._serves_again = bool(said["again"]) and whole - seconds < _LONG_SECONDS
+            if "error" in said:
+                raise _failed(said, name)
         except TimeoutError as exc:
             raise limits.too_slow(name) from exc
-        except _TooLongError as exc:
+        except OverflowError as exc:
             raise limits.problem(name, "holds, or unpacks to, more text than is taken of one file.") from exc
         except (EOFError, BrokenPipeError) as exc:
             if self._start_seconds and self._status() > 0:  # it said nothing yet, of this file or of another
@@ -251,26 +237,25 @@ class _Process:
             raise limits.ended(name, 0) from exc
 
     def _line(self, seconds: float, most: int, given_up: GivenUp) -> bytes:
-        """The next line. Raises TimeoutError where it does not come in time, _TooLongError where it is of more
-        bytes than `most`, EOFError where the process is gone, GivenUpError."""
+        """The next line. Raises TimeoutError where it does not come in time, OverflowError where it is of more bytes
+        than `most`, EOFError where the process is gone, GivenUpError."""
         assert self._process.stdout
         pipe, end = self._process.stdout.fileno(), time.monotonic() + seconds
         poll = select.poll()
         poll.register(pipe, select.POLLIN)
         pieces, size = [self._rest], len(self._rest)
-        while b"\n" not in pieces[-1]:
+        while not (gone := given_up()) and b"\n" not in pieces[-1]:
+            left = end - time.monotonic()
             if size > most:
-                raise _TooLongError
-            while not poll.poll(max(0.0, min(_LOOK_SECONDS, end - time.monotonic())) * 1000):
-                if time.monotonic() >= end:
-                    raise TimeoutError
-                if given_up():
-                    raise GivenUpError
-            pieces.append(os.read(pipe, _PIECE))
-            if not pieces[-1]:
-                raise EOFError
-            size += len(pieces[-1])
-        if given_up():
+                raise OverflowError
+            if poll.poll(max(0.0, min(_LOOK_SECONDS, left)) * 1000):
+                pieces.append(os.read(pipe, _PIECE))
+                size += len(pieces[-1])
+                if not pieces[-1]:
+                    raise EOFError
+            elif left <= 0:
+                raise TimeoutError
+        if gone:
             raise GivenUpError
         line, _, self._rest = b"".join(pieces).partition(b"\n")
         return line
@@ -307,9 +292,9 @@ def _found(said: Mapping[str, Any]) -> Found | None:
         return Note(str(said["note"]))
     if "problem" in said:
         return SourceError(str(said["problem"]), hint=str(said.get("hint", "")))
-    if said.keys() & {"end", "error", "memory"}:
-        return None
-    raise ValueError(f"no answer: {list(said)}")
+    if "end" not in said:
+        raise ValueError(f"no answer: {list(said)}")
+    return None
 
 
 def _failed(said: Mapping[str, Any], name: str) -> SourceError:

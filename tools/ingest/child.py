@@ -36,12 +36,12 @@ def serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
         request = requests.get()
         _limit(request["seconds"], request["megabytes"])
         end = _answered(out, read, request)
-        _limit(None, None)
-        _say(out, {**end, "again": _held() < _MOST_HELD})
+        _limit(math.inf, math.inf)
+        _say(out, {"end": True, **end, "again": _held() < _MOST_HELD})
 
 
 def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]], request: dict[str, Any]) -> Any:
-    """Says what is found; returns the last line."""
+    """Says what is found; returns what the last line says of how it ended."""
     try:
         for each in read(request):
             _say(out, _told(each))
@@ -53,7 +53,7 @@ def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]],
         told = unforeseen(request["name"], exc)
         told.__cause__ = exc
         return _failed(told)
-    return {"end": True}
+    return {}
 
 
 def _failed(exc: SourceError) -> dict[str, Any]:
@@ -94,19 +94,15 @@ def _held() -> int:
     return int(pages) * os.sysconf("SC_PAGESIZE")
 
 
-def _limit(seconds: float | None, megabytes: int | None) -> None:
-    """Bounds the work and the memory of this process from now on; None: not any more."""
-    import resource
+def _limit(seconds: float, megabytes: float) -> None:
+    """Bounds the work and the memory of this process from now on; infinite: not any more."""
+    from resource import RLIM_INFINITY, RLIMIT_CPU, RLIMIT_DATA, getrlimit, setrlimit
 
-    used = time.process_time()
     # What is reserved and not written to, as by threads, counts for RLIMIT_AS and hardly for RLIMIT_DATA.
-    for limit, most in (
-        (resource.RLIMIT_CPU, resource.RLIM_INFINITY if seconds is None else math.ceil(used + seconds)),
-        (resource.RLIMIT_DATA, resource.RLIM_INFINITY if megabytes is None else megabytes << 20),
-    ):
-        _, hard = resource.getrlimit(limit)
-        soft = min((each for each in (most, hard) if each != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
-        resource.setrlimit(limit, (soft, hard))  # so that it can be raised again, as far as the system allows
+    for limit, most in ((RLIMIT_CPU, time.process_time() + seconds), (RLIMIT_DATA, megabytes * 2**20)):
+        _, hard = getrlimit(limit)
+        finite = [math.ceil(each) for each in (most, hard) if each not in (math.inf, RLIM_INFINITY)]
+        setrlimit(limit, (min(finite, default=RLIM_INFINITY), hard))  # which can be raised again
 
 
 def found_in(request: dict[str, Any]) -> Iterator[Found]:

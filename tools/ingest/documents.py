@@ -228,10 +228,6 @@ class Limits:
     def too_slow(self, name: str) -> SourceError:
         return self.problem(name, f"takes too long to read (over {self.seconds:g} seconds).", self.more_time)
 
-    def too_large(self, name: str) -> SourceError:
-        told = f"unpacks to more than the {self.megabytes:,} MB of memory that reading it may take."
-        return self.problem(name, told, self.more_memory)
-
     def ended(self, name: str, status: int) -> SourceError:
         """That of a file whose reader is gone; status: its exit status, or the number of a signal below zero."""
         if status == -signal.SIGXCPU:
