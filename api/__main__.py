@@ -111,7 +111,7 @@ def _run(args: argparse.Namespace) -> int:
     from agent.settings import load_settings
 
     if args.command == "mcp":
-        from api.mcp.stdio import serve_stdio
+        from api.mcp.server import serve_stdio
 
         return serve_stdio(load_settings())
 

@@ -21,7 +21,7 @@ from agent.runs.store import Event
 from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
-from api.mcp.texts import answer_text
+from api.mcp.tools import answer_text
 from tools.errors import InputError, RunError, StoreBusyError, StoreError
 from tools.inference.judges.judge import Pair
 

@@ -1,21 +1,26 @@
-"""The MCP server: what it offers, whoever carries the messages; and its address at the server for programs.
+"""The agent as an MCP server: one definition, over standard input and output and over HTTP.
 
-transport (stdio.py, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service ─▶ the agent's service
+transport (a process of its own, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service
 
-The package's low-level server is used, since resources differ by caller.
+The package's low-level server is used, since resources differ by caller. Nothing that a client sends is used as a
+command or as the name of a file: collections are names of the store, runs are ids of twelve hexadecimal digits.
 """
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from fastapi import FastAPI
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
@@ -36,15 +41,13 @@ from starlette.routing import Route
 from agent.answer.files import to_markdown
 from agent.settings import Settings
 from api.callers import Caller
-from api.mcp.texts import SCHEME
-from api.mcp.tools import TOOLS, Call, call_tool, failure, failure_text
+from api.mcp.tools import RUNS, SCHEME, TOOLS, Call, failure, failure_text
 from api.problems import ProblemError
 from api.progress import FIRST_STEP, WHOLE
-from api.service import Service, stored_answer
+from api.service import Service, open_service, stored_answer
 from tools.errors import SteelmanError, UnknownRunError
 
 logger = logging.getLogger(__name__)
-VERSION = "1.0"
 PATH = "/mcp"
 _OPENING_SECONDS = 2.0
 _LISTED = 50
@@ -59,8 +62,8 @@ Follow up with `thread`. Earlier answers are resources under steelman://answers/
 
 Opened = Callable[[], Awaitable[Service]]
 """The service, once it is open."""
-Opening = Callable[[], AbstractAsyncContextManager[Opened]]
-Context = ServerRequestContext[Opened, Any]
+Opening = Callable[[], AbstractAsyncContextManager[Opened | None]]
+Context = ServerRequestContext[Opened | None, Any]
 
 
 class Handlers:
@@ -74,11 +77,11 @@ class Handlers:
         return ListToolsResult(tools=TOOLS)
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        if params.name not in (names := [tool.name for tool in TOOLS]):
-            raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. The tools are: {', '.join(names)}.")
+        if params.name not in RUNS:
+            raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. The tools are: {', '.join(RUNS)}.")
         try:
             call = Call(self._caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
-            return await call_tool(await _opened(ctx), params.name, call, params.arguments or {})
+            return await RUNS[params.name](await _opened(ctx), call, params.arguments or {})
         except (SteelmanError, ProblemError) as exc:
             return failure(failure_text(exc))
         except Exception:
@@ -87,7 +90,7 @@ class Handlers:
 
     async def list_resources(self, ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
         """The caller's last answers, newest first."""
-        service = await ctx.lifespan_context()
+        service = await _opened(ctx)
         resources = [
             Resource(
                 uri=f"{SCHEME}{run.id}",
@@ -102,7 +105,7 @@ class Handlers:
 
     async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address."""
-        service, uri = await ctx.lifespan_context(), str(params.uri)
+        service, uri = await _opened(ctx), str(params.uri)
         address = _ADDRESS.fullmatch(uri)
         if address is None:
             what = f"There is no such resource. Resources are {SCHEME} and the twelve characters of a run's id."
@@ -124,12 +127,13 @@ class Handlers:
         return caller
 
 
-def build_server(opening: Opening, caller: Caller) -> Server[Opened]:
-    """The server over a service that `opening` opens; `caller` is whose the requests are that came by no guard."""
+def build_server(opening: Opening, caller: Caller) -> Server[Opened | None]:
+    """The server over a service that `opening` opens, or that of the application that a request came through; `caller` is
+    whose the requests are that came by no guard."""
     handlers = Handlers(caller)
     return Server(
         "steelman",
-        version=VERSION,
+        version="1.0",
         title="Steelman",
         description="Every side's strongest sourced case for a contentious question.",
         instructions=_INSTRUCTIONS,
@@ -143,6 +147,10 @@ def build_server(opening: Opening, caller: Caller) -> Server[Opened]:
 
 async def _opened(ctx: Context) -> Service:
     """The service; a caller that has to wait until it is open is told so, lest its patience end."""
+    if ctx.request is not None:
+        service: Service = ctx.request.scope["app"].state.service
+        return service
+    assert ctx.lifespan_context
     opening = asyncio.ensure_future(ctx.lifespan_context())
     try:
         for turn in itertools.count(1):
@@ -162,16 +170,8 @@ def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
     Nothing is kept between requests: a restart loses no session. Messages come by POST, with or without the slash at
     the end: a redirect would lose a client that follows none.
     """
-
-    @asynccontextmanager
-    async def opening() -> AsyncIterator[Opened]:
-        async def opened() -> Service:
-            return cast(Service, app.state.service)
-
-        yield opened
-
     logging.getLogger("mcp").setLevel(logging.WARNING)  # two lines for every request otherwise
-    server = build_server(opening, Caller())
+    server = build_server(contextlib.nullcontext, Caller())
     mounted = server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=settings.api_upload * 1_000_000,
@@ -183,3 +183,46 @@ def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
         Route(path, route.endpoint, methods=["POST"], include_in_schema=False) for path in (PATH, f"{PATH}/")
     )
     return server.session_manager
+
+
+def serve_stdio(settings: Settings) -> int:
+    """Speaks MCP until standard input ends: the process that an assistant starts for itself.
+
+    Standard output carries the protocol alone; what there is to say to people goes to standard error. The first
+    messages are answered before the store is open, which takes a minute where the samples have still to be indexed.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="steelman: %(message)s")
+    if sys.stdin.isatty():
+        print("This command speaks MCP to an assistant, which starts it: see --help. Ctrl-C ends it.", file=sys.stderr)
+    try:
+        asyncio.run(_serve(settings))
+    except BaseExceptionGroup as group:
+        _, rest = group.split(BrokenPipeError)  # the assistant went away without a word
+        if rest is not None:
+            raise rest from None
+    return 0
+
+
+async def _serve(settings: Settings) -> None:
+    server = build_server(partial(_opening, settings), Caller())
+    async with stdio_server() as (reading, writing):
+        with contextlib.redirect_stdout(sys.stderr):  # what a library prints
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def _opening(settings: Settings) -> AsyncIterator[Opened]:
+    """Opens the service beside the first messages; whoever needs it waits for it, or hears why it cannot be opened."""
+    async with contextlib.AsyncExitStack() as stack:
+        opening = asyncio.create_task(stack.enter_async_context(open_service(settings)))
+        opening.add_done_callback(_tell)
+        try:
+            yield lambda: asyncio.shield(opening)
+        finally:
+            opening.cancel()
+            await asyncio.wait([opening])
+
+
+def _tell(opening: "asyncio.Task[Service]") -> None:
+    if not opening.cancelled() and (exc := opening.exception()):
+        logger.error("%s", exc, exc_info=None if isinstance(exc, SteelmanError) else exc)
