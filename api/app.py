@@ -1,21 +1,18 @@
 """The application: routes, problems and what guards them, over one service.
 
-request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's service (agent/runs/service.py)
+request ─▶ guard (api/guard.py) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's service (agent/runs/service.py)
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.settings import Settings
-from api.guard.bearer import Bearer, Rates
-from api.guard.bodies import Bodies
-from api.guard.outside import Outside
-from api.guard.places import Places, is_loopback
+from api.guard import Guard
 from api.mcp.server import mount
-from api.observing import Metrics, Observed
+from api.observing import Metrics
+from api.outside import Outside
 from api.problems import add_handlers, responses
 from api.routes import asking, completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
@@ -66,23 +63,3 @@ def _watch(service: Service, figures: Metrics) -> None:
     figures.working.set_function(lambda: min(len(service.runs.at_work), most))
     figures.waiting.set_function(lambda: max(len(service.runs.at_work) - most, 0))
     figures.jobs.set_function(lambda: len(service.jobs))
-
-
-class Guard:
-    """What every request passes, whatever answers it; lets it in with its caller, or tells a problem:
-
-    observed (id, log line, crash) ─▶ places (host, page) ─▶ bearer (key, rate) ─▶ bodies (size) ─▶ routes
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        bearer = Bearer(Bodies(app, settings), Rates(settings.api_rate), required=not is_loopback(settings.api_host))
-        self._guarded = Observed(Places(bearer, settings), metrics)
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._guarded(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-        else:  # nothing here speaks WebSocket
-            await send({"type": "websocket.close", "code": 1008})

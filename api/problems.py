@@ -18,7 +18,7 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from agent.runs.executor import RunCrashedError, RunFailure
-from api.guard.outside import link
+from api.outside import link
 from api.schemas import PATTERNS
 from tools import errors
 

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from agent.runs.service import open_runs
 from agent.settings import Settings
 from api.app import create_app
-from api.guard.places import is_loopback
+from api.guard import is_loopback
 from api.keys import Keys
 from api.observing import SERVER, configure, told_by_loop
 from api.problems import ProblemError

@@ -32,7 +32,7 @@ def address(standing: Door) -> str:
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.guard.bearer._FRESH_SECONDS", 0.05)
+    monkeypatch.setattr("api.guard._FRESH_SECONDS", 0.05)
 
 
 def with_(settings: Settings, **changes: object) -> Settings:

@@ -12,7 +12,7 @@ from api.completions.replies import Reply
 from api.completions.schemas import MODELS, CompletionRequest
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
-from api.guard.outside import address_of
+from api.outside import address_of
 from api.problems import responses
 from api.routes.asking import IdempotencyKey
 from api.service import TheService

@@ -9,8 +9,8 @@ from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from api.guard.bearer import OPEN
-from api.guard.outside import link
+from api.guard import OPEN
+from api.outside import link
 from api.problems import Problem, ProblemError, problem_of, responses
 from api.schemas import Health
 from api.service import TheService

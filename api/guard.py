@@ -1,0 +1,241 @@
+"""What every request passes before it is answered: by which name and from which page it comes, whose it is, how many
+one caller may send, how much one may carry.
+
+A page on the web can have a browser call a server on the same machine: by a form, or under a name of its own that
+resolves to this machine (DNS rebinding). Neither gets past here. A key is needed once one was ever made.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import math
+import re
+import time
+from urllib.parse import urlsplit
+
+from limits import parse_many
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.forms import listed
+from agent.settings import Settings
+from api.callers import Caller
+from api.keys import Key, Keys, digest_of
+from api.observing import Metrics, Observed
+from api.outside import link
+from api.problems import ProblemError, problem_of
+from tools.errors import StoreError
+from tools.store.database import Database
+
+_PROBES = frozenset(("/healthz", "/readyz"))
+"""What is answered to a caller that knows no name of the server."""
+OPEN = _PROBES | {"/docs", "/openapi.json"}
+"""What needs no key, besides what the page of the calls loads: a browser that opens it could not send one."""
+_LOADED = "/docs/assets/"
+_FRESH_SECONDS = 1.0
+_BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
+_METHODS = ("GET", "POST", "DELETE")
+_SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
+_UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
+_LARGEST_JSON = 8_000_000
+_SMALL = 64 * 1024
+_LINGER_SECONDS, _LINGER_BYTES = 2.0, 16 * 1024 * 1024
+
+
+class Guard:
+    """Lets a request in with its caller, or tells a problem:
+
+    observed (id, log line, crash) ─▶ named (host, page) ─▶ known (key, rate) ─▶ bounded (size) ─▶ routes
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app = app
+        self._observed = Observed(self._named, metrics)
+        self._origins = frozenset(listed(settings.api_origins))
+        self._inner: ASGIApp = self._known
+        if self._origins:  # no cookie means anything here, so that any header may be sent
+            self._inner = _Cors(self._known, self._origins, _METHODS, allow_headers=("*",), expose_headers=_SHOWN)
+        hosts = [name.lower() for name in listed(settings.api_hosts)]
+        self._loopback = is_loopback(settings.api_host)
+        self._any_host = not self._loopback and not hosts
+        self._hosts = frozenset((*hosts, urlsplit(settings.public_url).hostname or ""))
+        self._limits = parse_many(settings.api_rate)
+        self._window = MovingWindowRateLimiter(MemoryStorage())
+        self._read = float("-inf")
+        self._keys: list[Key] = []
+        self._upload = settings.api_upload * 1_000_000
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._observed(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        else:  # nothing here speaks WebSocket
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets requests through that name this server, and that no page sent which may not. Its own page may."""
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        foreign = len(hosts) != 1 or not (self._any_host or self._is_mine(hosts[0]))
+        scope.setdefault("state", {})["foreign"] = foreign
+        # What balances load or looks after containers asks by a bare address, or over HTTP/1.0 by no name at all.
+        if foreign and not (scope["path"] in _PROBES and len(hosts) < 2):
+            detail = (
+                "The Host header does not name this server. Call it by its address, or have whoever runs it put the "
+                "name into STEELMAN_API_HOSTS, or into STEELMAN_PUBLIC_URL where it is a proxy's."
+            )
+            problem = ProblemError(403, "unknown-host", "The server has another name", detail)
+            return await refuse(problem, scope, receive, send)
+        own = {name for name in ("".join(hosts).lower(), urlsplit(link("")).netloc) if self._is_mine(name)}
+        own_pages = {f"{scheme}://{name}" for name in own for scheme in ("http", "https")}
+        if not all(page in self._origins or page.lower() in own_pages for page in headers.getlist("origin")):
+            detail = (
+                "A web page sent this, and pages of its address may not call here. Whoever runs this server can let "
+                "them in with STEELMAN_API_ORIGINS; the server's own page behind a proxy, with STEELMAN_PUBLIC_URL."
+            )
+            problem = ProblemError(403, "unknown-origin", "The page is not let in", detail)
+            return await refuse(problem, scope, receive, send)
+        return await self._inner(scope, receive, send)
+
+    def _is_mine(self, host: str) -> bool:
+        found = _HOST.fullmatch(host)
+        name = (found[1] or found[2]).lower() if found else ""
+        return bool(name) and (is_loopback(name) or name in self._hosts)
+
+    async def _known(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Finds out who calls and lets in whom it may; no more than the rate of each caller.
+
+        Callers without a key, or with a wrong one, share one rate, so that nobody can try keys at any speed.
+        """
+        state = scope.setdefault("state", {})
+        state["caller"] = Caller()
+        if scope["path"] in OPEN or scope["path"].startswith(_LOADED):
+            return await self._bounded(scope, receive, send)
+        try:
+            keys = self._all_keys(scope["app"].state.service.runs.database)
+        except StoreError as exc:
+            return await refuse(problem_of(exc), scope, receive, send)
+        caller = _caller(Headers(scope=scope).getlist("authorization"), keys)
+        state["caller"] = caller or Caller()
+        problem = self._too_many(state["caller"].key_id)
+        if problem is None and caller is None and (keys or not self._loopback):
+            problem = _locked(scope)
+        if problem:
+            return await refuse(problem, scope, receive, send)
+        return await self._bounded(scope, receive, send)
+
+    def _all_keys(self, database: Database) -> list[Key]:
+        """All keys that were ever made, read anew when what is known is a second old, which takes no millisecond.
+
+        Raises StoreError when they cannot be read: then nobody gets in.
+        """
+        if time.monotonic() - self._read > _FRESH_SECONDS:
+            self._keys, self._read = Keys(database).all(), time.monotonic()
+        return self._keys
+
+    def _too_many(self, caller: str) -> ProblemError | None:
+        """Counts a request of the caller; the refusal (429) if it is one too many, which then does not count."""
+        for limit in self._limits:
+            if not self._window.test(limit, caller):
+                seconds = max(1, math.ceil(self._window.get_window_stats(limit, caller).reset_time - time.time()))
+                detail = f"The rate is {limit.amount} in {limit.get_expiry()} seconds. Come again in {seconds} seconds."
+                again = {"Retry-After": str(seconds)}
+                return ProblemError(429, "too-many-requests", "Too many requests", detail, headers=again)
+        for limit in self._limits:
+            self._window.hit(limit, caller)
+        return None
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuses a body that is too large: at once where its head says so, else as soon as so much has come."""
+        left = most = self._upload if _UPLOAD.fullmatch(scope["path"]) else min(_LARGEST_JSON, self._upload)
+        if int(Headers(scope=scope).get("content-length", 0)) > most:
+            detail = f"At most {most / 1_000_000:g} MB are taken here. Send less at once."
+            too_large = ProblemError(413, "body-too-large", "The body is too large", detail)
+            return await refuse(too_large, scope, receive, send)
+
+        async def limited() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                await _thrown_away(receive)
+                raise HTTPException(413, headers={"Connection": "close"})
+            return message
+
+        return await self._app(scope, limited, send)
+
+
+class _Cors(CORSMiddleware):
+    """Starlette's, with a problem document for a preflight that asks for too much."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        detail = f"{bytes(response.body).decode()}. Pages may use {', '.join(self.allow_methods)}."
+        return ProblemError(403, "preflight-refused", "The page may not do that", detail).response()
+
+
+def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
+    """Whose key stands in the header. Every digest is compared, each in the same time."""
+    given = _BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
+    if given is None:
+        return None
+    digest = digest_of(given[1].encode("latin-1"))
+    matching = [k for k in keys if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
+    return Caller(matching[0].id, matching[0].name) if matching else None
+
+
+def _locked(scope: Scope) -> ProblemError:
+    wrong = "authorization" in Headers(scope=scope)
+    detail = "The key is wrong, or it was revoked." if wrong else "This call needs a key."
+    return ProblemError(
+        401,
+        "key-wrong" if wrong else "key-missing",
+        "No key that opens this",
+        f"{detail} Send `Authorization: Bearer KEY`; whoever runs this server makes keys.",
+        headers={"WWW-Authenticate": 'Bearer error="invalid_token"' if wrong else "Bearer"},
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine and nothing else."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def refuse(problem: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the problem. A small body is no reason to end the connection, a large one is."""
+    response, headers = problem.response(), Headers(scope=scope)
+    if "transfer-encoding" not in headers and int(headers.get("content-length", 0)) <= _SMALL:
+        await response(scope, receive, send)
+        return
+
+    async def lingering(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await send({**message, "more_body": True})
+            await _thrown_away(receive)
+            message = {"type": "http.response.body", "body": b""}
+        await send(message)
+
+    response.headers["Connection"] = "close"
+    await response(scope, receive, lingering)
+
+
+async def _thrown_away(receive: Receive) -> None:
+    """Reads for a moment longer what a caller still sends: closed at once, it would lose the reply."""
+    left = _LINGER_BYTES
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER_SECONDS):
+            while left > 0 and (message := await receive()).get("more_body", False):
+                left -= len(message.get("body", b""))
