@@ -14,7 +14,7 @@ from api.mcp.server import mount
 from api.observing import Metrics
 from api.outside import Outside
 from api.problems import add_handlers, responses
-from api.routes import asking, completions, documents, runs, server
+from api.routes import completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
 from tools.memory import given_back
 
@@ -46,7 +46,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         responses=responses(401, 403, 429, 500),
     )
     app.state.metrics = figures
-    for router in (asking.router, runs.router, documents.router, documents.jobs, completions.router, server.router):
+    for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):
         app.include_router(router)
     app.state.mcp = mount(app, settings)
     app.mount(server.ASSETS, server.assets())

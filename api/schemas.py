@@ -12,7 +12,7 @@ from tools.diversity.names import DIALS
 from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
-MOST_ON_A_PAGE, MOST_RUNS, LONGEST_ID = 1_000, 100, 2_000
+LONGEST_ID = 2_000
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 
 

@@ -14,8 +14,8 @@ from agent.evidence.followups import suggestions
 from agent.options import Depth
 from agent.question import LONGEST
 from api.callers import Caller
-from api.completions.frames import CONTEXT, blocks, unframed
 from api.completions.schemas import MODELS, CompletionRequest, Message
+from api.completions.tasks import CONTEXT, blocks, unframed
 from api.problems import FieldProblem, ProblemError
 from api.schemas import SearchOptions
 from api.service import Service

@@ -128,7 +128,7 @@ class Handlers:
 
 
 def build_server(opening: Opening, caller: Caller) -> Server[Opened | None]:
-    """The server over the service that `opening` opens, or the one of the application that a request came by; `caller` is
+    """The server over the service that `opening` opens, or that of the application by which a request came; `caller`:
     whose the requests are that came by no guard."""
     handlers = Handlers(caller)
     return Server(

@@ -14,7 +14,7 @@ from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
 from api.outside import address_of
 from api.problems import responses
-from api.routes.asking import IdempotencyKey
+from api.routes.runs import IdempotencyKey
 from api.service import TheService
 
 router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])

@@ -13,26 +13,11 @@ from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from agent.runs.parts import reading_limits
+from api import schemas
 from api.callers import TheCaller
-from api.jobs import Documents as _Documents
-from api.jobs import NothingStoredError, Storing, UploadedFiles, ending_of
+from api.jobs import Documents, NothingStoredError, Storing, UploadedFiles, ending_of
 from api.problems import LOCATED, FieldProblem, ProblemError, responses
-from api.schemas import (
-    MOST_ON_A_PAGE,
-    AnyCollection,
-    Cancelled,
-    CollectionName,
-    Collections,
-    Deleted,
-    Document,
-    Documents,
-    InDigits,
-    JobDetails,
-    JobId,
-    NewDocument,
-    NewDocuments,
-    Stored,
-)
+from api.schemas import AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
@@ -45,7 +30,6 @@ from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"], responses=responses(404, 422))
-_PAGE = 100
 _LATER = "respond-async"
 _THREADS = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
 """Of their own: an upload that waits for a slow file must not hold a thread that everybody else needs."""
@@ -59,13 +43,9 @@ _NAMED: dict[str, Any] = {
         }
     }
 }
-
-
 # What a part of a form holds is bytes: it has no type of JSON that could be wrong, and OpenAPI 3.1 names none for it.
 _BYTES: dict[str, Any] = {"items": {"contentMediaType": "application/octet-stream"}}
 _OneColumn = Annotated[str, Form(max_length=1000)]
-
-
 _TEXT_COLUMN = (
     "In tables: the column of the text, guessed where it is plain; sent several times, they are joined in that order."
 )
@@ -93,24 +73,25 @@ def _columns(
     )
 
 
-@router.get("", response_model=Collections, responses=responses(503))
-async def list_collections(service: TheService) -> Collections:
+@router.get("", responses=responses(503))
+async def list_collections(service: TheService) -> schemas.Collections:
     """What is stored."""
     found = await asyncio.to_thread(service.runs.store.collections)
-    return Collections.model_validate({"collections": found})
+    return schemas.Collections.model_validate({"collections": found})
 
 
-@router.get("/{name}/documents", response_model=Documents, responses=responses(404, 422))
+@router.get("/{name}/documents", responses=responses(404, 422))
 async def list_documents(
     name: AnyCollection,
     service: TheService,
-    limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE), InDigits] = _PAGE,
+    limit: Annotated[int, Query(ge=1, le=1_000), InDigits] = 100,
     offset: Annotated[int, Query(ge=0, le=2**53), InDigits] = 0,
-) -> Documents:
+) -> schemas.Documents:
     """The documents of a collection, in the order in which they were stored."""
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
-    found = [Document(**{n: r["shown_id" if n == "id" else n] for n in Document.model_fields}) for r in rows[:limit]]
-    return Documents(documents=found, next_offset=offset + limit if len(rows) > limit else None)
+    fields = schemas.Document.model_fields
+    found = [schemas.Document(**{n: r["shown_id" if n == "id" else n] for n in fields}) for r in rows[:limit]]
+    return schemas.Documents(documents=found, next_offset=offset + limit if len(rows) > limit else None)
 
 
 Prefer = Annotated[
@@ -125,11 +106,7 @@ _STORED: dict[int | str, dict[str, Any]] = {
 
 @router.post("/{name}/documents", response_model=Stored, responses=_STORED)
 async def store_documents(
-    name: CollectionName,
-    documents: NewDocuments,
-    service: TheService,
-    caller: TheCaller,
-    prefer: Prefer = None,
+    name: CollectionName, documents: schemas.NewDocuments, service: TheService, caller: TheCaller, prefer: Prefer = None
 ) -> Response:
     """Stores texts, in a new collection if need be; a document of the same id is replaced.
 
@@ -183,16 +160,16 @@ async def store_files(
             return _later(await service.jobs.begin(caller, name, folder, read), prefer)
 
 
-@router.delete("/{name}", response_model=Deleted, responses=responses(404, 409, 422, 503))
-async def delete_collection(name: AnyCollection, service: TheService) -> Deleted:
+@router.delete("/{name}", responses=responses(404, 409, 422, 503))
+async def delete_collection(name: AnyCollection, service: TheService) -> schemas.Deleted:
     """Removes a collection with all that it holds. Answers that quote it stay as they are."""
     _check_own(name)
     removed = await asyncio.to_thread(service.runs.store.delete_collection, name)
     await asyncio.to_thread(service.runs.providers.search.refresh)
-    return Deleted(passages=removed)
+    return schemas.Deleted(passages=removed)
 
 
-@router.delete("/{name}/documents/{id:path}", response_model=Deleted, responses=responses(404, 409, 422, 503))
+@router.delete("/{name}/documents/{id:path}", responses=responses(404, 409, 422, 503))
 async def delete_document(
     name: AnyCollection,
     service: TheService,
@@ -202,7 +179,7 @@ async def delete_document(
     number: Annotated[
         int | None, Query(ge=1, le=2**53, description="Where several have the id: which."), InDigits
     ] = None,
-) -> Deleted:
+) -> schemas.Deleted:
     """Removes one document."""
     _check_own(name)
     try:
@@ -214,10 +191,10 @@ async def delete_document(
         detail = f"Collection '{name}' has no document '{id}'. GET /v1/collections/{quote(name)}/documents lists them."
         raise ProblemError(404, "unknown-document", "No such document", detail)
     await asyncio.to_thread(service.runs.providers.search.refresh)
-    return Deleted(passages=removed)
+    return schemas.Deleted(passages=removed)
 
 
-async def _at_once(service: Service, name: str, documents: _Documents, most: int | None = None) -> Response | None:
+async def _at_once(service: Service, name: str, documents: Documents, most: int | None = None) -> Response | None:
     """The reply to a small upload; None where it is a large one."""
     storing = Storing(service.runs)
 
@@ -249,7 +226,7 @@ def _prefers_job(prefer: str | None) -> bool:
     return any(preference.strip().lower() == _LATER for preference in preferences)
 
 
-def _source(d: NewDocument) -> SourceDocument:
+def _source(d: schemas.NewDocument) -> SourceDocument:
     return SourceDocument(d.id, clean(d.text).strip(), clean(d.title), d.url, clean(d.publisher), d.kind, d.date)
 
 
@@ -263,16 +240,16 @@ async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[str, str]:
     return name, sent
 
 
-@jobs.get("", response_model=JobDetails)
+@jobs.get("")
 async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
     """How far the job is, and once it is done what the upload came to."""
     return service.jobs.state(caller, job_id)
 
 
-@jobs.post("/cancel", response_model=Cancelled)
-async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> Cancelled:
+@jobs.post("/cancel")
+async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> schemas.Cancelled:
     """Stops the job where a document ends. What it stored stays."""
-    return Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
+    return schemas.Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
 
 
 def _check_own(name: str) -> None:

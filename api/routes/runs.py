@@ -1,34 +1,132 @@
-"""Runs: the caller's own; how far one is, its events, its passages; stop it, go on with it, delete it."""
+"""Questions and the runs that answer them: the whole answer, its events as it grows, or the passages alone; a caller's
+runs, which stop, go on and are deleted; and the judge by itself.
+"""
 
-from typing import Annotated
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
-from agent.answer.model import Citation
+from agent.answer.model import Answer, Citation
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
-from api.callers import TheCaller
-from api.events import EVENTS, event_stream
+from api.callers import Caller, TheCaller
+from api.events import EVENTS, event_stream, wants_events
 from api.problems import LOCATED, ProblemError, responses
-from api.schemas import MOST_RUNS, Cancelled, Cursor, InDigits, ResumeRequest, RunDetails, RunId, RunList
-from api.service import TheService
+from api.schemas import (
+    IDEMPOTENCY_KEY,
+    AskRequest,
+    Cancelled,
+    Cursor,
+    InDigits,
+    Judged,
+    JudgeRequest,
+    ResumeRequest,
+    RetrieveRequest,
+    RunDetails,
+    RunId,
+    RunList,
+)
+from api.service import Service, TheService
 
-_NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**31}
-LastEventId = Annotated[
-    int | None, Header(ge=0, le=2**31, description="As EventSource sends it."), InDigits, WithJsonSchema(_NUMBER)
-]
-
+questions = APIRouter()
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(404, 422))
-_PAGE = 20
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        pattern=IDEMPOTENCY_KEY,
+        description="A name of your own for this request: sent again with it, the same run is found and none begun.",
+    ),
+    WithJsonSchema({"type": "string", "pattern": IDEMPOTENCY_KEY}),
+]
+LastEventId = Annotated[
+    int | None,
+    Header(ge=0, le=2**31, description="As EventSource sends it."),
+    InDigits,
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31}),
+]
+_HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
+_LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}}
+_FAILURES = responses(400, 404, 409, 413, 415, 422, 502, 503, 504, 507)
 
 
-@router.get("", response_model=RunList, responses=responses(503))
+@questions.post(
+    "/v1/ask",
+    tags=["questions"],
+    response_model=Answer,
+    response_description="The answer, or its events",
+    responses={200: {"content": EVENTS, "headers": _HERE}, **_LATER, **_FAILURES},
+)
+async def ask(
+    request: Request,
+    question: AskRequest,
+    service: TheService,
+    caller: TheCaller,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Answers a question with every side's strongest sourced case.
+
+    The reply is the whole answer. With `stream`, or where the caller would rather accept `text/event-stream`, it is the
+    run's events as they come. A caller that goes away costs the run nothing: its answer is at `/v1/runs/{id}`.
+    """
+    began = time.perf_counter()
+    run_id = await service.start(caller, question, idempotency_key=idempotency_key)
+    if question.stream or wants_events(request.headers.get("accept", "")):
+        return event_stream(service, run_id)
+    return await _whole(service, caller, run_id, question, began, service.answer)
+
+
+@questions.post(
+    "/v1/retrieve",
+    tags=["questions"],
+    response_model=Retrieved,
+    response_description="The sides and what was found for each",
+    responses={200: {"headers": _HERE}, **_LATER, **_FAILURES},
+)
+async def retrieve(
+    question: RetrieveRequest, service: TheService, caller: TheCaller, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """The sides of a question with the passages found for each, judged and chosen; nothing is written.
+
+    A run whose reply was 202 gives its passages at `/v1/runs/{id}/passages`.
+    """
+    began = time.perf_counter()
+    run_id = await service.start(caller, question, writing=False, idempotency_key=idempotency_key)
+    return await _whole(service, caller, run_id, question, began, service.retrieved)
+
+
+@questions.post("/v1/judge", tags=["judge"], responses=responses(400, 413, 415, 422, 502, 503, 504))
+async def judge(request: JudgeRequest, service: TheService, caller: TheCaller) -> Judged:
+    """How likely each passage supports its statement, by the judge in force; the embedded one stands in if it fails."""
+    return await service.judge(caller, request)
+
+
+async def _whole(
+    service: Service,
+    caller: Caller,
+    run_id: str,
+    question: RetrieveRequest,
+    began: float,
+    result: Callable[[str], Awaitable[Answer | Retrieved]],
+) -> Response:
+    """What the run came to; how far it is, where it has not ended by when the caller wants its reply."""
+    place = f"/v1/runs/{run_id}"
+    if not await service.ended(run_id, question.wait_seconds):
+        state = await service.state(caller, run_id)
+        return Response(state.model_dump_json(), 202, {"Location": place}, "application/json")
+    told = (await result(run_id)).model_dump_json()
+    headers = {"Content-Location": place, "Server-Timing": f"run;dur={1000 * (time.perf_counter() - began):.1f}"}
+    return Response(told, headers=headers, media_type="application/json")
+
+
+@router.get("", responses=responses(503))
 async def list_runs(
     service: TheService,
     caller: TheCaller,
-    limit: Annotated[int, Query(ge=1, le=MOST_RUNS), InDigits] = _PAGE,
+    limit: Annotated[int, Query(ge=1, le=100), InDigits] = 20,
     after: Annotated[Cursor | None, Query(description="The `next` of the page before.")] = None,
     status: Annotated[RunStatus | None, Query(description="Only those; one that is abandoned is running.")] = None,
     thread: Annotated[RunId | None, Query(description="Only those of this thread.")] = None,
@@ -40,7 +138,7 @@ async def list_runs(
     return await service.listed(caller, limit, status, thread, after)
 
 
-@router.get("/{run_id}", response_model=RunDetails)
+@router.get("/{run_id}")
 async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunDetails:
     """How far the run is, and its answer once it has one."""
     return await service.state(caller, run_id)
@@ -71,14 +169,14 @@ async def run_events(
     return event_stream(service, run_id, seen)
 
 
-@router.get("/{run_id}/passages", response_model=Retrieved, responses=responses(409))
+@router.get("/{run_id}/passages", responses=responses(409))
 async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) -> Retrieved:
     """What a run that has ended found for each side."""
     await _ended(service, caller, run_id)
     return await service.retrieved(run_id)
 
 
-@router.get("/{run_id}/citations/{number}", response_model=Citation, responses=responses(409))
+@router.get("/{run_id}/citations/{number}", responses=responses(409))
 async def run_citation(
     run_id: RunId, number: Annotated[int, Path(ge=1, le=2**31), InDigits], service: TheService, caller: TheCaller
 ) -> Citation:
@@ -90,19 +188,14 @@ async def run_citation(
     raise ProblemError(404, "unknown-citation", "No such citation", f"The answer has no citation {number}.")
 
 
-@router.post("/{run_id}/cancel", response_model=Cancelled)
+@router.post("/{run_id}/cancel")
 async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> Cancelled:
     """Stops the run; `resume` goes on from its last finished stage."""
     await service.run(caller, run_id)
     return Cancelled(id=run_id, stopped=await service.runs.cancel(run_id))
 
 
-@router.post(
-    "/{run_id}/resume",
-    status_code=202,
-    response_model=RunDetails,
-    responses={202: LOCATED, **responses(400, 409, 413, 415, 503)},
-)
+@router.post("/{run_id}/resume", status_code=202, responses={202: LOCATED, **responses(400, 409, 413, 415, 503)})
 async def resume_run(
     run_id: RunId, service: TheService, caller: TheCaller, response: Response, request: ResumeRequest | None = None
 ) -> RunDetails:
