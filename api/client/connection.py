@@ -10,7 +10,6 @@ ClientError
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -90,7 +89,7 @@ class Connection:
         except ProviderDownError as exc:
             raise UnreachableError(str(exc)) from exc
         self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, **way)
-        self.patience = patience
+        self._patience = patience
 
     def close(self) -> None:
         self._http.close()
@@ -110,7 +109,7 @@ class Connection:
 
         Where there was no server to begin with, that is said at once, unless one was reached before (`arrived`).
         """
-        waiting = _Waiting(self.patience)
+        waiting = _Waiting(self._patience)
         while True:
             try:
                 return self.send(method, path, **request)
@@ -122,46 +121,34 @@ class Connection:
 
     def events(self, path: str, after: int) -> Iterator[Event]:
         """The events with numbers above `after`, each once, over as many connections as it takes."""
-        waiting, kind = _Waiting(self.patience), ""
+        waiting, kind = _Waiting(self._patience), ""
+        timeout = httpx.Timeout(self._http.timeout.connect, read=_QUIET_SECONDS)
         while True:
             try:
-                with self._stream(path, after) as lines:
-                    for event in sent_events(lines):
+                seen = {"Last-Event-ID": str(after)}
+                with self._http.stream("GET", path, headers=seen, timeout=timeout) as reply:
+                    if reply.status_code == httpx.codes.NO_CONTENT:  # the run has ended, and all its events were seen
+                        return
+                    if reply.is_error:
+                        reply.read()
+                        raise _error_in(reply)
+                    for event in sent_events(reply.iter_lines()):
                         after, kind = event.number, event.kind
                         waiting.has_ended()
                         yield event
                 if kind in _LAST:
                     return
                 waiting.after(UnreachableError("The stream of events ended before the run did."))
-            except _NothingMoreError:
-                return
             except httpx.TransportError as exc:
                 waiting.after(self._silent(exc))
             except CallError as exc:
                 waiting.after(exc)
 
     def _silent(self, exc: httpx.TransportError) -> UnreachableError:
-        unreachable = UnreachableError(
-            f"{self._http.base_url} does not answer ({exc}). Does `python -m api` run there?"
-        )
+        told = f"{self._http.base_url} does not answer ({exc}). Does `python -m api` run there?"
+        unreachable = UnreachableError(told)
         unreachable.__cause__ = exc
         return unreachable
-
-    @contextmanager
-    def _stream(self, path: str, after: int) -> Iterator[Iterable[str]]:
-        timeout = httpx.Timeout(self._http.timeout.connect, read=_QUIET_SECONDS)
-        headers = {"Last-Event-ID": str(after)}
-        with self._http.stream("GET", path, headers=headers, timeout=timeout) as reply:
-            if reply.status_code == httpx.codes.NO_CONTENT:
-                raise _NothingMoreError
-            if reply.is_error:
-                reply.read()
-                raise _error_in(reply)
-            yield reply.iter_lines()
-
-
-class _NothingMoreError(Exception):
-    """The run has ended, and all its events were seen."""
 
 
 class _Waiting:
@@ -177,10 +164,11 @@ class _Waiting:
 
     def after(self, failure: CallError | UnreachableError) -> None:
         """Waits after a failure. Raises it when waiting cannot help, or has been for too long."""
-        wished = failure.retry_after if isinstance(failure, CallError) else None
-        if isinstance(failure, CallError) and (failure.run_id or failure.status not in _COME_AGAIN):
-            raise failure
-        pause = max(self._pause, wished or 0.0)
+        pause = self._pause
+        if isinstance(failure, CallError):
+            if failure.run_id or failure.status not in _COME_AGAIN:
+                raise failure
+            pause = max(pause, failure.retry_after or 0.0)
         if time.monotonic() + pause > self._until:
             raise failure
         time.sleep(pause)
