@@ -11,7 +11,6 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -91,36 +90,24 @@ Documents = Callable[[Storing], Iterable[SourceDocument]]
 """Reads what was sent; what cannot be read goes into the report."""
 
 
-@dataclass(frozen=True)
-class UploadedFiles:
-    """A folder with the files that were sent, each with the name that it was sent with."""
-
-    folder: Path
-    files: tuple[tuple[str, str], ...]
-    columns: Columns
-    limits: Limits
-
-    def documents(self, storing: Storing) -> Iterator[SourceDocument]:
-        """What was sent; what cannot be read within the limits goes into the report's problems.
-
-        Raises StoppedError within a file that is given up.
-        """
-        report, given_up = storing.report, storing.stop.is_set
-
-        def skip(problem: SourceError) -> None:
-            report.problems.append(str(problem))
-
-        for kept, sent in self.files:
-            path = self.folder / kept
-            if wrong := _wrong_name(path, sent):
-                report.problems.append(wrong)
-                continue
-            try:
-                yield from read_apart(path, sent, skip, self.columns, report.notes.append, self.limits, given_up)
-            except GivenUpError as exc:
-                raise StoppedError from exc
-            except SourceError as exc:
-                report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
+def read_files(
+    files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, storing: Storing
+) -> Iterator[SourceDocument]:
+    """What stands in the files, each of which was sent under the name beside it; what cannot be read within the limits
+    goes into the report's problems. Raises StoppedError within a file that is given up."""
+    report, given_up = storing.report, storing.stop.is_set
+    for path, sent in files:
+        if wrong := _wrong_name(path, sent):
+            report.problems.append(wrong)
+            continue
+        try:
+            yield from read_apart(
+                path, sent, lambda row: report.problems.append(str(row)), columns, report.notes.append, limits, given_up
+            )
+        except GivenUpError as exc:
+            raise StoppedError from exc
+        except SourceError as exc:
+            report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
 
 
 def ending_of(sent: str) -> str:

@@ -35,6 +35,7 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PLACE = re.compile(r"/v1/(run|job)s/(j?[0-9a-f]{12})(?:/|$)")
 _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _MOST_CAUSES = 10
+_SAID = ("problem", "run", "job", "key")
 _GONE = 499
 """The status of a reply that nobody is there to get, as other servers note it."""
 _STOPPING = ProblemError(
@@ -49,8 +50,14 @@ _STOPPING = ProblemError(
 def configure(settings: Settings, stream: TextIO | None = None) -> None:
     """Sends every log record of this process to the stream (standard error), warnings and worse of other packages."""
     stream = stream or sys.stderr
+    formatter: _Discreet = _Discreet("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
+    if not stream.isatty():
+        names = {"levelname": "level", "name": "logger", "exc_info": "failure"}
+        fields = ["levelname", "name", "message"]
+        formatter = _Json(fields, rename_fields=names, timestamp="time", json_ensure_ascii=False)
+    formatter.open_ = settings.api_log_questions
     handler = logging.StreamHandler(stream)
-    handler.setFormatter((_Short if stream.isatty() else _Json)(settings.api_log_questions))
+    handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("steelman").setLevel(logging.INFO)
     logging.captureWarnings(True)
@@ -66,7 +73,7 @@ def told_by_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 class _Discreet(logging.Formatter):
     """Tells the traceback of an exception and of what it was raised from, without messages unless they may be told."""
 
-    open_: bool
+    open_ = False
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  # logging's name
         if ei[1] is None or self.open_:
@@ -83,54 +90,29 @@ class _Discreet(logging.Formatter):
 class _Json(_Discreet, JsonFormatter):
     """Time first, then level, logger, message and whatever else a record carries."""
 
-    def __init__(self, open_: bool) -> None:
-        names = {"levelname": "level", "name": "logger", "exc_info": "failure"}
-        super().__init__(
-            ["levelname", "name", "message"], rename_fields=names, timestamp="time", json_ensure_ascii=False
-        )
-        self.open_ = open_
-
-
-class _Short(_Discreet):
-    """What a person at a terminal wants to see."""
-
-    def __init__(self, open_: bool) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
-        self.open_ = open_
-
 
 class Metrics:
     """What is counted of one application, in a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            "steelman_http_requests",
-            "Requests that were answered; status 499: the caller went away first.",
-            ("method", "route", "status"),
-            registry=registry,
-        )
+        call = ("method", "route")
+        told = "Requests that were answered; status 499: the caller went away first."
+        self.requests = Counter("steelman_http_requests", told, (*call, "status"), registry=registry)
+        told = "From a request's head to the end of its reply, followed events included."
         self.seconds = Histogram(
-            "steelman_http_request_seconds",
-            "From a request's head to the end of its reply, followed events included.",
-            ("method", "route"),
-            buckets=_REQUEST_SECONDS,
-            registry=registry,
+            "steelman_http_request_seconds", told, call, buckets=_REQUEST_SECONDS, registry=registry
         )
+        told = "From a request's head to the first event that was sent."
         self.first_event = Histogram(
-            "steelman_first_event_seconds",
-            "From a request's head to the first event that was sent.",
-            ("route",),
-            buckets=_EVENT_SECONDS,
-            registry=registry,
+            "steelman_first_event_seconds", told, ("route",), buckets=_EVENT_SECONDS, registry=registry
         )
         told = "Problem documents that were sent, by kind."
         self.refusals = Counter("steelman_refusals", told, ("kind",), registry=registry)
         told = "Runs that ended here, by how they did."
         self.runs_ended = Counter("steelman_runs_ended", told, ("outcome",), registry=registry)
-        self.jobs_ended = Counter(
-            "steelman_jobs_ended", "Jobs that ended here, by how.", ("status",), registry=registry
-        )
+        told = "Jobs that ended here, by how."
+        self.jobs_ended = Counter("steelman_jobs_ended", told, ("status",), registry=registry)
         self.working = Gauge("steelman_runs_at_work", "Runs that are being worked on.", registry=registry)
         self.waiting = Gauge("steelman_runs_waiting", "Runs that wait their turn.", registry=registry)
         self.jobs = Gauge("steelman_jobs_open", "Jobs that are worked on or wait their turn.", registry=registry)
@@ -181,9 +163,6 @@ class Observed:
         said = [f"{method} {route} {status} {facts['ms']:.0f} ms", *(f"{k} {facts[k]}" for k in _SAID if facts.get(k))]
         level = logging.INFO if status < 500 else logging.WARNING
         REQUESTS.log(level, ", ".join(said), extra={**facts, "request_id": exchange.request_id})
-
-
-_SAID = ("problem", "run", "job", "key")
 
 
 class _Exchange:

@@ -163,12 +163,9 @@ class Service:
 
     async def answer(self, run_id: str) -> Answer:
         """As `Runs.answer`, of a run that may have to be taken up first, with notes for a caller elsewhere."""
-        while True:
-            try:
-                return without_hints(await self.runs.answer(run_id))
-            except RunAbandonedError:
-                if not await self._to_be_taken_up(run_id):
-                    raise
+        async for _ in self.events(run_id):
+            pass
+        return without_hints(await self.runs.answer(run_id))
 
     async def _to_be_taken_up(self, run_id: str) -> bool:
         """Whether it is worth looking at the run again, a moment later."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
-from api.jobs import Documents, NothingStoredError, Storing, UploadedFiles, ending_of
+from api.jobs import Documents, NothingStoredError, Storing, ending_of, read_files
 from api.problems import LOCATED, FieldProblem, ProblemError, responses
 from api.schemas import AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
@@ -151,8 +152,8 @@ async def store_files(
     _check_own(name)
     async with service.jobs.folder() as folder:
         with service.beside(caller):
-            kept = tuple([await _keep(file, folder, number) for number, file in enumerate(files)])
-            read = UploadedFiles(folder, kept, columns, reading_limits(service.settings)).documents
+            kept = [await _keep(file, folder, number) for number, file in enumerate(files)]
+            read = partial(read_files, kept, columns, reading_limits(service.settings))
             if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
                 reply = await _at_once(service, name, read, most=LARGE_COUNT)
                 if reply is not None:
@@ -201,8 +202,6 @@ async def _at_once(service: Service, name: str, documents: Documents, most: int 
     def store() -> Stored | None:
         # Read to the end first: what is too much is not begun.
         given = list(islice(storing.taken(documents(storing)), None if most is None else most + 1))
-        if not given:  # a collection is not made for what holds nothing
-            raise NothingStoredError(storing.report.problems)
         return None if most is not None and len(given) > most else storing.store(given, name)
 
     try:
@@ -230,14 +229,14 @@ def _source(d: schemas.NewDocument) -> SourceDocument:
     return SourceDocument(d.id, clean(d.text).strip(), clean(d.title), d.url, clean(d.publisher), d.kind, d.date)
 
 
-async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[str, str]:
+async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
     """Keeps the file under a name of ours; returns that, and the name that it was sent with."""
     sent = printable(file.filename or f"file-{number + 1}")
-    name = f"{number}{ending_of(sent)}"
-    with disk_errors(folder), (folder / name).open("wb") as out:
+    path = folder / f"{number}{ending_of(sent)}"
+    with disk_errors(folder), path.open("wb") as out:
         while part := await file.read(1 << 20):
             await asyncio.to_thread(out.write, part)
-    return name, sent
+    return path, sent
 
 
 @jobs.get("")
