@@ -90,7 +90,7 @@ Documents = Callable[[Storing], Iterable[SourceDocument]]
 """Reads what was sent; what cannot be read goes into the report."""
 
 
-def read_files(
+def documents_in(
     files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, storing: Storing
 ) -> Iterator[SourceDocument]:
     """What stands in the files, each of which was sent under the name beside it; what cannot be read within the limits

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
-from api.jobs import Documents, NothingStoredError, Storing, ending_of, read_files
+from api.jobs import Documents, NothingStoredError, Storing, documents_in, ending_of
 from api.problems import LOCATED, FieldProblem, ProblemError, responses
 from api.schemas import AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
@@ -153,7 +153,7 @@ async def store_files(
     async with service.jobs.folder() as folder:
         with service.beside(caller):
             kept = [await _keep(file, folder, number) for number, file in enumerate(files)]
-            read = partial(read_files, kept, columns, reading_limits(service.settings))
+            read = partial(documents_in, kept, columns, reading_limits(service.settings))
             if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
                 reply = await _at_once(service, name, read, most=LARGE_COUNT)
                 if reply is not None:
