@@ -203,12 +203,12 @@ class _Checks:
     def chat(self, *, ask: bool) -> str:
         """Asks for the lists of models, which costs nothing and tells whether address, key and names are right; and,
         where that is wanted, each model for the framing of one question."""
-        from agent.providers.chat.stages import ChatFramer
+        from agent.stages.frame import frame_by_chat
 
         async def ask_once() -> None:
             for model in {m.name: m for m in build_chats(self.settings).values()}.values():
                 try:
-                    await ChatFramer(model).frame("Should voting be compulsory?", [])
+                    await frame_by_chat(model, "Should voting be compulsory?", [])
                 finally:
                     await model.aclose()
 

@@ -13,7 +13,7 @@
     A run of which nothing is to be written ends after select.
     write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.
 
-This module only wires. Stages are in `agent/nodes/`, the conditions below, the state in
+This module only wires. Stages are in `agent/stages/`, the conditions below, the state in
 `agent/state.py`. Clients are bound by `build_graph`; a run's options are the graph's context.
 """
 
@@ -24,12 +24,18 @@ from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from agent.nodes.arguing import verify_node, write_node
-from agent.nodes.planning import expand_node, frame_node, review_node
-from agent.nodes.searching import lookup_node, requery_node, retrieve_node
-from agent.nodes.weighing import judge_node, select_node
 from agent.options import RunOptions, options_of, time_left
 from agent.seams import Providers
+from agent.stages.expand import expand_node
+from agent.stages.frame import frame_node
+from agent.stages.judge import judge_node
+from agent.stages.lookup import lookup_node
+from agent.stages.requery import requery_node
+from agent.stages.retrieve import retrieve_node
+from agent.stages.review import review_node
+from agent.stages.select import select_node
+from agent.stages.verify import verify_node
+from agent.stages.write import write_node
 from agent.state import BranchState, RunState, asked_query
 
 if TYPE_CHECKING:

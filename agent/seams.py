@@ -1,12 +1,12 @@
 """The interfaces between the graph's stages and what serves them, and the data that passes there.
 
-Each stage is a protocol of one method, so that another provider (or a fake in a test) is one small class.
-`agent/providers/build.py` builds the providers that the settings turn on.
+What serves a stage is a function of the stage's own type, so that another provider is one function and one line of
+`agent/providers/build.py`, which builds the providers that the settings turn on.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +19,8 @@ from tools.passages import Passage
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from agent.providers.fallback import OptionalCruxWriter
     from agent.providers.websearch import WebSearch
     from tools.store.hybrid import HybridSearch
-
-
-class Framer(Protocol):
-    async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
-        """What the question asks; `earlier` are the thread's questions, oldest first."""
-
-
-class Expander(Protocol):
-    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        """The perspectives on the question; `passages` are those retrieved for it, best first."""
-
-
-class Requerier(Protocol):
-    async def queries(
-        self, perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str] = ()
-    ) -> list[str]:
-        """New queries for a perspective that is not covered, none of them tried before; `found` are the texts of the
-        passages that support it best so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +79,17 @@ class Brief:
     well_judged: bool = False
 
 
-class Writer(Protocol):
-    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        """Up to `limit` claims for one perspective from its passages, and spares to replace one that fails its
-        verification."""
+Frame = Callable[[str, Sequence[str]], Awaitable[FramingState]]
+"""What a question asks, with the thread's earlier questions, oldest first."""
+Expand = Callable[[FramingState, Sequence[Passage]], Awaitable[list[Perspective]]]
+"""The perspectives on a question, with the passages that were retrieved for it, best first."""
+Requery = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]], Awaitable[list[str]]]
+"""New queries for a perspective that is not covered, none of them among those that were tried; with the texts of the
+passages that support it best so far."""
+Write = Callable[[Brief], Awaitable[tuple[list[Claim], list[Claim]]]]
+"""Up to the brief's `limit` claims for one perspective, and spares to replace one that fails its verification."""
+Crux = Callable[[Brief, Brief], Awaitable[Claim | None]]
+"""What the dispute of two contrary perspectives turns on, citing passages of both; None where they share no point."""
 
 
 @dataclass
@@ -139,13 +127,13 @@ class Providers:
     store: Store
     search: "HybridSearch"
     models: Models
-    framer: Framer
-    expander: Expander
-    requerier: Requerier
-    writer: Writer
+    frame: Frame
+    expand: Expand
+    requery: Requery
+    write: Write
     names: dict[str, str]
-    quote_fallback: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
-    crux: "OptionalCruxWriter | None" = None  # says what a dispute turns on, where a judge can check what it says
+    quote: Write | None = None  # quotes for a perspective of whose written claims none passed the checks
+    crux: Crux | None = None  # where a judge can check what it says
     web: "WebSearch | None" = None
     english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()

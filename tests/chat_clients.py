@@ -10,7 +10,7 @@ from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import STREAMED, says
 
-from agent.providers.chat.expanding import PlannedSides
+from agent.stages.expand import PlannedSides
 from tools.budget import Budget, using
 from tools.errors import ProviderError
 from tools.inference.chat.model import ChatModel

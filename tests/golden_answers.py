@@ -1,19 +1,25 @@
 """The golden answers: what the embedded providers answer to forty questions from the samples, as JSON.
 
-`python -m tests.golden_answers` writes them again into tests/golden, or into a folder that is given.
+`python -m tests.golden_answers` writes them again into tests/golden, or into a folder that is given. The models'
+outputs lie beside them: processors compute these alike to three digits, and a tie between two quotations hangs on the
+fourth.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import sqlite3
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.options import RunOptions
@@ -21,8 +27,10 @@ from agent.runs.service import Runs, open_runs
 from agent.samples import sample_questions
 from agent.settings import Settings
 from tools.errors import InputError
+from tools.inference.cache import CacheFile
 
 FOLDER = Path(__file__).parent / "golden"
+OUTPUTS = "outputs.npz"
 COMMAND = "python -m tests.golden_answers"
 _SECONDS = 600.0  # no answer may depend on how fast the machine is
 _ABSENT = "(nothing)"
@@ -60,6 +68,26 @@ def asked() -> dict[str, Asked]:
 def golden_settings(data_dir: Path) -> Settings:
     """Embedded providers only, whatever else is set."""
     return Settings(data_dir=data_dir, provider="embedded", judge="embedded", web="off")
+
+
+def give_outputs(settings: Settings) -> None:
+    """What the models put out when the answers were written, known to a data directory as if it had computed it."""
+    with np.load(FOLDER / OUTPUTS) as kept:
+        ends = np.cumsum(kept["sizes"])
+        values = (bytes(kept["values"][end - size : end]) for end, size in zip(ends, kept["sizes"], strict=True))
+        CacheFile(settings.cache_dir / "cache.db").save(dict(zip(map(bytes, kept["keys"]), values, strict=True)))
+
+
+def _keep_outputs(settings: Settings, file: Path) -> None:
+    with closing(sqlite3.connect(settings.cache_dir / "cache.db")) as cache:
+        rows = cache.execute("SELECT key, value FROM rows ORDER BY key").fetchall()
+    keys, values = zip(*rows, strict=True)
+    np.savez_compressed(
+        file,
+        keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1),
+        sizes=np.array([len(value) for value in values], np.int64),
+        values=np.frombuffer(b"".join(values), np.uint8),
+    )
 
 
 async def golden_answer(runs: Runs, asked: Asked) -> dict[str, Any]:
@@ -158,11 +186,13 @@ async def _write(folder: Path, data_dir: Path) -> None:
     for file in folder.glob("*.json"):
         if file.stem not in questions:
             file.unlink()
-    async with open_runs(golden_settings(data_dir), offline=True) as runs:
+    settings = golden_settings(data_dir)
+    async with open_runs(settings, offline=True) as runs:
         for name, each in questions.items():
             made = await golden_answer(runs, each)
             (folder / f"{name}.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
             print(name, file=sys.stderr)
+    _keep_outputs(settings, folder / OUTPUTS)
 
 
 def main() -> None:

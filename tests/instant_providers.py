@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.inference import Models
-from agent.providers.embedded.stages import EmbeddedFramer, EmbeddedRequerier
 from agent.seams import Brief, Providers
 from agent.settings import Settings
+from agent.stages.frame import frame_by_rules
+from agent.stages.requery import queries_by_angle
 from agent.state import Claim, FramingState, Perspective
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
@@ -102,10 +103,10 @@ def instant_providers(settings: Settings, store: Store, encoder: Encoder | None 
         store=store,
         search=search,
         models=Models(encoder, InstantJudge(), Worker(), VectorCache(settings.cache_dir / "cache.db")),
-        framer=EmbeddedFramer(),
-        expander=InstantExpander(),
-        requerier=EmbeddedRequerier(),
-        writer=InstantWriter(),
+        frame=frame_by_rules,
+        expand=InstantExpander().expand,
+        requery=queries_by_angle,
+        write=InstantWriter().write,
         names={"all": "instant"},
         closers=(partial(asyncio.to_thread, search.close),),
     )

@@ -107,8 +107,8 @@ def build(
         providers = instant_providers(settings, store)
         if judge is not None:
             providers = with_judge(providers, settings, judge)
-            if stages.get("quote_fallback") is None:
-                providers = replace(providers, writer=ReadingWriter())
+            if stages.get("quote") is None:
+                providers = replace(providers, write=ReadingWriter().write)
         if before_search is not None:
             providers = replace(providers, search=WatchedSearch(providers.search, before_search))  # type: ignore[arg-type]
         return replace(providers, **stages)

@@ -62,7 +62,7 @@ class LeaningWriter:
 
 
 def made(score: Callable[[Pair], float] = sided) -> Build:
-    return build(ScriptedJudge(score), writer=LeaningWriter())
+    return build(ScriptedJudge(score), write=LeaningWriter().write)
 
 
 def write_set(folder: Path, topics: tuple[str, ...] = TOPICS, refused: bool = False) -> None:

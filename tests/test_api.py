@@ -238,7 +238,7 @@ class Broken:
 
 
 def test_a_mistake_of_ours_is_a_500_and_the_run_can_be_gone_on_with(settings: Settings) -> None:
-    with api(settings, build(expander=Broken())) as address, httpx.Client(base_url=address, timeout=30) as client:
+    with api(settings, build(expand=Broken().expand)) as address, httpx.Client(base_url=address, timeout=30) as client:
         reply = client.post("/v1/ask", json={"question": QUESTION})
         problem = reply.json()
         assert (reply.status_code, problem["type"]) == (500, "urn:steelman:problem:failure")

@@ -287,7 +287,7 @@ def test_an_unknown_model_and_an_unknown_call_are_not_found(llm: Any) -> None:
 
 
 def test_a_failed_run_is_the_servers_failure_and_is_not_asked_for_again(settings: Settings) -> None:
-    with api(settings, build(expander=Fails())) as address, client(address, max_retries=2) as llm:
+    with api(settings, build(expand=Fails().expand)) as address, client(address, max_retries=2) as llm:
         with pytest.raises(openai.InternalServerError, match="out of ideas") as wrong:
             ask(llm)
         with ask(llm, stream=True) as stream:

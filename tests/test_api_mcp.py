@@ -163,7 +163,7 @@ class Broken:
 
 async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     async with (
-        open_service(settings, lambda: Runs(settings, build(framer=Broken()))) as service,
+        open_service(settings, lambda: Runs(settings, build(frame=Broken().frame))) as service,
         client_of(service, Caller()) as client,
     ):
         crashed = await client.call_tool("ask", {"question": QUESTION})

@@ -59,14 +59,14 @@ from agent.answer.notes import what_happened
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
 from agent.providers.build import build_encoder
-from agent.providers.chat.expanding import ContrarySide, PlannedSides
-from agent.providers.chat.stages import ChatFramer, FramedQuestion, PlannedQueries
-from agent.providers.chat.writing import WrittenCase, WrittenCrux
-from agent.providers.embedded.stages import EmbeddedFramer
-from agent.providers.fallback import FramerWithFallback
 from agent.providers.models import build_judge
 from agent.question import check_question
 from agent.settings import Settings, load_settings
+from agent.stages.expand import ContrarySide, PlannedSides
+from agent.stages.frame import FramedQuestion, frame_by_chat, frame_by_rules, frame_with
+from agent.stages.requery import PlannedQueries
+from agent.stages.stage import Fallback
+from agent.stages.write import WrittenCase, WrittenCrux
 from agent.state import RunState
 from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
@@ -553,9 +553,8 @@ async def told_of_a_model(given: Reply, bench: Bench) -> str:
     with ModelServer() as server, using(Budget(), log := StageLog()):
         server.on("", given)
         model = ChatModel("m", url=server.url)
-        rules = EmbeddedFramer()
-        framer = FramerWithFallback("frame", model, ChatFramer(model), rules, rules=rules)
-        await framer.frame("And who pays?", ["Is art good?"])
+        frame = frame_with(Fallback("frame", model), partial(frame_by_chat, model), frame_by_rules)
+        await frame("And who pays?", ["Is art good?"])
         await model.aclose()
     return "\n".join([*(text for _, text in log.notes), *log.briefs.values()])
 

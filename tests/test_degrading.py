@@ -78,7 +78,7 @@ async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
 async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_sees_it_read(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.nodes.stage._REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("agent.stages.stage._REPORT_SECONDS", 0.0)
     server.on("earlier_question", {**FRAMED, "focus": "fines"})
     server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
     server.on(STAGES["check"], said_all)

@@ -15,7 +15,7 @@ from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.answer.words import claim_text
 from agent.evidence.cases import respond
-from agent.providers.embedded.stages import EmbeddedWriter
+from agent.evidence.quoting import quotations
 from agent.seams import Brief, Reading
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
@@ -115,7 +115,7 @@ def claim(perspective: str, text: str, passage: int = 1, shown: str = "") -> Cla
 
 async def written(given: Brief) -> tuple[list[Claim], list[Claim]]:
     nothing: Any = None  # what was read needs no model
-    return await EmbeddedWriter(nothing).write(given)
+    return await quotations(nothing, given)
 
 
 def told(claims: Sequence[Claim]) -> list[tuple[str, str]]:
@@ -147,7 +147,7 @@ async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> N
 @pytest.mark.parametrize("quotes", [True, False])
 async def test_sentences_are_read_by_the_judge_of_this_process_whoever_writes(settings: Settings, quotes: bool) -> None:
     judge = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
-    async with door(settings, build(judge=judge, quote_fallback=None if quotes else InstantWriter())) as runs:
+    async with door(settings, build(judge=judge, quote=None if quotes else InstantWriter().write)) as runs:
         made = await runs.answer(await runs.start(QUESTION))
     groups = made.perspectives[0].groups
     assert {r.thesis.text for g in groups for r in g.responses} >= {c.text for c in made.perspectives[0].claims}

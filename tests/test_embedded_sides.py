@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from providers import side
 
-from agent.providers.embedded.expanding import denied, planned
-from agent.providers.embedded.stages import EmbeddedRequerier
+from agent.stages.expand import denied, planned
+from agent.stages.requery import queries_by_angle
 from agent.state import FramingState, Perspective, form_of
 
 ASKED = "Is it right that bridges came before ferries?"
@@ -53,21 +53,21 @@ def test_only_two_alternatives_are_contrary_to_each_other(count: int) -> None:
 async def test_an_answer_is_searched_with_words_of_the_passages_that_support_it() -> None:
     yes = Perspective(**{**side(1, f"Yes: {ASKED}", "supports", "p2"), "name": "Yes"})
     texts = ["Stone bridges stood in Rome.", "Rome had stone bridges early.", "Ferries followed the stone."]
-    found = await EmbeddedRequerier().queries(yes, framing(), [], texts)
+    found = await queries_by_angle(yes, framing(), [], texts)
     assert found == [
         "right bridges came before ferries stone rome stood early followed",
         "right bridges came before ferries",
     ]
-    assert await EmbeddedRequerier().queries(yes, framing(), found) == []
+    assert await queries_by_angle(yes, framing(), found, []) == []
 
 
 async def test_each_query_says_the_whole_statement_and_its_denial() -> None:
     against = side(2, "Smoking should not be banned in the parks of a town.", "opposes", "p1")
-    found = await EmbeddedRequerier().queries(against, framing(), [])
+    found = await queries_by_angle(against, framing(), [], [])
     assert found == [
         "evidence that smoking should not be banned in the parks of a town",
         "reasons why smoking should not be banned in the parks of a town",
         "Smoking not banned parks town",
     ]
     tried = [found[0].upper(), found[2]]
-    assert await EmbeddedRequerier().queries(against, framing(), tried) == found[1:2]
+    assert await queries_by_angle(against, framing(), tried, []) == found[1:2]

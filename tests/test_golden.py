@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from golden_answers import COMMAND, FOLDER, asked, differences, golden, golden_answer, golden_settings
+from golden_answers import COMMAND, FOLDER, asked, differences, give_outputs, golden, golden_answer, golden_settings
 
 from agent.runs.service import Runs, open_runs
 
@@ -20,7 +20,9 @@ QUICK = (
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def runs(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runs]:
-    async with open_runs(golden_settings(tmp_path_factory.mktemp("golden")), offline=True) as opened:
+    settings = golden_settings(tmp_path_factory.mktemp("golden"))
+    give_outputs(settings)
+    async with open_runs(settings, offline=True) as opened:
         yield opened
 
 

@@ -107,7 +107,7 @@ async def test_a_lock_that_is_held_is_no_search_that_found_nothing(settings: Set
 
 
 async def test_no_perspectives_is_an_honest_nothing(settings: Settings) -> None:
-    async with door(settings, build(expander=ScriptedExpander())) as runs:
+    async with door(settings, build(expand=ScriptedExpander().expand)) as runs:
         answer, events = await run(runs)
     assert answer.outcome == "nothing_found"
     assert not of_kind(events, "searching")
@@ -141,7 +141,7 @@ async def test_what_a_slow_judge_managed_is_what_the_answer_is_made_of(settings:
         return 0.9
 
     sides = [side(i) for i in range(1, 5)]
-    async with door(settings, build(judge=ScriptedJudge(slow), expander=ScriptedExpander(*sides))) as runs:
+    async with door(settings, build(judge=ScriptedJudge(slow), expand=ScriptedExpander(*sides).expand)) as runs:
         answer, seconds = await timed_out(runs, 5.0)
     assert seconds < 8
     assert answer.outcome == "answered"
@@ -173,17 +173,17 @@ class Hanging:
     async def write(self, *_: Any) -> tuple[list[Claim], list[Claim]]:
         return await asyncio.Future()
 
-    async def queries(self, *_: Any) -> list[str]:
+    async def requery(self, *_: Any) -> list[str]:
         return await asyncio.Future()
 
 
-@pytest.mark.parametrize("stage", ["expander", "writer", "requerier"])
+@pytest.mark.parametrize("stage", ["expand", "write", "requery"])
 async def test_a_stage_that_hangs_still_ends_in_an_answer(settings: Settings, stage: str) -> None:
-    hanging: dict[str, Any] = {stage: Hanging()}
+    hanging: dict[str, Any] = {stage: getattr(Hanging(), stage)}
     async with door(settings, build(judge=ScriptedJudge(against), **hanging)) as runs:
         answer, seconds = await timed_out(runs)
     assert seconds < 6  # the providers would take 20
-    assert answer.outcome == ("answered" if stage == "requerier" else "nothing_found")
+    assert answer.outcome == ("answered" if stage == "requery" else "nothing_found")
 
 
 # Verification
@@ -211,7 +211,7 @@ async def test_what_does_not_hold_is_replaced_once_by_what_does(settings: Settin
         written.append(passages[0].text.split(". ")[0] + ".")
         return ["Nobody wrote this either.", written[0]]
 
-    made = build(writer=Careless(spares), expander=ScriptedExpander(side(1)))
+    made = build(write=Careless(spares).write, expand=ScriptedExpander(side(1)).expand)
     async with door(settings, made) as runs:
         answer, events = await run(runs)
     assert of_kind(events, "verified") == [{"held": 0, "repaired": 1, "dropped": 2}]
@@ -230,13 +230,13 @@ class Misplacing:
 
 
 async def test_a_quotation_that_speaks_for_the_other_side_is_dropped(settings: Settings) -> None:
-    async with door(settings, build(judge=ScriptedJudge(against), writer=Misplacing())) as runs:
+    async with door(settings, build(judge=ScriptedJudge(against), write=Misplacing().write)) as runs:
         answer, events = await run(runs, max_rounds=0)
     [told] = of_kind(events, "verified")
     assert (told["held"], told["dropped"] > 2) == (0, True)
     assert not any(s.claims for s in answer.perspectives)
     # Where nothing tells the sides apart, quoting them is no wrong.
-    async with door(settings, build(judge=ScriptedJudge(lambda _: 0.9), writer=Misplacing())) as runs:
+    async with door(settings, build(judge=ScriptedJudge(lambda _: 0.9), write=Misplacing().write)) as runs:
         _, events = await run(runs, max_rounds=0)
     assert (of_kind(events, "verified")[0]["held"] > 2, of_kind(events, "verified")[0]["dropped"]) == (True, 0)
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from agent.evidence.claims import comparable_room, once, verbatim
 from agent.evidence.coverage import coverage_by_judge, with_cited
-from agent.nodes.planning import reviewed
-from agent.nodes.weighing import independent_first, worth_most
+from agent.stages.judge import worth_most
+from agent.stages.review import reviewed
+from agent.stages.select import independent_first
 from agent.state import Claim, Coverage
 from tools.errors import InputError
 from tools.passages import Passage

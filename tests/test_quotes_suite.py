@@ -228,7 +228,7 @@ async def test_with_gold_verdicts_the_framer_tells_the_judge(folder: Path, setti
         providers = with_gold_verdicts(build(), chosen)(settings, Store(database))
         judge = providers.models.judge()
         assert judge.name == "gold-judge-towns_2way"
-        framed = await providers.framer.frame("Should towns build bridges?", [])
+        framed = await providers.frame("Should towns build bridges?", [])
         rows = await judge.stances([Pair(f"Yes: {framed['question']}", FOR, f"No: {framed['question']}")])
         assert rows.tolist() == [pytest.approx((0.97, 0.03))]
     finally:

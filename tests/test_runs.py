@@ -158,7 +158,7 @@ class Breaks(InstantExpander):
 
 async def test_a_mistake_in_a_stage_ends_as_failed_and_the_run_goes_on_once_mended(settings: Settings) -> None:
     expander = Breaks()
-    async with door(settings, build(expander=expander)) as runs:
+    async with door(settings, build(expand=expander.expand)) as runs:
         run_id = await runs.start(QUESTION)
         events = await asyncio.wait_for(followed(runs, run_id), 5)
         assert events[-1].kind == "failed"

@@ -101,7 +101,7 @@ async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: 
 
 async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Parts, settings: Settings) -> None:
     failing = Failing(parts.store, "t")
-    broken = Parts(settings, parts.database, parts.store, build(expander=failing)(settings, parts.store))
+    broken = Parts(settings, parts.database, parts.store, build(expand=failing.expand)(settings, parts.store))
     with pytest.raises(RefusedError, match="the sides were garbage"):
         await served(broken).ainvoke({"question": QUESTION}, thread())
     assert pages(parts.database) == 0

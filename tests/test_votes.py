@@ -67,7 +67,7 @@ def checker(judge: Any, **state: Any) -> Any:
 
     store = SimpleNamespace(passages=lambda ids: {i: PASSAGES[i] for i in ids if i in PASSAGES})
     models = SimpleNamespace(encode=encode, checker=lambda judge: judge)
-    providers: Any = SimpleNamespace(store=store, passages=store.passages, models=models, quote_fallback=None)
+    providers: Any = SimpleNamespace(store=store, passages=store.passages, models=models, quote=None)
     sides = [{"id": "for", "name": "For", "statement": "Ferries should be free.", "contrary": "", "stance": "supports"}]
     given: Any = RunState(perspectives=sides, **state)  # type: ignore[typeddict-item]
     return ClaimChecks(providers, given, judge, lambda: 60.0)

@@ -27,11 +27,11 @@ from typing_extensions import TypedDict
 from agent.answer.assemble import answer_of
 from agent.answer.files import to_markdown
 from agent.answer.model import Answer
-from agent.nodes.stage import run_key
 from agent.options import RunOptions
 from agent.runs.executor import RECURSION
 from agent.runs.parts import Parts, first_state, open_parts, usual_options
 from agent.settings import load_settings
+from agent.stages.stage import run_key
 from agent.state import RunState
 from agent.tracing import langsmith_of, run_span, set_up_tracing
 from tools.errors import InputError, SettingsError, SteelmanError

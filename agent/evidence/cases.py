@@ -28,7 +28,7 @@ async def brief_of(providers: Providers, state: RunState, perspective: Perspecti
     models, support = providers.models, state["support"]
     judge = models.judge(state.get("judge", ""))
     well_judged = judge.checks_claims
-    if providers.quote_fallback is not None or judge.checks_claims:
+    if providers.quote is not None or judge.checks_claims:
         judge = models.judge(models.own_judge.name)
     chosen = state.get("chosen", {}).get(perspective["id"], [])
     passages = await asyncio.to_thread(providers.passages, chosen)
@@ -83,7 +83,7 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
 def _unwritten(checks: ClaimChecks) -> set[str]:
     """The perspectives with passages for which a model wrote nothing, where no other note tells that already."""
     state = checks.state
-    if checks.providers.quote_fallback is None:
+    if checks.providers.quote is None:
         return set()
     told = " ".join(f["message"] for f in state.get("failures", []) if f["stage"] == "write")
     named = {p["id"] for p in state.get("perspectives", []) if f"'{p['name']}'" in told or NOT_WRITTEN in told}

@@ -6,24 +6,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from agent.evidence.quoting import quotations
 from agent.inference import Models
-from agent.providers.chat.expanding import ChatExpander
-from agent.providers.chat.stages import ChatFramer, ChatRequerier
-from agent.providers.chat.writing import ChatWriter
-from agent.providers.embedded.expanding import EmbeddedExpander
-from agent.providers.embedded.stages import EmbeddedFramer, EmbeddedRequerier, EmbeddedWriter
-from agent.providers.fallback import (
-    EMBEDDED,
-    ExpanderWithFallback,
-    FramerWithFallback,
-    OptionalCruxWriter,
-    RequerierWithFallback,
-    WriterWithFallback,
-)
 from agent.providers.models import STAGES, build_chats, build_judge, build_own_judge, uses_chat
 from agent.providers.websearch import WebSearch
-from agent.seams import Providers, RemoteService
+from agent.seams import Brief, Crux, Providers, RemoteService
 from agent.settings import Settings
+from agent.stages.expand import expand_by_chat, expand_by_rules
+from agent.stages.frame import frame_by_chat, frame_by_rules, frame_with
+from agent.stages.requery import queries_by_angle, queries_by_chat
+from agent.stages.stage import EMBEDDED, Fallback, with_fallback
+from agent.stages.write import crux_by_chat, write_by_chat
+from agent.state import Claim
+from tools.budget import current_budget, current_log
+from tools.errors import ProviderError, ended
 from tools.inference.cache import TextCache, VectorCache
 from tools.inference.chat.model import ChatModel
 from tools.inference.encoders import encoder as encoders
@@ -136,10 +132,10 @@ def build_providers(
         store=store,
         search=search,
         models=models,
-        framer=EmbeddedFramer(),
-        expander=EmbeddedExpander(models),
-        requerier=EmbeddedRequerier(),
-        writer=EmbeddedWriter(models),
+        frame=frame_by_rules,
+        expand=partial(expand_by_rules, models),
+        requery=queries_by_angle,
+        write=partial(quotations, models),
         # Stages that a chat model may serve, and the web, are recorded when they were served.
         names={**served, "search": indexed_by, "judge": models.judge().name},
         web=web,
@@ -152,22 +148,37 @@ def build_providers(
 
 def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, required: bool) -> Providers:
     """The providers with the stages by chat model, the embedded ones as their fallbacks unless models are required."""
-    frame, expand, requery, write = (chats[stage] for stage in STAGES)
+    frame, expand, queries, write = (chats[stage] for stage in STAGES)
 
-    def fallback(provider: P) -> P | None:
-        return None if required else provider
+    def falling_back(stage: str, model: ChatModel) -> Fallback:
+        return Fallback(stage, model, stands_in=not required)
 
+    by_chat = partial(expand_by_chat, expand, embedded.models)
     return replace(
         embedded,
-        framer=FramerWithFallback("frame", frame, ChatFramer(frame), fallback(embedded.framer), rules=embedded.framer),
-        expander=ExpanderWithFallback(
-            "expand", expand, ChatExpander(expand, embedded.models), fallback(embedded.expander)
-        ),
-        requerier=RequerierWithFallback("again", requery, ChatRequerier(requery), fallback(embedded.requerier)),
-        writer=WriterWithFallback("write", write, ChatWriter(write), fallback(embedded.writer)),
-        quote_fallback=embedded.writer,
-        crux=OptionalCruxWriter(write, ChatWriter(write)),
+        frame=frame_with(falling_back("frame", frame), partial(frame_by_chat, frame), embedded.frame),
+        expand=with_fallback(falling_back("expand", expand), by_chat, embedded.expand),
+        requery=with_fallback(falling_back("again", queries), partial(queries_by_chat, queries), embedded.requery),
+        write=with_fallback(falling_back("write", write), partial(write_by_chat, write), embedded.write),
+        quote=embedded.write,
+        crux=_optional(write),
     )
+
+
+def _optional(model: ChatModel) -> Crux:
+    """Writes what a dispute turns on where the model can be asked: the answer is complete without, so that a failure
+    is noted and degrades nothing."""
+
+    async def crux(one: Brief, other: Brief) -> Claim | None:
+        if (current_budget().offline and not model.local) or model.name in current_log().down:
+            return None
+        try:
+            return await crux_by_chat(model, one, other)
+        except ProviderError as exc:
+            current_log().note("scope", f"What the dispute turns on was not written: {ended(str(exc))}")
+            return None
+
+    return crux
 
 
 def _models(

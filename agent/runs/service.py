@@ -199,7 +199,7 @@ class Runs:
         A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
         that cannot be searched for.
         """
-        from agent.nodes.planning import reviewed
+        from agent.stages.review import reviewed
 
         run = await self.run(run_id)
         if run.status == "running" and run.id in self.at_work:
@@ -313,7 +313,7 @@ async def warm_up(providers: Providers) -> None:
     """Asks each embedded provider that is in force something small, so that the first question waits for no loading;
     no server is asked."""
     models = providers.models
-    await providers.framer.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
+    await providers.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
     if models.remote_judge is None:
         await models.judge().support([Pair(_QUESTION, _QUESTION)])
         await models.judge().closely([Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")])

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.inference import Models
-from agent.providers.embedded.expanding import planned
-from agent.seams import Framer, Providers
+from agent.seams import Frame, Providers
 from agent.settings import Settings
+from agent.stages.expand import planned
 from agent.state import FramingState
 from evals.answering.asking import Build
 from evals.datasets.cases import SIDES, Case, CaseSet
@@ -30,7 +31,7 @@ def with_gold_verdicts(build: Build, chosen: CaseSet) -> Build:
         judged = Models(
             models.encoder, gold, models.worker, models.cache, retrieval_encoder=models.retrieval_encoder, store=store
         )
-        return replace(providers, models=judged, framer=_Noting(providers.framer, gold))
+        return replace(providers, models=judged, frame=partial(_noted, providers.frame, gold))
 
     return built
 
@@ -75,17 +76,11 @@ class GoldJudge:
         return (_SURE if own and not other else _UNSURE), (_SURE if other and not own else _UNSURE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Noting:
-    """A framer that tells the judge how each question was read."""
-
-    inner: Framer
-    gold: GoldJudge
-
-    async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
-        framing = await self.inner.frame(question, earlier)
-        self.gold.note(question, framing)
-        return framing
+async def _noted(frame: Frame, gold: GoldJudge, question: str, earlier: Sequence[str]) -> FramingState:
+    """Frames the question, and tells the judge how it was read."""
+    framing = await frame(question, earlier)
+    gold.note(question, framing)
+    return framing
 
 
 def _letters(text: str) -> str:

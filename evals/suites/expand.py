@@ -124,8 +124,8 @@ async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> t
     async with turn:
         try:
             with using(Budget()):
-                framing = await providers.framer.frame(row.question, [])
-                sides = await providers.expander.expand(framing, [])
+                framing = await providers.frame(row.question, [])
+                sides = await providers.expand(framing, [])
         except SteelmanError as exc:
             return row.key, match(row.gold, [], np.zeros((0, len(row.gold)), np.float32)) | {"failed": str(exc)}
     predicted = [s["statement"] for s in sides]

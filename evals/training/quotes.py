@@ -20,7 +20,7 @@ import argparse
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ import numpy as np
 from langgraph.config import get_config
 
 from agent.providers.build import build_providers
-from agent.seams import Brief, Providers, Writer
+from agent.seams import Brief, Providers, Write
 from agent.settings import Settings, load_settings
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force
@@ -92,18 +92,14 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
 def _recording(seen: dict[str, tuple[Brief, ...]], settings: Settings, store: Store) -> Providers:
     """The usual providers, with a writer that shows what it was given."""
     providers = build_providers(settings, store)
-    return replace(providers, writer=_Recorder(providers.writer, seen))
+    return replace(providers, write=partial(_recorded, providers.write, seen))
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorder:
-    inner: Writer
-    seen: dict[str, tuple[Brief, ...]]
-
-    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        run = str(get_config()["configurable"]["thread_id"])
-        self.seen[run] = (*self.seen.get(run, ()), brief)
-        return await self.inner.write(brief)
+async def _recorded(write: Write, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> tuple[list[Claim], list[Claim]]:
+    """Writes, and keeps by the run what it was given."""
+    run = str(get_config()["configurable"]["thread_id"])
+    seen[run] = (*seen.get(run, ()), brief)
+    return await write(brief)
 
 
 def _question(case: Case, briefs: Sequence[Brief]) -> Question:

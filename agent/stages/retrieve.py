@@ -1,26 +1,18 @@
-"""The stages that search.
-
-Retrieve: one branch a perspective, its queries in the store and on the web side by side, fused into one ranking.
-Requery: new queries for the perspectives that are not covered, and for no other. Lookup: a question of fact has no
-perspectives; the sources' plain sentences on it are all that there is to show.
-"""
+"""Retrieve: one branch a perspective, its queries in the store and on the web side by side, fused into one ranking."""
 
 import asyncio
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
 from langgraph.runtime import Runtime
 
-from agent.evidence.coverage import Eligible, eligible, not_outweighed, searched
-from agent.nodes.stage import Stage, report, run_key, timed
+from agent.evidence.coverage import eligible
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.seams import Providers, WebFound
-from agent.state import BranchState, Claim, Failure, RunState
+from agent.stages.stage import Stage, report, run_key, timed
+from agent.state import BranchState, Failure, RunState
 from tools.budget import NoteKind, current_log
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
-from tools.language.quotable import stands_alone
-from tools.language.sentences import split_sentences
 from tools.store.hybrid import Hit, fuse
 
 TOO_FAR = 0.25
@@ -166,89 +158,3 @@ async def _collect(
         except SteelmanError as exc:
             problems.append(exc)
     return results, problems
-
-
-_READ = 3  # passages whose words make a query
-
-
-def requery_node(providers: Providers) -> Stage[RunState]:
-    async def requery(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
-        planned: dict[str, list[str]] = {}
-        failures: list[Failure] = []
-        best = {p["id"]: _best(state, p["id"]) for p in uncovered}
-        passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
-        asked = (
-            providers.requerier.queries(
-                perspective,
-                state["framing"],
-                state["queries"].get(perspective["id"], []),
-                [passages[i].text for i in best[perspective["id"]] if i in passages],
-            )
-            for perspective in uncovered
-        )
-        answers = await asyncio.gather(
-            *(in_time(options_of(runtime), "search", queries) for queries in asked), return_exceptions=True
-        )
-        for perspective, answer in zip(uncovered, answers, strict=True):
-            if isinstance(answer, DeadlineError):
-                message = f"No second search for '{perspective['name']}': {answer}"
-                brief = "Some sides were not searched a second time."
-                failures.append(Failure(stage="again", message=message, kind="late", brief=brief))
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                planned[perspective["id"]] = answer
-        report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
-        return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
-
-    return timed("again", requery)
-
-
-def _best(state: RunState, perspective: str) -> list[int]:
-    """The passages that support the perspective best, and better than its contrary."""
-    contrary = next((p["contrary"] for p in state["perspectives"] if p["id"] == perspective), "")
-    support = state.get("support", {})
-    own = not_outweighed(support.get(perspective, {}), support.get(contrary, {}))
-    return sorted(own, key=lambda i: (-own[i], i))[:_READ]
-
-
-_ANSWERS = 0.6  # cosine of a sentence to the question at which it may hold the answer
-_MOST = 2
-
-
-def lookup_node(providers: Providers) -> Stage[RunState]:
-    async def lookup(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        drafts: list[Claim] = []
-        left_out = Eligible([], {}, {})
-        failures: list[Failure] = []
-        options = options_of(runtime)
-        try:
-            asked = state["framing"]["question"]
-            drafts, left_out = await in_time(options, "write", _plain_claims(providers, asked, options))
-        except DeadlineError as exc:
-            failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
-        report(runtime, "written", claims=len(drafts))
-        return RunState(
-            perspectives=[], drafts=drafts, failures=failures, foreign=left_out.foreign, addressed=left_out.addressed
-        )
-
-    return timed("lookup", lookup)
-
-
-async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> tuple[list[Claim], Eligible]:
-    """The sentences nearest to the question, each once; and what was left out."""
-    found, passages = await searched(providers, question, options, tables=True)
-    holders: dict[str, int] = {}
-    for i in found.ids:
-        for sentence in filter(stands_alone, split_sentences(passages[i].text)):
-            holders.setdefault(sentence, i)
-    sentences = list(holders)
-    vectors = await providers.models.encode([question, *sentences])
-    nearness = vectors[1:] @ vectors[0]
-    best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
-    held = {holders[s] for s in best}
-    stored = await asyncio.to_thread(providers.store.vectors, held)
-    await asyncio.to_thread(providers.store.kept.put, run_key(), [passages[i] for i in held if i in stored], stored)
-    claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]
-    return claims, found

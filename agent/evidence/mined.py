@@ -1,4 +1,4 @@
-"""Expand without a model: the answers to the question, further perspectives mined from the first retrieval."""
+"""Perspectives mined from what a first search found: third ways beside yes and no, answers to an open question."""
 
 import re
 from collections.abc import Sequence
@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.inference import Models
-from agent.state import FramingState, Perspective, Stance
+from agent.state import Perspective
 from tools.language.copies import average_linkage
-from tools.language.question import ANSWERS
 from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences
 from tools.passages import Passage, Sentence
@@ -48,51 +47,30 @@ _SAME_POINT = 0.85  # cosine at which two sentences make one cluster
 _SAME_ANSWER = 0.6
 
 
-class EmbeddedExpander:
-    """Plans the perspectives on a question."""
-
-    def __init__(self, models: Models) -> None:
-        self._models = models
-
-    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        if framing["form"] == "counter":
-            return [denied(framing.get("claim", ""))]
-        if framing["form"] == "open":
-            return await self._answers(framing, passages)
-        sides = planned(framing)
-        return sides + (await self._third_ways(framing, sides, passages) if sides else [])
-
-    async def _third_ways(
-        self, framing: FramingState, sides: Sequence[Perspective], passages: Sequence[Passage]
-    ) -> list[Perspective]:
-        """Perspectives beside yes and no that sentences of the retrieved passages state."""
-        sentences = [s for s in _sentences(passages) if words_a_third_way(s.text)]
-        if not sentences:
-            return []
-        vectors = await self._models.encode_sentences(sentences)
-        known = await self._models.encode([framing["question"], *(p["statement"] for p in sides)])
-        nearness = vectors @ known.T
-        fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
-        centres = _centres(sentences, vectors, nearness[:, 0], fits, _SAME_POINT)[:MOST_ASPECTS]
-        return [_mined(i, s) for i, s in enumerate(centres, start=len(sides) + 1)]
-
-    async def _answers(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        """The different answers to an open question: one statement a cluster of sentences that answer it."""
-        sentences = [s for s in _sentences(passages) if _ANSWERS.search(_main_clause(s.text))]
-        if not sentences:
-            return []
-        vectors = await self._models.encode_sentences(sentences)
-        nearness = vectors @ (await self._models.encode([framing["question"]]))[0]
-        centres = _centres(sentences, vectors, nearness, nearness >= _NEAR_QUESTION, _SAME_ANSWER)[:MOST_CLUSTERS]
-        return [_mined(i, s) for i, s in enumerate(centres, start=1)]
+async def third_ways(
+    models: Models, question: str, sides: Sequence[Perspective], passages: Sequence[Passage]
+) -> list[Perspective]:
+    """Perspectives beside yes and no that sentences of the retrieved passages state."""
+    sentences = [s for s in _sentences(passages) if words_a_third_way(s.text)]
+    if not sentences:
+        return []
+    vectors = await models.encode_sentences(sentences)
+    known = await models.encode([question, *(p["statement"] for p in sides)])
+    nearness = vectors @ known.T
+    fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
+    centres = _centres(sentences, vectors, nearness[:, 0], fits, _SAME_POINT)[:MOST_ASPECTS]
+    return [_mined(i, s) for i, s in enumerate(centres, start=len(sides) + 1)]
 
 
-def denied(statement: str) -> Perspective:
-    """The side that contradicts a statement: 'No' to it."""
-    name = ANSWERS["polar"][1]
-    return Perspective(
-        id="p1", name=name, statement=f"{name}: {statement}", stance="opposes", contrary="", origin="question"
-    )
+async def answers_found(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
+    """The different answers to an open question: one statement a cluster of sentences that answer it."""
+    sentences = [s for s in _sentences(passages) if _ANSWERS.search(_main_clause(s.text))]
+    if not sentences:
+        return []
+    vectors = await models.encode_sentences(sentences)
+    nearness = vectors @ (await models.encode([question]))[0]
+    centres = _centres(sentences, vectors, nearness, nearness >= _NEAR_QUESTION, _SAME_ANSWER)[:MOST_CLUSTERS]
+    return [_mined(i, s) for i, s in enumerate(centres, start=1)]
 
 
 def words_a_third_way(sentence: str) -> bool:
@@ -106,26 +84,6 @@ def words_a_third_way(sentence: str) -> bool:
 
 def _main_clause(sentence: str) -> str:
     return _REASON.split(_CONDITION.sub("", sentence))[0]
-
-
-def planned(framing: FramingState) -> list[Perspective]:
-    """The sides that the question itself has: the words that answer it, or the names of its alternatives."""
-    question, named = framing["question"], framing["alternatives"]
-    names: Sequence[str] = named or ANSWERS.get(framing["form"]) or ()
-    pair = len(names) == 2  # of two alternatives, what speaks for one speaks against the other
-    facing: list[Stance] = ["supports", "opposes"]
-    stances: list[Stance] = ["other"] * len(names) if named else facing[: len(names)]
-    return [
-        Perspective(
-            id=f"p{i}",
-            name=name,
-            statement=f"{name}: {question}",
-            stance=stance,
-            contrary=f"p{3 - i}" if pair else "",
-            origin="question",
-        )
-        for i, (name, stance) in enumerate(zip(names, stances, strict=True), start=1)
-    ]
 
 
 def _mined(number: int, statement: str) -> Perspective:

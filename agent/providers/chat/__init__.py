@@ -1,1 +1,0 @@
-"""The stages that a chat model can do, one file each; `agent/providers/embedded/` does them without one."""

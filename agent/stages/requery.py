@@ -1,0 +1,142 @@
+"""Requery: new queries for the perspectives that are not covered, and for no other."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, Field
+
+from agent.evidence.coverage import not_outweighed
+from agent.options import RunOptions, in_time, options_of
+from agent.seams import Providers
+from agent.stages.stage import Stage, ask_model, report, timed
+from agent.state import Failure, FramingState, Perspective, RunState, asked_query, is_answer
+from prompts import as_data, one_line
+from tools.errors import DeadlineError
+from tools.inference.chat.model import ChatModel
+from tools.language.lexicon import lower_first
+from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
+
+_READ = 3  # passages whose words make a query
+
+
+def requery_node(providers: Providers) -> Stage[RunState]:
+    async def requery(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+        uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
+        planned: dict[str, list[str]] = {}
+        failures: list[Failure] = []
+        best = {p["id"]: _best(state, p["id"]) for p in uncovered}
+        passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
+        asked = (
+            providers.requery(
+                perspective,
+                state["framing"],
+                state["queries"].get(perspective["id"], []),
+                [passages[i].text for i in best[perspective["id"]] if i in passages],
+            )
+            for perspective in uncovered
+        )
+        answers = await asyncio.gather(
+            *(in_time(options_of(runtime), "search", queries) for queries in asked), return_exceptions=True
+        )
+        for perspective, answer in zip(uncovered, answers, strict=True):
+            if isinstance(answer, DeadlineError):
+                message = f"No second search for '{perspective['name']}': {answer}"
+                brief = "Some sides were not searched a second time."
+                failures.append(Failure(stage="again", message=message, kind="late", brief=brief))
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                planned[perspective["id"]] = answer
+        report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
+        return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
+
+    return timed("again", requery)
+
+
+def _best(state: RunState, perspective: str) -> list[int]:
+    """The passages that support the perspective best, and better than its contrary."""
+    contrary = next((p["contrary"] for p in state["perspectives"] if p["id"] == perspective), "")
+    support = state.get("support", {})
+    own = not_outweighed(support.get(perspective, {}), support.get(contrary, {}))
+    return sorted(own, key=lambda i: (-own[i], i))[:_READ]
+
+
+_REASON = re.compile(r",? (?:because|since|so that|as long as)\b", re.IGNORECASE)
+_WORD = re.compile(r"[\w'-]+")
+_DENIALS = NEGATORS | {"nor", "without"}
+_ANGLES: tuple[str, ...] = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
+_ASKED = ("{keywords} {found}", "{keywords}")
+"""Of a question with the word that answers it."""
+_COUNTERS = ("{topic}", "doubts and evidence against {topic}")
+_POINT = 12  # words of what is argued against that make a query
+_FOUND, _SHORTEST = 6, 4
+"""Words of the best passages that make a query, and the letters of one at least."""
+
+
+async def queries_by_angle(
+    perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str]
+) -> list[str]:
+    """Queries by angle, each with the side's whole statement: its topic alone would look for either side, or for the
+    wrong one ('benefits of smoking bans' where the side is that smoking should not be banned)."""
+    said, angles, topic = perspective["statement"], _ANGLES, ""
+    if answers := is_answer(perspective["name"], said):
+        said, angles = framing["question"], _ASKED
+    statement = _REASON.split(said)[0].rstrip(" .?!")
+    words = keywords(statement)
+    if framing["form"] == "counter":
+        angles, topic = (words, *_COUNTERS), " ".join(keywords(framing["focus"]).split()[:_POINT])
+    about = " ".join(_frequent(found, words)) if answers else ""
+    filled = (
+        a.format(statement=lower_first(statement), topic=topic, keywords=words, found=about).strip() for a in angles
+    )
+    known = {t.casefold() for t in tried}
+    return [q for q in dict.fromkeys(filled) if q and q.casefold() not in known]
+
+
+def keywords(statement: str) -> str:
+    """The statement's content words in their order, and what denies them."""
+    words = _WORD.findall(statement)
+    return " ".join(w for w in words if w.lower() in _DENIALS or w.lower() not in KEYWORD_STOP_WORDS)
+
+
+def _frequent(texts: Sequence[str], known: str) -> list[str]:
+    """The words that most of the texts have and the query has not (pseudo-relevance feedback, Rocchio 1971)."""
+    asked = {w.lower() for w in known.split()}
+    counts = Counter(w for text in texts for w in dict.fromkeys(map(str.lower, _WORD.findall(text))))
+    left_out = asked | KEYWORD_STOP_WORDS | LIGHT_WORDS
+    return [w for w, _ in counts.most_common() if w.isalpha() and len(w) >= _SHORTEST and w not in left_out][:_FOUND]
+
+
+MOST_QUERIES = 4
+_LONGEST_QUERY = 200
+_LETTER = re.compile(r"\w")
+
+
+class PlannedQueries(BaseModel):
+    """What the model is asked for."""
+
+    queries: list[str] = Field(max_length=12)
+
+
+async def queries_by_chat(
+    model: ChatModel, perspective: Perspective, framing: FramingState, tried: Sequence[str], _: Sequence[str]
+) -> list[str]:
+    """Asks a model for queries that were not tried."""
+    planned = await ask_model(
+        model,
+        "requery",
+        PlannedQueries,
+        question=as_data("question", asked_query(framing)),
+        statement=as_data("statement", perspective["statement"]),
+        tried="\n".join(as_data("query", t) for t in tried),
+        most=str(MOST_QUERIES),
+    )
+    known = {" ".join(t.casefold().split()) for t in tried}
+    fresh: dict[str, str] = {}
+    for query in (one_line(q)[:_LONGEST_QUERY] for q in planned.queries):
+        if _LETTER.search(query) and query.casefold() not in known:
+            fresh.setdefault(query.casefold(), query)
+    return list(fresh.values())[:MOST_QUERIES]

@@ -1,0 +1,198 @@
+"""What the stages share: progress reported as events, time recorded as an interval, a budget and a log put in force;
+and how a stage asks a chat model, with the embedded provider as its fallback.
+
+Under `auto` a model that fails is replaced by the embedded provider, and the answer says so. A model that the user
+named explicitly has no fallback: its failure is the run's error. A server that is down is asked once a run.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar, cast
+
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from agent.options import Part, RunOptions, ends_at, options_of
+from agent.seams import Providers
+from agent.state import Failure, RunState, StageName
+from agent.tracing import stage_span
+from prompts import load_prompt
+from tools.budget import Budget, StageLog, current_budget, current_log, sooner, using
+from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ended
+from tools.inference.chat.model import ChatModel
+
+P = ParamSpec("P")
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+S = TypeVar("S", bound=Mapping[str, Any])
+Stage = Callable[[S, Runtime[RunOptions]], Awaitable[RunState]]
+_PARTS: dict[StageName, Part] = {"lookup": "write", "again": "search", "select": "write"}
+"""The part of a run's time that a stage belongs to, where it has another name."""
+_REPORT_SECONDS = 0.5
+
+
+def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
+    """Sends one event to whoever follows the run."""
+    runtime.stream_writer({"kind": kind, **data})
+
+
+def run_key() -> str:
+    """What the run's own passages are kept under."""
+    return str(get_config().get("configurable", {}).get("thread_id", ""))
+
+
+def timed(name: StageName, stage: Stage[S]) -> Stage[S]:
+    """The stage with its start reported, its interval recorded under `name`, and its budget and log put in force.
+
+    What was spent of the budget, and what the log has to tell, becomes part of the stage's update.
+    """
+
+    async def run(state: S, runtime: Runtime[RunOptions]) -> RunState:
+        started = time.time()
+        report(runtime, "stage", stage=name)
+        budget = budget_of(state, options_of(runtime), cast(Part, _PARTS.get(name, name)))
+        log = StageLog(down=set(state.get("down") or ()), on_reply=_reply_reporter(runtime, name))
+        with stage_span(name) as traced, using(budget, log):
+            update = cast(RunState, dict(await stage(state, runtime)))
+            update["intervals"] = {name: [(started, time.time())]}
+            update = with_log(update, name, budget, log)
+            spent = {k: v for k, v in update["counts"].items() if v}
+            traced.note(provider=update["served"].get(name), failures=len(update["failures"]), **spent)
+        return update
+
+    return run
+
+
+def budget_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Budget:
+    """What the stage may use: until its part of the run ends, and its share of what is left of the run's budget."""
+    spent, share = state.get("counts") or {}, state.get("share", 1)
+    return Budget(
+        deadline_at=ends_at(options, part),
+        offline=not options.web,
+        max_calls=(options.max_calls - spent.get("calls", 0)) / share,
+        max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
+        max_cost=(options.max_cost - spent.get("cost", 0.0)) / share,
+    )
+
+
+def with_log(update: RunState, name: StageName, budget: Budget, log: StageLog) -> RunState:
+    """The stage's update with what was spent, who served it, who is down, and what the answer has to tell."""
+    update["counts"] = update.get("counts", {}) | budget.spent()
+    update["served"] = update.get("served", {}) | log.served
+    update["down"] = sorted(log.down)
+    noted = [Failure(stage=name, message=m, kind=kind, brief=log.briefs.get(m, "")) for kind, m in log.notes]
+    update["failures"] = [*update.get("failures", []), *noted]
+    return update
+
+
+def _reply_reporter(runtime: Runtime[RunOptions], name: StageName) -> Callable[[int], None]:
+    """Reports now and then how much of a reply has come."""
+    reported = time.monotonic()
+
+    def on_reply(characters: int) -> None:
+        nonlocal reported
+        if time.monotonic() - reported >= _REPORT_SECONDS:
+            reported = time.monotonic()
+            report(runtime, "reading", stage=name, characters=characters)
+
+    return on_reply
+
+
+async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str) -> M:
+    """The reply to a prompt of `prompts/` with its variables filled in. Raises ProviderError, PromptError."""
+    system, user = load_prompt(prompt).render(**values)
+    return await model.ask(system, user, shape)
+
+
+_STANDING_IN = 0.3, 5.0
+"""The share of a stage's time, and the seconds at most, that are kept for the fallback."""
+_REPORTING = 0.05, 1.0
+"""The same without one: the failure is reported before the stage itself runs out of time."""
+EMBEDDED = "embedded"
+RULES = "rules"
+"""Where no model was asked, since none is needed."""
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """A chat model that serves a stage, and whether the embedded provider `stands_in` for it where it fails. `stage` is
+    what the answer calls the stage."""
+
+    stage: str
+    model: ChatModel
+    stands_in: bool = True
+
+    async def call(self, primary: Callable[[], Awaitable[T]], embedded: Callable[[], Awaitable[T]]) -> tuple[T, str]:
+        """What the model made, or the embedded provider, with a note in the answer; and how the model failed, empty
+        where it did not or was not asked. Raises ProviderError where nothing stands in, and JudgeError as it is."""
+        failure, name, log = "", self.model.name, current_log()
+        if current_budget().offline and not self.model.local:
+            log.note("skipped", f"{name} was not asked, since nothing was to leave this machine.")
+        elif name not in log.down:
+            try:
+                result = await self._in_time(primary())
+            except JudgeError:
+                raise
+            except ProviderError as exc:
+                if not self.stands_in:
+                    text = f"{ended(str(exc))} Mend it, or let the embedded provider stand in (auto)."
+                    raise type(exc)(text, hint=exc.hint) from exc
+                if isinstance(exc, ProviderDownError):
+                    log.down.add(name)
+                failure = f"{ended(str(exc))} The embedded provider stood in for it ({self.stage})."
+                log.note("degraded", failure, f"The model {name} failed, and embedded providers stood in.")
+            else:
+                self.record(name)
+                return result, failure
+        if not self.stands_in:
+            raise ProviderDownError(f"{name} has failed in this run already, or may not be asked ({self.stage}).")
+        result = await embedded()
+        self.record(EMBEDDED)
+        return result, failure
+
+    def record(self, name: str) -> None:
+        """Adds the name to those that served the stage; one that is called for each perspective may have two."""
+        served = current_log().served
+        names = {*filter(None, served.get(self.stage, "").split(" and ")), name}
+        served[self.stage] = " and ".join(sorted(names, key=lambda n: (n == EMBEDDED, n)))
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        left, (share, most) = current_budget().seconds_left(), _STANDING_IN if self.stands_in else _REPORTING
+        left -= max(0.0, min(share * left, most))
+        try:
+            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
+                with sooner(left):
+                    return await work
+        except (TimeoutError, DeadlineError) as exc:
+            raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
+
+
+def with_fallback(
+    fallback: Fallback, primary: Callable[P, Awaitable[T]], embedded: Callable[P, Awaitable[T]]
+) -> Callable[P, Awaitable[T]]:
+    """The way of a stage that asks the model first."""
+
+    async def served(*args: P.args, **kwargs: P.kwargs) -> T:
+        return (await fallback.call(lambda: primary(*args, **kwargs), lambda: embedded(*args, **kwargs)))[0]
+
+    return served
+
+
+def judge_replaced(providers: Providers, failure: JudgeError) -> RunState:
+    """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
+    if providers.models.judge_required:
+        raise failure
+    stood_in = "embedded judge scored everything again."
+    what = f"{ended(str(failure))} The {stood_in}"
+    degraded = Failure(
+        stage="judge",
+        message=what[0].upper() + what[1:],
+        hint=failure.hint,
+        kind="degraded",
+        brief=f"The judge failed, and the {stood_in}",
+    )
+    return RunState(judge=providers.models.own_judge.name, failures=[degraded])

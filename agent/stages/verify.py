@@ -1,0 +1,123 @@
+"""Verify: every claim is in the passage that it cites, and serves the perspective that it stands under.
+
+A quoted claim has to stand there word for word; a written one has to be said there (`agent.evidence.claims`). What
+fails is replaced once by the writer's next best claim, which has to pass the same checks; else it is dropped and
+counted. Nothing is rewritten after this stage.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Literal
+
+from langgraph.runtime import Runtime
+
+from agent.evidence.aspects import with_crux
+from agent.evidence.cases import fill
+from agent.evidence.claims import ClaimChecks, once
+from agent.evidence.coverage import same_as, with_cited
+from agent.options import RunOptions, in_time, options_of, time_left
+from agent.seams import Providers
+from agent.stages.stage import Stage, judge_replaced, report, timed
+from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, Failure, RunState, as_read, in_case
+from tools.errors import DeadlineError, JudgeError
+from tools.language.copies import NEAR
+
+_GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
+
+
+def verify_node(providers: Providers) -> Stage[RunState]:
+    async def verify(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+        options = options_of(runtime)
+        judge = providers.models.judge(state.get("judge", ""))
+        checks = ClaimChecks(providers, state, judge, partial(time_left, options, "verify"))
+        held: list[Claim] = []
+        repaired: list[Claim] = []
+        dropped: list[Dropped] = []
+        failures: list[Failure] = []
+
+        def checked(holding: list[Claim], failing: list[Dropped]) -> None:
+            held.extend(holding)
+            dropped.extend(failing)
+            _report(runtime, holding)
+
+        try:
+            await in_time(options, "verify", checks.sift_perspectives(state.get("drafts", []), checked))
+            repaired = await in_time(options, "verify", _repaired(checks, dropped))
+            filling = fill(checks, [*held, *repaired], dropped, options.claims_per_side)
+            repaired += await in_time(options, "verify", filling)
+        except DeadlineError as exc:
+            failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
+            with suppress(TimeoutError):  # what was read before is there at once
+                async with asyncio.timeout(_GRACE):
+                    repaired += await fill(checks, [*held, *repaired], dropped, options.claims_per_side)
+        except JudgeError as exc:
+            return judge_replaced(providers, exc)
+        _report(runtime, repaired)
+        claims = with_crux(state, with_theses(_in_order(state, once([*held, *repaired]))))
+        report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
+        coverage, same = await _coverage(providers, state, claims)
+        return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage, same=same)
+
+    return timed("verify", verify)
+
+
+def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
+    for claim in claims:
+        if claim["role"] != "crux":
+            report(runtime, "claim", side=claim["perspective"], text=as_read(claim), tier=claim.get("tier", "case"))
+
+
+async def _repaired(checks: ClaimChecks, dropped: Sequence[Dropped]) -> list[Claim]:
+    """For each dropped claim its perspective's next spare, if that one holds; no spare is tried twice."""
+    used = {c["text"] for c in checks.state.get("drafts", [])}
+    tried: list[Claim] = []
+    for failed in dropped:
+        spares = (s for s in checks.state.get("spares", []) if s["perspective"] == failed["perspective"])
+        if spare := next((s for s in spares if s["text"] not in used), None):
+            tried.append(spare)
+            used.add(spare["text"])
+    return (await checks.sift(tried))[0]
+
+
+async def _coverage(
+    providers: Providers, state: RunState, claims: Sequence[Claim]
+) -> tuple[dict[str, Coverage], dict[int, int]]:
+    """The coverage with the passages of verified claims counted for the perspectives that they serve; and which of all
+    that is counted, or what a document answers, says the same."""
+    coverage = state.get("coverage", {})
+
+    def cited(perspective: str, case: bool) -> list[int]:
+        return [i for c in claims if c["perspective"] == perspective and in_case(c) is case for i in c["passages"]]
+
+    counted = {
+        i for p, c in coverage.items() for i in (*c["ids"], *c.get("leaning", []), *cited(p, True), *cited(p, False))
+    }
+    theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
+    passages = await asyncio.to_thread(providers.passages, counted | theses)
+    same = await same_as(providers.models, passages, passages)
+    found = {p: with_cited(c, cited(p, True), cited(p, False), passages, same) for p, c in coverage.items()}
+    near = await same_as(providers.models, passages, {i for c in found.values() for i in c["ids"]}, slack=NEAR)
+    for c in found.values():
+        c["distinct"] = len({near[i] for i in c["ids"] if i in near})
+    return found, same
+
+
+def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
+    ids = [p["id"] for p in state.get("perspectives", [])]
+    return sorted(claims, key=lambda c: ids.index(c["perspective"]) if c["perspective"] in ids else len(ids))
+
+
+def with_theses(claims: list[Claim]) -> list[Claim]:
+    """Each perspective's first claim, the best of its writer's that holds, is its one-line summary."""
+    led: set[str] = set()
+    marked: list[Claim] = []
+    for claim in claims:
+        if claim["role"] not in OF_NO_PERSPECTIVE:
+            first = in_case(claim) and claim["perspective"] not in led
+            role: Literal["thesis", "case"] = "thesis" if first else "case"
+            led |= {claim["perspective"]} if first else set()
+            claim = Claim(**{**claim, "role": role})
+        marked.append(claim)
+    return marked

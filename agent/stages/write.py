@@ -1,0 +1,293 @@
+"""Write: each perspective's claims from its chosen passages, with comparable room for all of them.
+
+Without a model they are quotations (`agent.evidence.quoting`). A chat model writes finished sentences, each with the
+passages that say it; verification decides what stays.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, Field
+
+from agent.evidence.aspects import opposed
+from agent.evidence.cases import NOT_WRITTEN, apart, brief_of, respond
+from agent.evidence.claims import in_comparable_room
+from agent.evidence.coverage import coverage_by_reading
+from agent.evidence.sentences import read_perspectives
+from agent.options import RunOptions, in_time, options_of, time_left
+from agent.seams import Brief, Providers, Reading
+from agent.stages.stage import Stage, ask_model, judge_replaced, report, timed
+from agent.state import Claim, Coverage, Failure, FramingState, Perspective, Response, RunState
+from prompts import as_data, one_line
+from tools.errors import DeadlineError, JudgeError
+from tools.inference.chat.model import ChatModel
+from tools.language.sentences import split_sentences
+from tools.passages import Passage
+
+_CRUX_SECONDS = 5.0  # after the cases are written
+_READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
+
+
+@dataclass
+class _Written:
+    """What was written, by perspective: the claims, the spares, what the documents answer, what was counted while they
+    were read, what they would be quoted with where a model wrote; and what was not written in time."""
+
+    claims: dict[str, list[Claim]] = field(default_factory=dict)
+    spares: list[Claim] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
+    coverage: dict[str, Coverage] = field(default_factory=dict)
+    quotations: dict[str, Sequence[Claim]] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+    def fail(self, message: str) -> None:
+        self.failures.append(Failure(stage="write", message=message))
+
+
+def write_node(providers: Providers) -> Stage[RunState]:
+    async def write(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+        options, known = options_of(runtime), state.get("coverage", {})
+        writing_crux = asyncio.create_task(_crux(providers, state, options))
+        try:
+            written = await _written(providers, state, options)
+            crux: list[Claim] = []
+            with suppress(TimeoutError):  # the cases do not wait for it
+                crux = await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
+        except JudgeError as exc:
+            return judge_replaced(providers, exc)
+        finally:
+            writing_crux.cancel()
+        drafts = [*in_comparable_room(written.claims), *crux]
+        report(runtime, "written", claims=len(drafts))
+        return RunState(
+            drafts=drafts,
+            spares=written.spares,
+            quotations=in_comparable_room(written.quotations),
+            responses=apart(written.responses, drafts),
+            coverage={
+                p["id"]: written.coverage.get(p["id"], known[p["id"]])
+                for p in state["perspectives"]
+                if p["id"] in known
+            },
+            failures=written.failures,
+        )
+
+    return timed("write", write)
+
+
+async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
+    """What a model says that the dispute turns on; nothing where no model would check that against its passages."""
+    checked = providers.models.checker(providers.models.judge(state.get("judge", "")))
+    pair = opposed(state["perspectives"])
+    if providers.crux is None or pair is None or not checked:
+        return []
+    one, other = [await brief_of(providers, state, perspective, 1) for perspective in pair]
+    with suppress(DeadlineError):
+        if claim := await in_time(options, "write", providers.crux(one, other)):
+            return [claim]
+    return []
+
+
+async def _written(providers: Providers, state: RunState, options: RunOptions) -> _Written:
+    """What was written in time for each perspective. Raises JudgeError.
+
+    The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
+    beside a model that writes, by the judge of this process.
+    """
+    quotes, written = providers.quote is None, _Written()
+    briefs = [await brief_of(providers, state, p, options.claims_per_side) for p in state["perspectives"]]
+    try:
+        briefs, readings, cases = await _read_and_wrote(providers, state, options, briefs)
+    except DeadlineError as exc:
+        written.fail(f"{NOT_WRITTEN}: {exc}")
+        return written
+    for perspective, brief, reading, case in zip(state["perspectives"], briefs, readings, cases, strict=True):
+        name, own = perspective["name"], perspective["id"]
+        if isinstance(case, DeadlineError):
+            written.fail(f"The case for '{name}' was not written: {case}")
+            case = [], []
+        if isinstance(case, BaseException):
+            raise case
+        written.claims[own] = case[0]
+        written.spares += case[1]
+        responses = brief.responses or (await asyncio.to_thread(respond, brief, reading) if reading else [])
+        written.responses += responses
+        if reading and quotes:
+            late = int(np.isnan(reading.sure[reading.about]).sum()) if brief.contrary else 0
+            if late:
+                written.fail(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
+            if reading.case.any() or not late:
+                written.coverage[own] = coverage_by_reading(state["coverage"][own], reading)
+        brief = replace(brief, responses=responses, reading=reading)
+        written.quotations[own] = (await providers.quote(brief))[0] if providers.quote and reading else ()
+    return written
+
+
+_Case = tuple[list[Claim], list[Claim]] | BaseException
+"""What a writer wrote and its spares, or how it failed."""
+
+
+async def _read_and_wrote(
+    providers: Providers, state: RunState, options: RunOptions, briefs: list[Brief]
+) -> tuple[list[Brief], Sequence[Reading | None], Sequence[_Case]]:
+    """The briefs with what was read; for each its reading, None where a model wrote and that was late, and its case.
+    Raises DeadlineError, JudgeError."""
+    models, readings = providers.models, list[Reading]()
+    reading = asyncio.create_task(read_perspectives(models, briefs, _READING * time_left(options, "write")))
+    try:
+        if providers.quote is None:
+            readings = await in_time(options, "write", reading)
+            read = zip(briefs, readings, strict=True)
+            briefs = [replace(brief, reading=found, responses=respond(brief, found)) for brief, found in read]
+        writing = (in_time(options, "write", providers.write(brief)) for brief in briefs)
+        cases = await asyncio.gather(*writing, return_exceptions=True)
+        with suppress(DeadlineError):  # what a model wrote stands without what was read beside it
+            readings = readings or await in_time(options, "write", reading)
+        return briefs, readings or [None] * len(briefs), cases
+    finally:
+        reading.cancel()
+
+
+_SPARES = 2
+_READ = 14  # passages a side at most; more only dilute the request
+_FOR_A_CLAIM = 2  # passages, for each claim that is asked for
+_CITED = 3
+_READ_FOR_CRUX = 4  # passages a side
+_ON_IT = 0.5  # probability of support
+_A_HALF = 2  # passages cited of a side
+_LONGEST = 500
+_LEAD = re.compile(
+    r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I
+)
+
+
+class WrittenClaim(BaseModel):
+    """One claim as the model is asked for it."""
+
+    passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model writes what it has chosen
+    text: str = Field(min_length=1, max_length=_LONGEST)
+
+
+class WrittenCase(BaseModel):
+    """What the model is asked for."""
+
+    claims: list[WrittenClaim] = Field(max_length=24)
+
+
+class WrittenCrux(BaseModel):
+    """What the model is asked for on the dispute as a whole."""
+
+    text: str = Field(default="", max_length=_LONGEST)
+    passages: list[int] = Field(default_factory=list, max_length=12)
+
+
+async def write_by_chat(model: ChatModel, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+    framing, limit = brief.framing, brief.limit
+    shown = list(brief.passages[: min(_READ, _FOR_A_CLAIM * (limit + _SPARES))])
+    if not shown:
+        return [], []
+    case = await ask_model(
+        model,
+        "write",
+        WrittenCase,
+        question=as_data("question", framing["question"]),
+        statement=as_data("statement", brief.perspective["statement"]),
+        contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
+        focus=_focus(framing),
+        passages="\n".join(_shown(n, p) for n, p in enumerate(shown, start=1)),
+        limit=str(limit + _SPARES),
+    )
+    made = [
+        _claim(brief.perspective, WrittenClaim(text=text, passages=written.passages), shown, brief.support)
+        for written in case.claims
+        for text in _points(written.text)
+    ]
+    claims = _by_source(made, {p.id: p.source for p in shown})
+    return claims[:limit], claims[limit : limit + _SPARES]
+
+
+async def crux_by_chat(model: ChatModel, one: Brief, other: Brief) -> Claim | None:
+    mine, theirs = _on_it(one, other), _on_it(other, one)
+    if not mine or not theirs:
+        return None
+    reply = await ask_model(
+        model,
+        "crux",
+        WrittenCrux,
+        question=as_data("question", one.framing["question"]),
+        statement=as_data("statement", one.perspective["statement"]),
+        contrary=as_data("statement", other.perspective["statement"]),
+        passages="\n".join(_shown(n, p) for n, p in enumerate(mine, start=1)),
+        opposing="\n".join(_shown(n, p) for n, p in enumerate(theirs, start=len(mine) + 1)),
+    )
+    numbers = list(dict.fromkeys(reply.passages))
+    of_one = [n for n in numbers if 1 <= n <= len(mine)][:_A_HALF]
+    of_other = [n for n in numbers if len(mine) < n <= len(mine) + len(theirs)][:_A_HALF]
+    if not reply.text.strip() or not of_one or not of_other:
+        return None
+    written = WrittenClaim(text=reply.text, passages=[*of_one, *of_other])
+    claim = _claim(one.perspective, written, [*mine, *theirs], {}, 2 * _A_HALF)
+    return Claim(**{**claim, "perspective": "", "role": "crux"})
+
+
+def _on_it(brief: Brief, other: Brief) -> list[Passage]:
+    """The first passages whose probability of support is greater for this perspective than for the other one."""
+    given = {p.id for p in other.passages if other.support.get(p.id, 0.0) >= brief.support.get(p.id, 0.0)}
+    return [p for p in brief.passages if p.id not in given and brief.support.get(p.id, 0.0) >= _ON_IT][:_READ_FOR_CRUX]
+
+
+def _by_source(claims: Sequence[Claim], source_of: dict[int, str]) -> list[Claim]:
+    """Claims that cite a new source before the others, each group in the order in which it was written."""
+    seen_sources: set[str] = set()
+    first, rest = list[Claim](), list[Claim]()
+    for claim in claims:
+        own = {source_of[i] for i in claim["passages"]}
+        (rest if claim["passages"] and own <= seen_sources else first).append(claim)
+        seen_sources |= own
+    return [*first, *rest]
+
+
+def _focus(framing: FramingState) -> str:
+    focus = as_data("focus", framing["focus"])
+    if framing["form"] == "counter":
+        return (
+            f"The reader wants to know what speaks most strongly against this: {focus}\n"
+            "Begin with what answers its very point."
+        )
+    return f"The reader asks about: {focus}" if framing["focus"] else ""
+
+
+def _shown(number: int, passage: Passage) -> str:
+    about = {k: v for k, v in (("title", passage.title), ("publisher", passage.publisher), ("date", passage.date)) if v}
+    return as_data("passage", passage.text, number=number, **about)
+
+
+def _points(text: str) -> list[str]:
+    """The sentences of what was to be one, without a lead that only says that a passage says it."""
+    points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(text)))
+    return [point[:1].upper() + point[1:] for point in points if point]
+
+
+def _claim(
+    perspective: Perspective,
+    written: WrittenClaim,
+    shown: Sequence[Passage],
+    support: dict[int, float],
+    most: int = _CITED,
+) -> Claim:
+    """The claim with passage ids for numbers; numbers that were never given cite nothing, and verification drops it."""
+    cited = [shown[n - 1].id for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:most]
+    return Claim(
+        perspective=perspective["id"],
+        text=one_line(written.text),
+        passages=cited,
+        support=max((support.get(i, 0.0) for i in cited), default=0.0),
+        role="case",
+        written=True,
+        evidence=[],
+    )
