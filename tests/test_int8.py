@@ -21,7 +21,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"bees dance ants march owls wait a
 TEXTS: list[Text] = ["ants march", ("bees", "dance and wait"), "owls " * 60]
 
 
-def random_weights(seed: int = 0, pooler: bool = True) -> dict[str, Array]:
+def random_weights(seed: int = 0) -> dict[str, Array]:
     chance = np.random.default_rng(seed)
 
     def draw(*shape: int) -> Array:
@@ -34,7 +34,7 @@ def random_weights(seed: int = 0, pooler: bool = True) -> dict[str, Array]:
         "classifier.weight": draw(2, HIDDEN),
         "classifier.bias": draw(2),
     }
-    norms, denses = ["embeddings.LayerNorm"], {"pooler.dense": (HIDDEN, HIDDEN)} if pooler else {}
+    norms, denses = ["embeddings.LayerNorm"], dict[str, tuple[int, int]]()
     for layer in range(LAYERS):
         at = f"encoder.layer.{layer}"
         norms += [f"{at}.attention.output.LayerNorm", f"{at}.output.LayerNorm"]
@@ -73,7 +73,7 @@ def in_float(files: ModelFiles, weights: dict[str, Array], texts: list[Text]) ->
 
 @pytest.mark.parametrize("relative", [False, True])
 def test_what_is_written_computes_about_what_its_weights_do(files: ModelFiles, relative: bool) -> None:
-    weights = random_weights(seed=1, pooler=not relative)
+    weights = random_weights(seed=1)
     if relative:
         weights["relative.weight"] = np.random.default_rng(5).normal(0, 1, (32, HEADS)).astype(np.float32)
     write_int8(build_bert(weights, HEADS, "classifier"), files.folder)
@@ -83,7 +83,7 @@ def test_what_is_written_computes_about_what_its_weights_do(files: ModelFiles, r
 
 def test_a_channel_that_reaches_far_is_scaled(files: ModelFiles) -> None:
     """One channel reaches far beyond all others, and int8 would spend its steps on it."""
-    weights, layer = random_weights(pooler=False), "encoder.layer.0.intermediate.dense"
+    weights, layer = random_weights(), "encoder.layer.0.intermediate.dense"
     weights["encoder.layer.0.attention.output.LayerNorm.weight"][3] *= 60
     weights[f"{layer}.weight"][:, 3] /= 60
     texts = [(a, b) for a in WORDS[4:] for b in WORDS[4:]]

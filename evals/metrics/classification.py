@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.metrics.measure import Ratio
+
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 
@@ -19,32 +21,26 @@ SUPPORT, OPPOSE, NONE = 0, 1, 2
 """Labels of pairs of three kinds, which number a model's answers too."""
 
 
-def accuracy(labels: Flags, accepted: Flags) -> float:
-    """(TP + TN) / n."""
-    return _ratio(np.sum(labels == accepted), len(labels))
+def yes_or_no(labels: Flags, accepted: Flags, questions: Sequence[str] | None = None) -> dict[str, Ratio]:
+    """Of the positive class, each question's pairs together in the intervals:
 
-
-def precision(labels: Flags, accepted: Flags) -> float:
-    """TP / (TP + FP); NaN where nothing is accepted."""
-    return _ratio(np.sum(labels & accepted), np.sum(accepted))
-
-
-def recall(labels: Flags, accepted: Flags) -> float:
-    """TP / (TP + FN); NaN where nothing is positive."""
-    return _ratio(np.sum(labels & accepted), np.sum(labels))
-
-
-def f1(labels: Flags, accepted: Flags) -> float:
-    """2·TP / (2·TP + FP + FN), of the positive class; NaN where nothing is positive and nothing accepted.
-
-    It rises with the share of positives, so that figures on files with other shares do not compare.
+    accuracy (TP + TN) / n; f1 2·TP / (2·TP + FP + FN), which rises with the share of positives, so that figures on
+    files with other shares do not compare; precision TP / (TP + FP); recall TP / (TP + FN); positive_share accepted
+    / n, '% Pos' of BERDS table 4, a share of what the judge says and not of the labels.
     """
-    return _ratio(2 * np.sum(labels & accepted), np.sum(labels) + np.sum(accepted))
-
-
-def positive_share(accepted: Flags) -> float:
-    """Accepted / n: '% Pos' of BERDS table 4, a share of what the judge says and not of the labels."""
-    return _ratio(np.sum(accepted), len(accepted))
+    both, every = labels & accepted, np.ones(len(labels))
+    parts: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
+        "accuracy": (labels == accepted, every),
+        "f1": (2 * both, labels.astype(int) + accepted),
+        "precision": (both, accepted),
+        "recall": (both, labels),
+        "positive_share": (accepted, every),
+    }
+    groups = questions or [""] * len(labels)
+    return {
+        name: Ratio.of((q, float(n), float(d)) for q, n, d in zip(groups, *part, strict=True))
+        for name, part in parts.items()
+    }
 
 
 def roc_auc(labels: Flags, scores: Floats) -> float:
@@ -129,17 +125,16 @@ def contrast_outcomes(
     return outcomes, questions, judged
 
 
-def best_f1(positive: Flags, score: Floats) -> tuple[float, float, float]:
-    """The highest F1 over thresholds, the threshold, and the accuracy there.
+def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, float]:
+    """The highest F-beta over thresholds, (1 + b²) · hits / (accepted + b² · positives), and the threshold.
 
     Optimistic: the threshold is read off the same pairs.
     """
     order = np.argsort(-score)
-    hits = np.cumsum(positive[order])
-    values = 2 * hits / (np.arange(1, len(order) + 1) + positive.sum())
+    hits, accepted = np.cumsum(positive[order]), np.arange(1, len(order) + 1)
+    values = (1 + beta**2) * hits / (accepted + beta**2 * positive.sum())
     at = int(np.argmax(values))
-    threshold = float(score[order][at])
-    return float(values[at]), threshold, float(np.mean((score >= threshold) == positive))
+    return float(values[at]), float(score[order][at])
 
 
 def stance_accuracy(labels: NDArray[np.integer[Any]], probabilities: Floats) -> float:

@@ -8,20 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics import classification as m
-from evals.metrics.measure import Figure, Ratio, figures, mean
+from evals.metrics.measure import Figure, figures, mean
 from evals.reports.table import block, number, percent
 
 Record = dict[str, Any]
 
-_YES_OR_NO: dict[str, Callable[[m.Flags, m.Flags], float]] = {
-    "accuracy": m.accuracy,
-    "f1": m.f1,
-    "precision": m.precision,
-    "recall": m.recall,
-    "positive_share": lambda _, accepted: m.positive_share(accepted),
-}
 _RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
-SHOWN = (*_YES_OR_NO, *_RANKED, "ece", "contrast_consistency")
+SHOWN = ("accuracy", "f1", "precision", "recall", "positive_share", *_RANKED, "ece", "contrast_consistency")
+_COMPARED = ("accuracy", "f1", "precision", "recall")
 _UNDEFINED = {
     "f1": "no pair is positive and none was accepted",
     "precision": "nothing was accepted",
@@ -69,35 +63,26 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
     scores = scores_of(records, 0.0 if probabilities else -1.0)
     accepted = np.array([r["score"] is not None for r in records]) & (scores >= threshold)
 
-    def of(measure: Callable[[Any, Any], float], said: Any) -> Figure:
-        return Figure(lambda chosen: measure(labels[chosen], said[chosen]), questions)
+    def of(measure: Callable[[m.Flags, m.Floats], float]) -> Figure:
+        return Figure(lambda chosen: measure(labels[chosen], scores[chosen]), questions)
 
-    both, either = labels & accepted, labels.astype(int) + accepted
     passages = [(r["question"], r["passage"], r["perspective"]) for r in records]
     outcomes, asked, judged = m.contrast_outcomes(passages, accepted, [r["contrary"] for r in records])
     found: dict[str, Figure] = {
-        "accuracy": _ratio(questions, labels == accepted, np.ones(len(labels))),
-        "f1": _ratio(questions, 2 * both, either),
-        "precision": _ratio(questions, both, accepted),
-        "recall": _ratio(questions, both, labels),
-        "positive_share": of(_YES_OR_NO["positive_share"], accepted),
-        **{name: of(measure, scores) for name, measure in _RANKED.items()},
-        "ece": of(m.expected_calibration_error if probabilities else lambda *_: math.nan, scores),
+        **m.yes_or_no(labels, accepted, questions),
+        **{name: of(measure) for name, measure in _RANKED.items()},
+        "ece": of(m.expected_calibration_error if probabilities else lambda *_: math.nan),
         "contrast_consistency": mean([float(x) for x in outcomes], [str(q) for q in asked]),
     }
     told = figures(found, seed)
     told["metrics"] |= {"contrast_passages": judged, "contrast_accepted": len(outcomes)} | _counts(records)
     told["intervals"] = {name: bounds for name, bounds in told["intervals"].items() if not math.isnan(bounds[0])}
-    told["items"].pop("contrast_consistency", None)
+    told["items"] = {name: rows for name, rows in told["items"].items() if name in _COMPARED}
     return {
         **told,
         "reliability": m.reliability(labels, scores) if probabilities else [],
         "undefined": {name: why for name, why in _UNDEFINED.items() if math.isnan(told["metrics"][name])},
     }
-
-
-def _ratio(questions: Sequence[str], above: NDArray[Any], below: NDArray[Any]) -> Ratio:
-    return Ratio.of((q, float(n), float(d)) for q, n, d in zip(questions, above, below, strict=True))
 
 
 def _counts(records: Sequence[Record]) -> dict[str, float]:
@@ -113,8 +98,8 @@ def _counts(records: Sequence[Record]) -> dict[str, float]:
 def optimistic(records: Sequence[Record]) -> Record:
     """The figures at the threshold of the highest F1 on these very pairs, and the `threshold`: better than in use."""
     labels, scores = labels_of(records), scores_of(records, -1.0)
-    _, threshold, _ = m.best_f1(labels, scores)
-    found = {name: measure(labels, scores >= threshold) for name, measure in _YES_OR_NO.items()}
+    _, threshold = m.best_f(labels, scores)
+    found = {name: ratio.value for name, ratio in m.yes_or_no(labels, scores >= threshold).items()}
     return found | {name: measure(labels, scores) for name, measure in _RANKED.items()} | {"threshold": threshold}
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
 from evals.judges import CHOICES, PairJudge, open_judge
-from evals.metrics.classification import BINS, best_f1
+from evals.metrics.classification import BINS, best_f
 from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.reports.records import Records
 from evals.suite import common_options, digest, progress, sample, show
@@ -179,7 +179,7 @@ def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: in
     kept = _of_rate(truth, _USUAL_RATE, seed)
     pairs = [cases[i][0] for i in kept]
     scores = judge.score([p if with_contrary else replace(p, contrary="") for p in pairs])
-    threshold = best_f1(truth[kept], scores)[1]
+    threshold = best_f(truth[kept], scores)[1]
     return float(threshold), f"best F1 on {len(kept)} held-out passages of {data.name}"
 
 

@@ -13,23 +13,21 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.classification import best_f1, roc_auc, stance_accuracy
+from evals.metrics.classification import best_f, roc_auc, yes_or_no
 from evals.suite import progress
 from evals.training.data import Corpus, Example, hard
 from evals.training.model import MAX_LENGTH, build_model, outputs, predict, trained_weights
-from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS
+from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS, Texts, side_told
 from evals.training.sampler import Sampler
 from evals.training.train import Plan
-from tools.inference.encoders.encoder import load_encoder
+from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.judges.embedded import ANSWERS
-
-if TYPE_CHECKING:
-    from tools.inference.encoders.encoder import Encoder
+from tools.inference.judges.judge import tidy
 
 BASE = "all-MiniLM-L6-v2"
 _CHUNK = 3072
@@ -52,7 +50,7 @@ class Batch:
 class Nearness:
     """Cosines of the encoder's vectors; a text is encoded once."""
 
-    encoder: "Encoder"
+    encoder: Encoder
     known: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     def cosines(self, drawn: list[Example], batch: int = 64) -> NDArray[np.float32]:
@@ -61,12 +59,6 @@ class Nearness:
         for i in range(0, len(new), batch):
             self.known.update(zip(new[i : i + batch], self.encoder.encode(new[i : i + batch]), strict=True))
         return np.array([self.known[e.statement] @ self.known[e.text] for e in drawn], np.float32)
-
-
-def linear(done: float, warm_up: float) -> float:
-    """The share of the highest rate when `done` of a run (0 to 1) is over: up in a line over the first `warm_up` of it,
-    from a fiftieth, so that the first steps count, then down in a line to 0."""
-    return min(done / warm_up + 0.02, (1 - done) / (1 - warm_up))
 
 
 @dataclass
@@ -99,8 +91,9 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Linear warm-up, then linear decay to 0."""
-        return self.plan.rate * linear(self.progress, self.plan.warm_up)
+        """Up in a line from a fiftieth of the highest, so that the first steps count, then down in a line to 0."""
+        done, warm_up = self.progress, self.plan.warm_up
+        return self.plan.rate * min(done / warm_up + 0.02, (1 - done) / (1 - warm_up))
 
 
 def _batches(run: Run) -> Iterator[Batch]:
@@ -108,8 +101,7 @@ def _batches(run: Run) -> Iterator[Batch]:
     while True:
         if not run.queue:
             sets, whole = run.plan.drawn(run.progress)
-            mixture = {name: weight for name, weight in sets.items() if run.sampler.has(name)}
-            run.queue = _bucketed(run, run.sampler.draw(mixture, _CHUNK, whole, run.plan.told))
+            run.queue = _bucketed(run, run.sampler.draw(sets, _CHUNK, whole, run.plan.told))
         yield run.queue.pop()
 
 
@@ -149,17 +141,19 @@ def train_step(run: Run, batch: Batch) -> float:
     return float(loss.detach())
 
 
-def measure(run: Run, corpus: Corpus, limit: int = 120) -> dict[str, float]:
+def measure(run: Run, corpus: Corpus) -> dict[str, float]:
     """The development pairs' AUC and F1, and support against oppose on held-out questions by data set."""
-    truth = np.array([y for _, _, y in corpus.development], bool)
-    score = predict(run.best, run.tokenizer, [(s, t) for s, t, _ in corpus.development])[:, 0]
-    f1, _, accuracy = best_f1(truth, score)
+
+    def read(pairs: Texts) -> NDArray[np.float32]:
+        return predict(run.best, run.tokenizer, pairs)
+
+    truth = np.array([p.label for p in corpus.development], bool)
+    score = read([(p.perspective, tidy(p.document)) for p in corpus.development])[:, 0]
+    f1, threshold = best_f(truth, score)
+    accuracy = yes_or_no(truth, score >= threshold)["accuracy"].value
+    sets = {name: hard(corpus.held_out.get(name, ())) for name in _MEASURED}
     found = {"dev_auc": roc_auc(truth, score), "dev_f1": f1, "dev_accuracy": accuracy}
-    for name in _MEASURED:
-        if held := hard(corpus.held_out.get(name, ())):
-            chosen = random.Random(name).sample(held, min(limit, len(held)))
-            p = predict(run.best, run.tokenizer, [(e.statement, e.text) for e in chosen])
-            found[name] = stance_accuracy(np.array([e.label for e in chosen]), p)
+    found |= {name: side_told(name, held, 120, read) for name, held in sets.items() if held}
     return {k: round(v, 3) for k, v in found.items()}
 
 

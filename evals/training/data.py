@@ -6,33 +6,18 @@ as measured with, is left out, and so is what is about a question asked there.
 """
 
 import hashlib
-import json
 import random
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from evals.datasets.overlap import read_evaluated
-from evals.datasets.pairs import load_pairs
+from evals.datasets.pairs import LabelledPair, load_pairs
 from evals.datasets.rows import json_rows
-from evals.training.text import (
-    ASKING,
-    CUT,
-    Asked,
-    claim,
-    digest,
-    fraction,
-    key,
-    questions,
-    segments,
-    sentences,
-    shingles,
-)
+from evals.training.text import CUT, Asked, Row, claim, digest, fraction, key, questions, segments, sentences, shingles
 from tools.inference.judges.judge import tidy
 
-LABELS = ("support", "oppose", "none")
 HELD_OUT = 0.1
 SENTENCE_WORDS = 45
 _SALT = "judge-1"
@@ -42,11 +27,8 @@ HARD_TARGETS: dict[str, tuple[float, float, float]] = {
     "none": (0, 0, 1),
     "unrelated": (0, 0, 1),
 }
-_SAME_TOPIC = (
-    0.2,
-    0.1,
-    0.7,
-)  # another point of the same question: mostly none, sometimes support, and nobody labelled it
+# Another point of the same question: mostly none, sometimes support, and nobody labelled it.
+_SAME_TOPIC = (0.2, 0.1, 0.7)
 _OTHER_SIDE = (0.0, 0.5, 0.5)
 _KEEP_NONE = {"read_labels": 0.6, "readings": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
 _POLAR = re.compile(r"(?i)(?!.*\bor\b)(should|is|are|was|were|does|do|did|can|could|will|would|has|have)\b.*\?\s*$")
@@ -89,7 +71,7 @@ class Example:
 
     @property
     def label(self) -> int:
-        """Index into LABELS of the likeliest label."""
+        """The number of the likeliest label: SUPPORT, OPPOSE or NONE."""
         return self.target.index(max(self.target))
 
     @property
@@ -103,7 +85,7 @@ class Corpus:
 
     training: dict[str, list[Example]] = field(default_factory=dict)
     held_out: dict[str, list[Example]] = field(default_factory=dict)
-    development: list[tuple[str, str, int]] = field(default_factory=list)
+    development: list[LabelledPair] = field(default_factory=list)
 
     def digest(self) -> str:
         """Twelve digits that change whenever an example does."""
@@ -118,12 +100,12 @@ class Corpus:
 def load_corpus(data: Path, seed: int = 0) -> Corpus:
     """All examples under `data` (the folder that holds `judge` and `berds`), split, with sampled negatives."""
     rng = random.Random(seed)
-    corpus = Corpus(development=load_development(data))
+    corpus = Corpus(development=load_pairs(data / "judge" / "berds_pairs.dev.jsonl"))
     everything = _read_all(data, rng)
     measured = list(read_evaluated(data))
     asked = {key(text) for one in measured for text in one.asked}
     blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}
-    blocked.update(s for _, text, _ in corpus.development for s in shingles(text))
+    blocked.update(s for pair in corpus.development for s in shingles(tidy(pair.document)))
     for name, examples in everything.items():
         corpus.held_out[name] = [e for e in examples if not taught(e.group)]
         blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
@@ -147,29 +129,16 @@ def taught(group: str) -> bool:
     return fraction(group, _SALT) >= HELD_OUT
 
 
-def load_development(data: Path) -> list[tuple[str, str, int]]:
-    """The human-labelled development pairs: statement, text, 1 where the text supports it."""
-    pairs = load_pairs(data / "judge" / "berds_pairs.dev.jsonl")
-    return [(p.perspective, tidy(p.document), int(p.label)) for p in pairs]
-
-
-def read_questions(data: Path) -> list[Asked]:
-    """The questions with two opposing statements that the training data ask."""
-    return questions({name: list(rows_of(_file(data, name))) for name in ASKING}, data)
-
-
-def _file(data: Path, name: str) -> Path:
-    return data / "judge" / "train" / f"{name}.jsonl.gz"
-
-
-def rows_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a training set; none of one that is not there. Raises InputError."""
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a file; none of one that is not there. Raises InputError."""
     if path.exists():
         yield from (row.values for row in json_rows(path))
 
 
 def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
     found: dict[str, list[Example]] = {}
+    files = sorted((data / "berds").glob("*.dev.jsonl"))
+    berds = [row for path in files for row in rows_of(path) if len(row["perspectives"]) == 2]
     for path in sorted((data / "judge" / "train").glob("*.jsonl.gz")):
         rows = [r for r in rows_of(path) if r["label"] in HARD_TARGETS]
         name = path.name.removesuffix(".jsonl.gz").removesuffix("_point")
@@ -180,17 +149,18 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
             found[name] += _negatives(found[name], rng)
         if name == "argkp21":
             found["argkp_topic"] = list(_topic_stances(rows, rng))
-    for example in _readings(data, rng):
+    for example in _readings(data / "judge" / "train", berds, rng):
         found.setdefault(example.dataset, []).append(example)
     found["contrasts"] = list(_contrasts())
-    found["berds"] = [e for path in sorted((data / "berds").glob("*.dev.jsonl")) for e in _expansions(path)]
+    found["berds"] = [e for row in berds for e in _expansions(row)]
     return found
 
 
-def _readings(data: Path, rng: random.Random) -> Iterator[Example]:
+def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Example]:
     """Two pairs, one for each statement, of every labelled segment or sentence whose text is in the data."""
-    asked = {digest(one.question): one for one in read_questions(data)}
-    passages = {row["passage"]: None for name in CUT for row in rows_of(_file(data, name))}
+    asking = questions(berds, *(rows_of(sets / f"{name}.jsonl.gz") for name in ("procon20", "arc_stance")))
+    asked = {digest(one.question): one for one in asking}
+    passages = {row["passage"]: None for name in CUT for row in rows_of(sets / f"{name}.jsonl.gz")}
     texts = {digest(part): part for text in passages for part in (*sentences(tidy(text)), *segments(text))}
     for row in rows_of(READINGS):
         one, text, label = asked.get(row["question"]), texts.get(row["segment"]), row["label"]
@@ -220,7 +190,7 @@ def _affirms(statement: str, other: str, question: str) -> bool:
     return bool(_POLAR.match(question) and _NEGATIVE.search(other) and not _NEGATIVE.search(statement))
 
 
-def _example(name: str, row: dict[str, Any]) -> Example:
+def _example(name: str, row: Row) -> Example:
     statement, group, target = tidy(row["statement"]), row["group"] or row["passage"][:80], HARD_TARGETS[row["label"]]
     question = ""
     if name == "procon20":
@@ -246,7 +216,7 @@ def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
     return made
 
 
-def _topic_stances(rows: list[dict[str, Any]], rng: random.Random) -> Iterator[Example]:
+def _topic_stances(rows: list[Row], rng: random.Random) -> Iterator[Example]:
     """Arguments and key points against their topic's statement, and against a key point of the other side."""
     sides: dict[str, list[tuple[set[str], set[str]]]] = {}
     for row in rows:
@@ -273,46 +243,35 @@ def _join(parts: list[tuple[set[str], set[str]]], point: str, argument: str) -> 
     parts.append((points, arguments))
 
 
+_PARTICIPLES = {
+    "abandon": "abandoned", "abolish": "abolished", "adopt": "adopted", "ban": "banned", "close": "closed",
+    "end": "ended", "fight": "fought", "legalize": "legalized", "prohibit": "prohibited", "subsidize": "subsidized",
+}  # fmt: skip
+
+
 def _restated(topic: str) -> list[str]:
     """The topic as it stands and, where it opens with 'We should', in the passive."""
-    participles = {
-        "ban": "banned",
-        "adopt": "adopted",
-        "fight": "fought",
-        "prohibit": "prohibited",
-        "subsidize": "subsidized",
-    }
     words = topic.split()
-    if (
-        words[:2] != ["We", "should"]
-        or len(words) < 4
-        or words[2] not in {*participles, "abandon", "abolish", "close", "end", "legalize"}
-    ):
+    if words[:2] != ["We", "should"] or len(words) < 4 or words[2] not in _PARTICIPLES:
         return [topic]
-    verb = participles.get(words[2], words[2] + ("d" if words[2].endswith("e") else "ed"))
     rest = " ".join(words[3:])
-    return [topic, f"{rest[:1].upper()}{rest[1:]} should be {verb}."]
+    return [topic, f"{rest[:1].upper()}{rest[1:]} should be {_PARTICIPLES[words[2]]}."]
 
 
-def _expansions(path: Path) -> Iterator[Example]:
+def _expansions(row: Row) -> Iterator[Example]:
     """Sentences of expansions that open with Yes or No, for and against a two-sided question's statements."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if len(row["perspectives"]) != 2:
-            continue
-        for expansion in row["expansions"]:
-            opening = expansion["text"].split(",")[0].strip().lower()
-            if opening in ("yes", "no"):
-                body = sentences(expansion["text"].split(",", 1)[1].strip())
-                for position, sentence in enumerate(body[:3]):
-                    sure = 0.95 if position == 0 else 0.75
-                    for statement, yes in zip(row["perspectives"], (True, False), strict=True):
-                        agrees = (opening == "yes") == yes
-                        target = (sure, 0.0, 1 - sure) if agrees else (0.0, sure, 1 - sure)
-                        other = row["perspectives"][yes]
-                        asked = row["question"] if _affirms(statement, other, row["question"]) else ""
-                        text = sentence[:1].upper() + sentence[1:]
-                        yield Example(statement, text, target, "berds", row["question"], other, asked)
+    for expansion in row["expansions"]:
+        opening, _, body = expansion["text"].partition(",")
+        opening = opening.strip().lower()
+        for position, sentence in enumerate(sentences(body.strip())[:3] if opening in ("yes", "no") else ()):
+            sure = 0.95 if position == 0 else 0.75
+            for statement, yes in zip(row["perspectives"], (True, False), strict=True):
+                agrees = (opening == "yes") == yes
+                target = (sure, 0.0, 1 - sure) if agrees else (0.0, sure, 1 - sure)
+                other = row["perspectives"][yes]
+                asked = row["question"] if _affirms(statement, other, row["question"]) else ""
+                text = sentence[:1].upper() + sentence[1:]
+                yield Example(statement, text, target, "berds", row["question"], other, asked)
 
 
 def hard(examples: Iterable[Example]) -> list[Example]:

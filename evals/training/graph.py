@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
-    import numpy as np
     import onnx
-    from numpy.typing import NDArray
 
-    Weights = Mapping[str, NDArray[np.float32]]
-
+Weights = Mapping[str, NDArray[np.float32]]
 Head = Literal["mean", "classifier"]
 REACH = 4.0
 """How far a channel may reach before it is scaled. In BERT single channels of single tokens reach ten times as far as
@@ -42,7 +42,7 @@ _EXACT, _FARTHEST = 8, 128  # of relative positions: those nearer have buckets o
 class _Graph:
     """Collects nodes and constants; every operator returns the name of its output."""
 
-    weights: "Weights"
+    weights: Weights
     nodes: "list[onnx.NodeProto]" = field(default_factory=list)
     constants: "list[onnx.TensorProto]" = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Graph:
         self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
-    def constant(self, value: "NDArray[Any]", name: str = "") -> str:
+    def constant(self, value: NDArray[Any], name: str = "") -> str:
         from onnx import numpy_helper
 
         name = name or f"constant_{len(self.constants)}"
@@ -65,8 +65,6 @@ class _Graph:
 
     def numbers(self, *values: int) -> str:
         """A constant of whole numbers, shape (n,)."""
-        import numpy as np
-
         return self.constant(np.array(values, np.int64))
 
     def weight(self, name: str) -> str:
@@ -75,8 +73,6 @@ class _Graph:
     def dense(self, x: str, prefix: str) -> str:
         """x · W + b. Where it is known how far the channels of x reach, those that reach beyond REACH are divided down
         to it and their weights multiplied: the same product, whose input fills the 256 steps of int8 better."""
-        import numpy as np
-
         self.inputs[prefix] = x
         weight = self.weights[f"{prefix}.weight"].T
         if (reach := self.weights.get(f"{prefix}.reach")) is not None:
@@ -91,22 +87,21 @@ class _Graph:
         return str(self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=EPSILON))
 
 
-def load_weights(file: Path) -> "dict[str, NDArray[np.float32]]":
+def load_weights(file: Path) -> dict[str, NDArray[np.float32]]:
     """The weights in a safetensors file, without integer buffers such as position ids. Raises OSError."""
-    import numpy as np
     from safetensors.numpy import load_file
 
     return {name: value.astype(np.float32) for name, value in load_file(file).items() if value.dtype.kind == "f"}
 
 
-def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]" = ()) -> "onnx.ModelProto":
+def build_bert(weights: Weights, heads: int, head: Head, tell: Sequence[str] = ()) -> "onnx.ModelProto":
     """The model as an ONNX graph.
 
     Inputs are `ids`, `mask` and `types`, each int64 of shape (batch, length). The output is `vectors`
     (batch, width), rows of unit length, for head "mean", or `logits` (batch, labels) for head "classifier".
     `weights` are named as in Hugging Face's BertModel; a classifier also needs `classifier.weight` and
-    `classifier.bias`, and uses `pooler.dense` where it is present. What goes into the dense layers named by `tell` is
-    given out as well, as `NAME.input` of shape (batch, length, width).
+    `classifier.bias`. What goes into the dense layers named by `tell` is given out as well, as `NAME.input` of shape
+    (batch, length, width).
     """
     from onnx import TensorProto, helper
 
@@ -136,11 +131,9 @@ def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]"
     )
 
 
-def buckets(length: int) -> "NDArray[np.int64]":
+def buckets(length: int) -> NDArray[np.int64]:
     """The bucket of each distance between two of `length` tokens, (length, length): exact up to 7 either way, then in
     logarithmic steps up to 128 (Raffel et al. 2020, whose scheme MPNet uses, 32 buckets)."""
-    import numpy as np
-
     place = np.arange(length)
     distance = place[:, None] - place[None, :]
     far = np.log(np.maximum(np.abs(distance), 1) / _EXACT) / math.log(_FARTHEST / _EXACT) * _EXACT
@@ -193,8 +186,6 @@ def _layer(graph: _Graph, asking: str, x: str, mask: str, relative: str, prefix:
 
 
 def _attention(graph: _Graph, asking: str, x: str, mask: str, relative: str, prefix: str, heads: int) -> str:
-    import numpy as np
-
     names = ("query", "key", "value")
     weight = {n: graph.weights[f"{prefix}.{n}.weight"].T for n in names}
     biases = np.concatenate([graph.weights[f"{prefix}.{n}.bias"] for n in names])
@@ -220,11 +211,7 @@ def _mean_pool(graph: _Graph, x: str) -> str:
 
 
 def _classify(graph: _Graph, x: str) -> str:
-    import numpy as np
-
     first = graph.op("Gather", x, graph.constant(np.array(0)), axis=1)  # of the one token that is left
-    if "pooler.dense.weight" in graph.weights:
-        first = graph.op("Tanh", graph.dense(first, "pooler.dense"))
     return graph.dense(first, "classifier")
 
 

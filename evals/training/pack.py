@@ -6,30 +6,39 @@ and thresholds come from development pairs, held-out questions and the samples, 
 
 import argparse
 import json
-import random
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.datasets.pairs import contraries, load_pairs
-from evals.metrics.classification import roc_auc, stance_accuracy
-from evals.training.answers import fit_answers
-from evals.training.data import LABELS, Corpus, hard, load_corpus
+from evals.datasets.pairs import LabelledPair, contraries
+from evals.metrics.classification import NONE, best_f, roc_auc, stance_accuracy, yes_or_no
+from evals.training.data import Corpus, hard, load_corpus
 from evals.training.graph import build_bert, write_int8
 from evals.training.packing import (
+    A_SET,
     Reader,
     as_float,
+    believed,
+    both_models,
+    crossed,
+    drawn,
     fit,
     pack_close,
     packed_figures,
     put_in_place,
+    ranked,
     reaches,
     read_trained,
     reference,
+    rounded,
+    side_told,
+    store,
+    with_strangers,
 )
 from tools.inference.int8 import Int8Model, load_model
 from tools.inference.judges.embedded import (
@@ -76,34 +85,38 @@ def run(args: argparse.Namespace) -> int:
 
     Raises InputError; the folder changes only when everything is there.
     """
+    weights, tokenizer = read_trained(args.weights) if args.weights else ({}, Path())
+    corpus = load_corpus(args.data, args.seed)
     if args.answers:
-        print(json.dumps(fit_answers(load_corpus(args.data, args.seed)), indent=1))
-        return 0
-    if args.packed:
-        print(json.dumps(packed_figures(load_corpus(args.data, args.seed)), indent=1))
-        return 0
-    weights, tokenizer = read_trained(args.weights)
-    if "relative.weight" in weights:  # the larger model, which reads two statements at once
-        figures = pack_close(weights, tokenizer, load_corpus(args.data, args.seed))
-        print(json.dumps(figures, indent=1))
-        return 0
+        figures = fit_answers(corpus)
+    elif args.packed:
+        figures = packed_figures(corpus)
+    elif "relative.weight" in weights:  # the larger model, which reads two statements at once
+        figures = pack_close(weights, tokenizer, corpus)
+    else:
+        figures = pack_small(weights, corpus)
+        again = "The closer reading weighs this model's logits too: pack that again (docs/decisions/0017)."
+        print(again, file=sys.stderr)
+    print(json.dumps(figures, indent=1))
+    return 0
+
+
+def pack_small(weights: dict[str, NDArray[np.float32]], corpus: Corpus) -> dict[str, float]:
+    """Writes the files of the embedded judge, and gives the figures."""
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"
         made.mkdir()
         reader = Reader(judge_files().tokenizer, MAX_LENGTH)
-        corpus = load_corpus(args.data, args.seed)
         held = held_out_cases(corpus)
         weights |= reaches(weights, reader, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
         write_int8(build_bert(weights, reader.heads, "classifier"), made)
         model = load_model(judge_files(made), lambda _: True, "judge")
-        calibration, figures = calibrate(model, development_cases(args.data), held)
-        figures |= _rounded(stances(model, corpus) | int8_distance(model, weights, reader, calibration))
+        calibration, figures = calibrate(model, development_cases(corpus.development), held)
+        figures |= rounded(stances(model, corpus) | int8_distance(model, weights, reader, calibration))
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
         (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
         put_in_place(made, FOLDER)
-    print(json.dumps(figures, indent=1))
-    print("The closer reading weighs this model's logits too: pack that again (docs/decisions/0017).", file=sys.stderr)
-    return 0
+    return figures
 
 
 def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[Calibration, dict[str, float]]:
@@ -118,7 +131,7 @@ def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[Calibrat
     judge = EmbeddedJudge(model, "", fitted)
     told = judge.score([pair for pair, _ in cases])
     alone = judge.score([replace(pair, contrary="") for pair, _ in cases])
-    threshold = round(best_threshold(truth, told, _BETA), 4)
+    threshold = round(best_f(truth, told, _BETA)[1], 4)
     labels, scores = sentence_scores(judge)
     sentence_threshold = round(max(threshold, lowest_threshold(labels, scores, WRONG_SIDE)), 4)
     accepted, n = scores >= sentence_threshold, len(developed)
@@ -128,11 +141,11 @@ def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[Calibrat
         **_figures("held_out", truth[n:], alone[n:], threshold),
         **_figures("held_out_told", truth[n:], told[n:], threshold),
         "sentences_accepted": float(accepted[labels == 0].mean()),
-        "sentences_wrong_side": float(np.sum(labels[accepted] == 1) / max(1, np.sum(labels[accepted] != 2))),
+        "sentences_wrong_side": float(np.sum(labels[accepted] == 1) / max(1, accepted.sum())),
         "threshold": threshold,
         "sentence_threshold": sentence_threshold,
     }
-    return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), _rounded(figures)
+    return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), rounded(figures)
 
 
 def _stored() -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
@@ -144,17 +157,10 @@ def _stored() -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     return known.close, known.answer, known.answer_close
 
 
-def _rounded(figures: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in figures.items()}
-
-
 def _figures(name: str, truth: NDArray[np.bool_], scores: NDArray[np.float32], threshold: float) -> dict[str, float]:
-    chosen = scores >= threshold
-    return {
-        f"{name}_auc": roc_auc(truth, scores),
-        f"{name}_f1": 2 * float(np.sum(chosen & truth)) / max(1, int(chosen.sum() + truth.sum())),
-        f"{name}_accuracy": float(np.mean(chosen == truth)),
-    }
+    found = yes_or_no(truth, scores >= threshold)
+    told = {f"{name}_{measure}": found[measure].value for measure in ("f1", "accuracy")}
+    return {f"{name}_auc": roc_auc(truth, scores)} | told
 
 
 def int8_distance(
@@ -173,24 +179,18 @@ def int8_distance(
 
 def stances(model: Int8Model, corpus: Corpus) -> dict[str, float]:
     """How often support is told from opposition on held-out questions, by data set and over all their pairs."""
-    found: dict[str, float] = {}
-    right, pairs = 0.0, 0
-    for name, held in sorted(corpus.held_out.items()):
-        sided = [e for e in hard(held) if e.label != LABELS.index("none")]
-        if len(sided) < _LEAST_SIDED:
-            continue
-        chosen = random.Random(name).sample(sided, min(_MOST_SIDED, len(sided)))
-        labels = np.array([e.label for e in chosen])
-        found[f"stance_{name}"] = stance_accuracy(labels, sigmoid(model.run([(e.statement, e.text) for e in chosen])))
-        right, pairs = right + found[f"stance_{name}"] * len(chosen), pairs + len(chosen)
-    return {**found, "stance": right / pairs} if pairs else {}
+    sided = {name: [e for e in hard(held) if e.label != NONE] for name, held in sorted(corpus.held_out.items())}
+    sided = {name: held for name, held in sided.items() if len(held) >= _LEAST_SIDED}
+    found = {n: side_told(n, held, _MOST_SIDED, lambda texts: sigmoid(model.run(texts))) for n, held in sided.items()}
+    counts = {name: min(_MOST_SIDED, len(held)) for name, held in sided.items()}
+    whole = sum(found[name] * count for name, count in counts.items()) / max(1, sum(counts.values()))
+    return {f"stance_{name}": share for name, share in found.items()} | ({"stance": whole} if found else {})
 
 
-def development_cases(data: Path) -> Cases:
+def development_cases(pairs: Sequence[LabelledPair]) -> Cases:
     """The human-labelled development pairs, each with the question's other perspective."""
-    pairs = load_pairs(data / "judge" / "berds_pairs.dev.jsonl")
     opposite = contraries(pairs)
-    return [(Pair(p.perspective, p.document, opposite.get((p.question, p.perspective), "")), p.label) for p in pairs]
+    return [(Pair(p.perspective, p.document, opposite.get(p.side, "")), p.label) for p in pairs]
 
 
 def held_out_cases(corpus: Corpus) -> Cases:
@@ -215,19 +215,11 @@ def sentence_scores(judge: EmbeddedJudge) -> tuple[NDArray[np.int64], NDArray[np
     return np.array([label for *_, label in sentences]), scores
 
 
-def best_threshold(positive: NDArray[np.bool_], score: NDArray[np.float32], beta: float) -> float:
-    """The threshold of the highest F-beta = (1 + b²) · hits / (accepted + b² · positives)."""
-    order = np.argsort(-score)
-    hits, accepted = np.cumsum(positive[order]), np.arange(1, len(order) + 1)
-    return float(score[order][np.argmax((1 + beta**2) * hits / (accepted + beta**2 * positive.sum()))])
-
-
 def lowest_threshold(labels: NDArray[np.int64], scores: NDArray[np.float32], wrong_side: float) -> float:
-    """The lowest threshold from which on, of the accepted that take a side, at most `wrong_side` oppose."""
+    """The lowest threshold from which on at most `wrong_side` of the accepted oppose."""
     for threshold in np.arange(0.05, 0.99, 0.01):
         chosen = labels[scores >= threshold]
-        sided = np.sum(chosen != 2)
-        if sided and np.sum(chosen == 1) <= wrong_side * sided:
+        if chosen.size and np.sum(chosen == 1) <= wrong_side * chosen.size:
             return float(threshold)
     return 0.99
 
@@ -257,3 +249,28 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
                         part, whole = (Pair(side, text, contrary, form="answer") for text in texts)
                         pairs.append((part, whole, label))
     return pairs
+
+
+# How a question's answers are read. A statement has regressions of its own; where the question itself is read, its
+# support is 'Yes' and its opposition 'No'. Held-out examples that name their question are read so, and as many beside
+# another question.
+
+_SETS = ("berds", "contrasts", "procon20")
+_WORDS = 100  # of a text that is read
+
+
+def fit_answers(corpus: Corpus) -> dict[str, float]:
+    """Writes `answer` and `answer_close` into the calibration, and gives the held-out figures: each half of the
+    questions measured with the regressions of the other half. Raises ModelError."""
+    known = {name: [e for e in hard(corpus.held_out.get(name, ())) if e.question] for name in _SETS}
+    rows = with_strangers([e for name, examples in known.items() for e in drawn(name, examples, A_SET)])
+    labels, groups = np.array([e.label for e in rows]), [e.group for e in rows]
+    texts = [(e.question, " ".join(e.text.split()[:_WORDS])) for e in rows]
+    both = np.stack([model.run(texts).reshape(-1, 2) for model in both_models()], axis=2)
+    figures = {"examples": float(len(rows))}
+    for name, logits in (("answer", both[:, :, :1]), ("answer_close", both)):
+        scores = crossed(logits, labels, groups)
+        figures |= ranked(name, labels, scores) | {f"{name}_side": stance_accuracy(labels, scores)}
+    weight, offset = believed(both[:, :, :1], labels)
+    store(answer=(weight, 0.0, offset), answer_close=believed(both, labels))
+    return rounded(figures)

@@ -10,7 +10,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.classification import (
-    NONE,
-    OPPOSE,
-    SUPPORT,
-    expected_calibration_error,
-    roc_auc,
-    stance_accuracy,
-)
+from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, roc_auc, stance_accuracy
 from evals.training.data import Corpus, Example, hard
-from evals.training.graph import HEADS, REACH, build_bert, load_weights, write_int8
+from evals.training.graph import HEADS, REACH, Weights, build_bert, load_weights, write_int8
 from evals.training.text import negated
 from tools.errors import InputError
 from tools.inference.int8 import Int8Model, load_model
@@ -44,7 +37,6 @@ from tools.inference.judges.embedded import (
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 """What `judge-train` leaves in `RUN/weights`: half-precision weights, their tokenizer, and what was done."""
-Weights = Mapping[str, NDArray[np.float32]]
 Texts = Sequence[tuple[str, str]]
 """What the model reads: statement and text."""
 
@@ -58,7 +50,7 @@ class Reader:
     heads: int = HEADS
 
 
-def read_trained(folder: Path) -> "tuple[dict[str, NDArray[np.float32]], Path]":
+def read_trained(folder: Path) -> tuple[dict[str, NDArray[np.float32]], Path]:
     """The weights that `judge-train` left in a run's folder, or in the weights' own, and their tokenizer.
 
     Raises InputError."""
@@ -124,6 +116,33 @@ def with_strangers(rows: Sequence[Example]) -> list[Example]:
     return [*rows, *(replace(e, text=t, target=(0, 0, 1), dataset="another question's") for e, t in apart)]
 
 
+def drawn(name: str, examples: Sequence[Example], most: int) -> list[Example]:
+    """At most so many of a data set's examples, always the same."""
+    return random.Random(name).sample(examples, min(most, len(examples)))
+
+
+def side_told(name: str, examples: Sequence[Example], most: int, read: Callable[[Texts], NDArray[np.float32]]) -> float:
+    """How often support is told from opposition on examples of a data set, by a model's probabilities of both."""
+    chosen = drawn(name, examples, most)
+    return stance_accuracy(np.array([e.label for e in chosen]), read([(e.statement, e.text) for e in chosen]))
+
+
+def ranked(name: str, labels: NDArray[np.int64], scores: NDArray[np.float32]) -> dict[str, float]:
+    """How well the probabilities of support rank and are calibrated."""
+    supports = labels == SUPPORT
+    error = expected_calibration_error(supports, scores[:, 0])
+    return {f"{name}_auc": roc_auc(supports, scores[:, 0]), f"{name}_ece": error}
+
+
+def rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in figures.items()}
+
+
+def both_models() -> tuple[Int8Model, Int8Model]:
+    """The small one and the larger one as they ship. Raises ModelError."""
+    return load_model(judge_files(), lambda _: True, "judge"), load_close_model()
+
+
 def store(**fitted: tuple[float, ...]) -> None:
     """Writes these regressions into the calibration of the judge."""
     stored = asdict(embedded.read_calibration()) | fitted
@@ -159,9 +178,8 @@ def as_float(weights: Weights, reader: Reader, shown_inputs: Sequence[str] = ())
     import onnxruntime
     from tokenizers import Tokenizer
 
-    session = onnxruntime.InferenceSession(
-        build_bert(weights, reader.heads, "classifier", shown_inputs).SerializeToString()
-    )
+    graph = build_bert(weights, reader.heads, "classifier", shown_inputs)
+    session = onnxruntime.InferenceSession(graph.SerializeToString())
     tokenizer = Tokenizer.from_file(str(reader.tokenizer))
     tokenizer.enable_truncation(reader.max_length, strategy="longest_first")
     tokenizer.no_padding()
@@ -184,16 +202,14 @@ def reference(weights: Weights, reader: Reader, texts: Texts) -> str:
 VOCABULARY = 15_000
 """Words and parts of words that are kept: the most frequent ones of the training texts."""
 _WORDS, _PLACES = "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"
-_A_SET = 600  # held-out sentences of a data set at most
+A_SET = 600  # held-out examples of a data set at most
 _WATCHED = 200  # texts on which the reach of the channels is seen
 _SETS = ("argkp_topic", "arguana", "arc_stance", "berds", "contrasts", "procon20", "read_sentences", "written")
+_ZOOS = "Zoos should be closed. | Zoos should stay open."
 _REFERENCE = (
-    (
-        "Zoos should be closed. | Zoos should stay open.",
-        "Close every zoo: animals suffer behind bars and go mad there.",
-    ),
-    ("Zoos should be closed. | Zoos should stay open.", "Zoos must stay open, for they have saved many rare species."),
-    ("Zoos should be closed. | Zoos should stay open.", "The train leaves from another platform today."),
+    (_ZOOS, "Close every zoo: animals suffer behind bars and go mad there."),
+    (_ZOOS, "Zoos must stay open, for they have saved many rare species."),
+    (_ZOOS, "The train leaves from another platform today."),
 )
 
 
@@ -222,8 +238,7 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
 
 def packed_figures(corpus: Corpus) -> dict[str, float]:
     """The held-out figures of both models as they stand in the project. Raises ModelError."""
-    small = load_model(judge_files(), lambda _: True, "judge")
-    return calibrate_close(corpus, small, load_close_model())[1]
+    return calibrate_close(corpus, *both_models())[1]
 
 
 def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path) -> dict[str, NDArray[np.float32]]:
@@ -263,16 +278,13 @@ def calibrate_close(corpus: Corpus, small: Int8Model, large: Int8Model) -> tuple
     beside_ = large.run([(beside(e.statement, e.contrary), e.text) for e in rows]).reshape(-1, 2)
     both = np.stack([own, beside_], axis=2)
     scores = crossed(both, labels, [e.group for e in rows])
-    figures = {
-        "close_auc": roc_auc(labels == SUPPORT, scores[:, 0]),
-        "close_ece": expected_calibration_error((labels == SUPPORT).astype(int), scores[:, 0]),
-    }
+    figures = ranked("close", labels, scores)
     for name, found in (("close", scores), ("small", sigmoid(own)), ("large", sigmoid(beside_))):
         sides = {one: stance_accuracy(labels[names == one], found[names == one]) for one in _SETS}
         known = {one: value for one, value in sides.items() if not np.isnan(value)}
         figures |= {f"{name}_side_{one}": value for one, value in known.items()}
         figures[f"{name}_side"] = float(np.mean(list(known.values())))
-    return believed(both, labels), {name: round(value, 4) for name, value in figures.items()}
+    return believed(both, labels), rounded(figures)
 
 
 def _sentences(corpus: Corpus) -> Iterator[Example]:
@@ -282,4 +294,4 @@ def _sentences(corpus: Corpus) -> Iterator[Example]:
         known = [e for e in hard(corpus.held_out.get(name, ())) if e.is_sentence and not e.statement.endswith("?")]
         scored = [replace(e, contrary=e.contrary or negated(e.statement)) for e in known]
         first = [e for e in scored if e.statement < e.contrary]
-        yield from random.Random(name).sample(first, min(_A_SET, len(first)))
+        yield from drawn(name, first, A_SET)

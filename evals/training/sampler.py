@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from evals.training.data import HARD_TARGETS, Example
 from evals.training.text import negated, sentences, words_in_common
@@ -9,9 +10,7 @@ from tools.inference.judges.embedded import beside
 
 _UNRELATED = 0.05
 _ASKED = 0.3  # how often a told statement gives way to its question
-_TWO_SIDED = frozenset(
-    {"arc_stance", "read_labels", "readings", "read_sentences", "written", "arguana", "theperspective"}
-)
+_TWO_SIDED = ("arc_stance", "read_labels", "readings", "read_sentences", "written", "arguana", "theperspective")
 
 
 @dataclass
@@ -22,16 +21,13 @@ class Sampler:
     seed: int
     state: dict[str, int] = field(default_factory=dict)
 
-    def has(self, name: str) -> bool:
-        """Whether there is anything to draw of that set."""
-        return bool(self.corpus.get(name))
-
     def draw(self, mixture: dict[str, float], count: int, whole: float, told: float = 0.0) -> list[Example]:
-        """`count` pairs; a passage stays whole with probability `whole`, else a part of it is taken. With probability
-        `told` the statement stands beside the contrary one, or gives way to the question."""
+        """`count` pairs of the sets that there are; a passage stays whole with probability `whole`, else a part of it
+        is taken. With probability `told` the statement stands beside the contrary one, or gives way to the question."""
         chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
         rng = random.Random(f"{self.seed}/{chunk}")
-        names = rng.choices(list(mixture), weights=list(mixture.values()), k=count)
+        there = {name: weight for name, weight in mixture.items() if self.corpus.get(name)}
+        names = rng.choices(list(there), weights=list(there.values()), k=count)
         drawn = [_beside_contrary(self._vary(self._next(name), rng, whole), rng, told) for name in names]
         return [self._unrelated(e, drawn, rng) if rng.random() < _UNRELATED else e for e in drawn]
 
@@ -68,13 +64,9 @@ def _beside_contrary(e: Example, rng: random.Random, share: float) -> Example:
     return replace(e, statement=beside(*reversed(sides)), target=(e.target[1], e.target[0], e.target[2]))
 
 
-_ORDERS: dict[str, list[int]] = {}
-
-
+@cache
 def _permutation(size: int, seed: str) -> list[int]:
-    if seed not in _ORDERS:
-        _ORDERS[seed] = random.Random(seed).sample(range(size), size)
-    return _ORDERS[seed]
+    return random.Random(seed).sample(range(size), size)
 
 
 def _part(statement: str, text: str, rng: random.Random) -> tuple[str, float]:

@@ -5,14 +5,14 @@ from the training sets' own passages. `readings.jsonl.gz` names both by digests,
 """
 
 import hashlib
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from tools.inference.judges.judge import tidy
 
+Row = dict[str, Any]
 _WORD = re.compile(r"[a-z0-9]+")
 _BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])|\s*\n+\s*")
 _AUXILIARY = re.compile(
@@ -20,9 +20,7 @@ _AUXILIARY = re.compile(
     r"|should|would|could|can|will|must|may|might|is|are|was|were)\b( not\b)?",
     re.IGNORECASE,
 )
-_CLAIM_QUESTION = re.compile(
-    r"^(should|is|are|was|were|does|do|did|can|will|would|has|have)\s+(.+?)\?*$", re.IGNORECASE
-)
+_CLAIM_QUESTION = re.compile(r"(?i)^(should|is|are|was|were|does|do|did|can|will|would|has|have)\s+(.+?)\?*$")
 _PREDICATE = re.compile(
     r"\s(be|have|continue|receive|pay|use|allow|ban|adopt|remain|take|provide|play|get|make|keep|go|support|require|eat"
     r"|vote|abolish|legalize|return|lead|cause|help|increase|reduce|wear|benefit|harm|improve|work|need|carry)\s",
@@ -42,9 +40,6 @@ CUT = (
     "procon20", "read_labels",
 )  # fmt: skip
 """The sets whose passages are running text, long enough to cut."""
-
-ASKING = ("procon20", "arc_stance")
-"""The sets whose questions have two opposing statements; BERDS's do as well."""
 
 
 def key(text: str) -> str:
@@ -148,19 +143,14 @@ def segments(text: str) -> Iterator[str]:
             yield " ".join(part)
 
 
-def questions(rows: "dict[str, list[dict[str, str]]]", data: Path) -> list[Asked]:
+def questions(berds: Iterable[Row], procon: Iterable[Row], arc: Iterable[Row]) -> list[Asked]:
     """The two-sided questions of BERDS, and the yes/no questions of ProCon and ARC with claim and negation."""
-    found: dict[str, Asked] = {}
-    for path in sorted((data / "berds").glob("*.dev.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if len(row["perspectives"]) == 2:
-                found[key(row["question"])] = Asked(row["question"], *map(tidy, row["perspectives"]))
-    for question in sorted({row["statement"] for row in rows["procon20"]}):
+    found = {key(row["question"]): Asked(row["question"], *map(tidy, row["perspectives"])) for row in berds}
+    for question in sorted({row["statement"] for row in procon}):
         if (statement := claim(tidy(question))) != tidy(question):
             found.setdefault(key(question), Asked(question, statement, negated(statement)))
     sides: dict[str, set[str]] = {}
-    for row in rows["arc_stance"]:
+    for row in arc:
         sides.setdefault(row["group"], set()).add(tidy(row["statement"]))
     for question, statements in sides.items():
         if len(statements) == 2:

@@ -78,11 +78,11 @@ class Plan:
         return sets, _WHOLE[near]
 
 
-def close_plan(base: str, **given: Any) -> Plan:
-    """The plan of the closer reading's model: the first layers of a larger encoder, read on sentences, mostly beside
-    both statements. given: what is to differ."""
-    usual = {"millions": 3.0, "rate": 6e-5, "tokens": 1536, "layers": 8, "frozen": 3, "told": 0.7, "nearness": 0.0}
-    return Plan(base=base, sentences=True, near_from=0.25, mean_from=0.6, **{**usual, **given})
+_CLOSE: dict[str, Any] = {
+    "millions": 3.0, "rate": 6e-5, "tokens": 1536, "layers": 8, "frozen": 3, "told": 0.7, "nearness": 0.0,
+    "near_from": 0.25, "mean_from": 0.6, "sentences": True,
+}  # fmt: skip
+"""The plan of the closer reading's model where it differs: read on sentences, mostly beside both statements."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,9 +109,9 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.out} cannot be made a folder ({exc.strerror or exc}).") from exc
     from evals.training import cross_encoder
 
-    plan = Plan(**_given(args, "millions", "rate", "seed"))
-    if args.encoder:
-        plan = close_plan(str(args.encoder.resolve()), **_given(args, "millions", "rate", "seed", "layers", "frozen"))
+    usual = _CLOSE | {"base": str(args.encoder.resolve())} if args.encoder else {}
+    options = ("millions", "rate", "seed", "layers", "frozen")
+    plan = Plan(**usual | {name: value for name in options if (value := getattr(args, name)) is not None})
     _check_plan(args.out, {**asdict(plan), "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)
     return 0
@@ -128,11 +128,6 @@ def _check(args: argparse.Namespace) -> None:
             raise InputError(f"--{name} has to be more than 0, not {value}.")
     if not (args.data / "judge" / "train").is_dir():
         raise InputError(f"{args.data} has no folder judge/train. Name the folder that holds judge/ and berds/.")
-
-
-def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """The options of these names that were given."""
-    return {name: value for name in names if (value := getattr(args, name)) is not None}
 
 
 def _check_plan(out: Path, plan: dict[str, Any]) -> None:
