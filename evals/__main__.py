@@ -22,9 +22,7 @@ GROUPS = {
         "ingest": "what readers get out of files that stand beside their expected text",
         "report": "results side by side, and two of them compared",
     },
-    "Speed": {
-        "bench": "answers, the judge, a large store",
-    },
+    "Speed": {"bench": "answers, the judge, a large store"},
     "Train": {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",

@@ -18,6 +18,9 @@ from evals.reports.table import number as number_of
 from tools.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tools.inference.cache import VectorCache
     from tools.inference.encoders.encoder import Encoder
 
@@ -106,6 +109,25 @@ def retrieval_cache() -> "VectorCache":
     from tools.inference.cache import VectorCache
 
     return VectorCache(load_settings().cache_dir / "retrieval.db")
+
+
+class CachedEncoder:
+    """An encoder whose vectors are kept, so that a corpus is encoded once and not once a run."""
+
+    def __init__(self, encoder: "Encoder", cache: "VectorCache") -> None:
+        self.name, self._encoder, self._cache = encoder.name, encoder, cache
+
+    @property
+    def dimensions(self) -> int:
+        return self._encoder.dimensions
+
+    def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        made = self._encoder.encode
+        return self._cache.rows(f"{self.name}:passages", texts, lambda missing: made([texts[i] for i in missing]))
+
+    def encode_queries(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        made = self._encoder.encode_queries
+        return self._cache.rows(f"{self.name}:queries", texts, lambda missing: made([texts[i] for i in missing]))
 
 
 def progress(items: Iterable[Any] | None = None, **options: Any) -> "tqdm[Any]":

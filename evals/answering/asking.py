@@ -2,16 +2,11 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-from tqdm import tqdm
 
 from agent.answer.model import Answer
 from agent.providers.build import build_providers
@@ -19,12 +14,11 @@ from agent.runs.parts import open_parts, usual_options
 from agent.runs.service import Runs
 from agent.seams import Providers
 from agent.settings import Settings
-from evals.answering.plan import Ask, Shelves, shelve
+from evals.answering.plan import Ask, Shelf, shelve
 from evals.reports.records import Record, Records
-from evals.suite import progress
+from evals.suite import CachedEncoder, progress
 from tools.errors import SteelmanError
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.passages import SourceDocument
 from tools.store.store import Store
@@ -69,18 +63,23 @@ async def ask_all(
         async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
             slots = asyncio.Semaphore(parallel)
-            done = len(asks) - len(waiting)
-            with progress(total=len(asks), initial=done, unit="answer") as bar:
-                tasks = [asyncio.create_task(_one(runs, a, shelves.open_to(a), slots)) for a in waiting]
-                try:
-                    for finished in asyncio.as_completed(tasks):
-                        ask, record = await finished
-                        records.add(ask.key, record)
-                        bar.update()
-                finally:  # stopped, none may begin another question while the service closes
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
+            await recorded([_one(runs, ask, shelves, slots) for ask in waiting], records, len(asks), "answer")
+
+
+async def recorded(
+    work: Sequence[Coroutine[Any, Any, tuple[str, Record]]], records: Records, total: int, unit: str
+) -> None:
+    """Adds what each of these gives, as it comes; `total` counts those with them that were done before."""
+    tasks = [asyncio.create_task(one) for one in work]
+    with progress(total=total, initial=total - len(tasks), unit=unit) as bar:
+        try:
+            for finished in asyncio.as_completed(tasks):
+                records.add(*await finished)
+                bar.update()
+        finally:  # stopped, none may begin another question while the service closes
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -94,21 +93,18 @@ async def providers_of(settings: Settings, build: Build = build_providers) -> As
             await parts.aclose()
 
 
-async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], slots: asyncio.Semaphore) -> tuple[Ask, Record]:
-    record: Record = {
-        "case": ask.case.key,
-        "question": ask.case.question,
-        "variant": ask.variant,
-        "asked": ask.asked,
-        "left_out": ask.left_out,
-    }
+async def _one(runs: Runs, ask: Ask, shelves: Sequence[Shelf], slots: asyncio.Semaphore) -> tuple[str, Record]:
+    question = ask.case.question
+    record: Record = {"case": ask.case.key, "question": question, "variant": ask.variant, "asked": question}
+    record["left_out"] = ask.left_out
+    collections = tuple(shelf.name for shelf in shelves if ask.key not in shelf.without)
     async with slots:
         try:
             options = usual_options(runs, collections=collections, deadline_seconds=runs.settings.deadline or DEADLINE)
-            answer = await runs.answer(await runs.start(ask.asked, options))
-            return ask, record | {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
+            answer = await runs.answer(await runs.start(question, options))
+            return ask.key, record | {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
         except SteelmanError as exc:
-            return ask, record | {"failed": str(exc)}
+            return ask.key, record | {"failed": str(exc)}
 
 
 async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
@@ -133,33 +129,13 @@ def elsewhere(settings: Settings, folder: Path) -> Settings:
     return Settings(**values | {"data_dir": folder, "web": "off", "checkpoint_url": "", "chroma_url": ""})
 
 
-def _fill(runs: Runs, shelves: Shelves, cache: Path) -> None:
+def _fill(runs: Runs, shelves: Sequence[Shelf], cache: Path) -> None:
     search = runs.providers.search
-    ingester = Ingester(runs.store, search, _CachedEncoder(search.encoder, VectorCache(cache)))
-    total = sum(map(len, shelves.documents.values()))
-    with progress(total=total, unit="document") as bar:
-        for name, documents in shelves.documents.items():
-            ingester.ingest(documents, name, partial(_show_progress, bar, int(bar.n)))
+    ingester = Ingester(runs.store, search, CachedEncoder(search.encoder, VectorCache(cache)))
+    with progress(total=sum(len(shelf.documents) for shelf in shelves), unit="document") as bar:
+        for shelf in shelves:
 
+            def told(report: IngestReport, before: int = int(bar.n)) -> None:
+                bar.update(before + report.stored - bar.n)
 
-def _show_progress(bar: "tqdm[Any]", before: int, report: IngestReport) -> None:
-    bar.update(before + report.stored - bar.n)
-
-
-class _CachedEncoder:
-    """An encoder whose vectors are kept, so that a collection is encoded once and not once a run."""
-
-    def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
-        self.name = encoder.name
-        self._encoder = encoder
-        self._cache = cache
-
-    @property
-    def dimensions(self) -> int:
-        return self._encoder.dimensions
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._cache.rows(self.name, texts, lambda chosen: self._encoder.encode([texts[i] for i in chosen]))
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._encoder.encode_queries(texts)
+            ingester.ingest(shelf.documents, shelf.name, told)

@@ -4,7 +4,7 @@ A side is left out without indexing anything twice: the documents lie in several
 questions leave them out, and a question is asked over all collections but its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evals.datasets.cases import SIDES, Case, Side
@@ -15,21 +15,18 @@ PLAIN, MISSING = "plain", "missing"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question to the agent. `asked` are its words; `left_out` is the side whose gold documents it goes without."""
+    """One question to the agent. `left_out` is the side whose gold documents it goes without."""
 
     case: Case
-    variant: str
-    asked: str
     left_out: Side | None = None
+
+    @property
+    def variant(self) -> str:
+        return MISSING if self.left_out else PLAIN
 
     @property
     def key(self) -> str:
         return f"{self.case.key} [{self.variant}]"
-
-    @property
-    def without(self) -> frozenset[str]:
-        """The documents that it is asked without."""
-        return self.case.gold[self.left_out] if self.left_out else frozenset()
 
 
 def plan(cases: Sequence[Case], missing: bool, seed: int) -> list[Ask]:
@@ -41,40 +38,30 @@ def plan(cases: Sequence[Case], missing: bool, seed: int) -> list[Ask]:
     asks: list[Ask] = []
     sided = 0
     for case in cases:
-        asks.append(Ask(case, PLAIN, case.question))
-        if missing and len(case.sides) == len(SIDES) and not case.either_way:
-            asks.append(Ask(case, MISSING, case.question, SIDES[(sided + seed) % len(SIDES)]))
-        sided += len(case.sides) == len(SIDES)
+        asks.append(Ask(case))
+        both = len(case.sides) == len(SIDES)
+        if missing and both and not case.either_way:
+            asks.append(Ask(case, SIDES[(sided + seed) % len(SIDES)]))
+        sided += both
     return asks
 
 
 @dataclass(frozen=True, slots=True)
-class Shelves:
-    """The documents divided into collections. `questions` says which asks go without each of them, by key."""
+class Shelf:
+    """A collection of documents. `without`: the keys of the asks that go without it."""
 
-    documents: dict[str, list[SourceDocument]]
-    questions: dict[str, frozenset[str]]
-
-    def open_to(self, ask: Ask) -> tuple[str, ...]:
-        """The collections that the question is asked over."""
-        return tuple(name for name in self.documents if ask.key not in self.questions[name])
+    name: str
+    documents: list[SourceDocument]
+    without: frozenset[str]
 
 
-def shelve(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> Shelves:
+def shelve(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> list[Shelf]:
     """One collection for what every question may use, and one for each set of questions that go without."""
     without: dict[str, set[str]] = {}
     for ask in asks:
-        for external_id in ask.without:
+        for external_id in ask.case.gold[ask.left_out] if ask.left_out else ():
             without.setdefault(external_id, set()).add(ask.key)
     shelves: dict[frozenset[str], list[SourceDocument]] = {}
     for document in documents:
         shelves.setdefault(frozenset(without.get(document.external_id, ())), []).append(document)
-    names = dict(zip(shelves, _names(), strict=False))
-    return Shelves({names[k]: v for k, v in shelves.items()}, {names[k]: k for k in shelves})
-
-
-def _names() -> Iterator[str]:
-    number = 0
-    while True:
-        number += 1
-        yield f"shelf-{number}"
+    return [Shelf(f"shelf-{number}", held, keys) for number, (keys, held) in enumerate(shelves.items(), start=1)]

@@ -1,14 +1,13 @@
 """Questions whose documents have known sides: the samples, in other words too, or a set of queries with its corpus."""
 
-import random
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evals.datasets.retrieval import GoldQuestion, load_sets
-from evals.datasets.rows import Row, json_rows
-from evals.suite import GOLD
+from evals.datasets.retrieval import load_sets
+from evals.datasets.rows import json_rows
+from evals.suite import GOLD, shuffled
 from tools.errors import InputError
 from tools.passages import SourceDocument
 
@@ -17,8 +16,6 @@ SIDES: tuple[Side, Side] = ("supports", "opposes")
 Gold = dict[Side, frozenset[str]]
 """The ids of the documents that are gold for each side."""
 SAMPLES_SET = "samples"
-_WORDINGS_GOLD = GOLD / "wordings.jsonl"
-_ELSEWHERE_GOLD = GOLD / "elsewhere.jsonl"
 _LINES = ".jsonl"
 _WORDINGS, _ELSEWHERE = "wordings-", "elsewhere-"
 """Before the name of a part: the samples' questions as others would ask them, and questions that they do not answer."""
@@ -49,11 +46,9 @@ class CaseSet:
     documents: list[SourceDocument]
     unsided: int = 0
 
-    def shuffled(self, seed: int) -> list[Case]:
-        """The cases in a seeded random order."""
-        order = list(self.cases)
-        random.Random(seed).shuffle(order)
-        return order
+    def drawn(self, limit: int | None, seed: int) -> list[Case]:
+        """The first so many cases of a seeded random order, which all of them come in too."""
+        return shuffled(self.cases, len(self.cases) if limit is None else limit, seed)
 
 
 def load_cases(folder: Path | None, name: str) -> CaseSet:
@@ -61,15 +56,21 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
     InputError."""
     if name == SAMPLES_SET:
         return load_samples()
-    if name.startswith(_WORDINGS):
-        return load_wordings(name.removeprefix(_WORDINGS))
-    if name.startswith(_ELSEWHERE):
-        return load_elsewhere(name.removeprefix(_ELSEWHERE))
+    if name.startswith((_WORDINGS, _ELSEWHERE)):
+        return _part(name)
     if name.endswith(_LINES):
-        return load_lines(Path(name))
+        rows = enumerate(json_rows(Path(name)), start=1)
+        cases = [Case(str(number), row.text("question"), _gold()) for number, row in rows]
+        return CaseSet(Path(name).stem, cases, load_samples().documents)
     if folder is None:
         raise InputError(f"where is the set '{name}'? Give its folder as --data.")
     return load_set(folder, name)
+
+
+def _gold(known: Iterable[tuple[str, Iterable[str]]] = ()) -> Gold:
+    """The documents of each side, of pairs of a side and documents; those of other sides are left out."""
+    pairs = list(known)
+    return {side: frozenset(i for found, ids in pairs if found == side for i in ids) for side in SIDES}
 
 
 def load_samples() -> CaseSet:
@@ -79,17 +80,17 @@ def load_samples() -> CaseSet:
     documents, cases, unsided = sample_documents(), [], 0
     known = {d.external_id for d in documents}
     for file in sorted((GOLD / "samples").glob("*.jsonl")):
-        question, gold = "", {side: set[str]() for side in SIDES}
+        question, sided = "", []
         for row in json_rows(file):
-            question = row.text("question")
-            if row.text("path") not in known:
-                raise row.wrong(f"'path' names '{row.text('path')}', which is no sample.")
-            if (side := _side(row)) is not None:
-                gold[side].add(row.text("path"))
-        if any(gold.values()):
-            cases.append(Case(file.stem, question, {side: frozenset(ids) for side, ids in gold.items()}))
-        else:
-            unsided += 1
+            question, stance, path = row.text("question"), row.text("stance"), row.text("path")
+            if path not in known:
+                raise row.wrong(f"'path' names '{path}', which is no sample.")
+            if stance not in (*SIDES, "other"):
+                raise row.wrong(f"'stance' is '{stance}', which has to be one of {', '.join(SIDES)}, other.")
+            sided.append((stance, [path]))
+        case = Case(file.stem, question, _gold(sided))
+        cases += [case] if case.sides else []
+        unsided += not case.sides
     return CaseSet(SAMPLES_SET, cases, documents, unsided)
 
 
@@ -107,72 +108,37 @@ def refuse_either_way(chosen: CaseSet) -> None:
         )
 
 
-def load_wordings(part: str) -> CaseSet:
-    """The samples' questions as people who had not read the samples worded them: aspects, claims, careless typing, the
-    question from the other pole. Raises InputError where there is no such part."""
-    samples = load_samples()
-    gold = {case.key: case.gold for case in samples.cases}
-    return _part(f"{_WORDINGS}{part}", _WORDINGS_GOLD, samples.documents, gold.get, either_way=True)
+def _part(name: str) -> CaseSet:
+    """A part of the questions that are asked over the samples. Raises InputError where there is no such part.
 
-
-def load_elsewhere(part: str) -> CaseSet:
-    """Questions on topics that the samples know nothing of, a third of them in the samples' words, asked over the
-    samples: nothing found is right. Raises InputError where there is no such part."""
-    nothing: Gold = {side: frozenset() for side in SIDES}
-    return _part(f"{_ELSEWHERE}{part}", _ELSEWHERE_GOLD, load_samples().documents, lambda _: nothing)
-
-
-def load_lines(file: Path) -> CaseSet:
-    """Questions of a file, {"question": …} a line, asked over the samples; which documents answer them is not known.
-    Raises InputError with file, line and field."""
-    nothing: Gold = {side: frozenset() for side in SIDES}
-    cases = [Case(str(number), row.text("question"), nothing) for number, row in enumerate(json_rows(file), start=1)]
-    return CaseSet(file.stem, cases, load_samples().documents)
-
-
-def _part(
-    name: str,
-    file: Path,
-    documents: list[SourceDocument],
-    gold_of: Callable[[str], Gold | None],
-    either_way: bool = False,
-) -> CaseSet:
-    """The rows of a part of a gold file whose topics have gold. Raises InputError where there is no such part."""
+    Wordings: the samples' questions as people who had not read the samples worded them: aspects, claims, careless
+    typing, the question from the other pole; only topics with gold. Elsewhere: questions on topics that the samples
+    know nothing of, a third of them in the samples' words; nothing found is right.
+    """
     kind, part = name.split("-", 1)
-    rows = [(number, row, gold_of(row.text("topic"))) for number, row in enumerate(json_rows(file), start=1)]
+    samples, reworded = load_samples(), name.startswith(_WORDINGS)
+    gold = {case.key: case.gold for case in samples.cases}
+    rows = list(enumerate(json_rows(GOLD / f"{kind}.jsonl"), start=1))
     cases = [
-        Case(f"{row.text('topic')} {number}", row.text("question"), gold, either_way)
-        for number, row, gold in rows
-        if row.text("half") == part and gold is not None
+        Case(f"{row.text('topic')} {number}", row.text("question"), gold.get(row.text("topic"), _gold()), reworded)
+        for number, row in rows
+        if row.text("half") == part and (not reworded or row.text("topic") in gold)
     ]
     if not cases:
-        parts = sorted({f"{kind}-{row.text('half')}" for _, row, _ in rows})
+        parts = sorted({f"{kind}-{row.text('half')}" for _, row in rows})
         raise InputError(f"there is no set '{name}'. There are {', '.join(parts)}.")
-    return CaseSet(name, cases, documents)
+    return CaseSet(name, cases, samples.documents)
 
 
 def load_set(folder: Path, name: str) -> CaseSet:
     """The questions of a set of `evals.datasets.retrieval` of which every perspective is on a known side. Raises
     InputError with file, line and field for what is wrong with the files."""
     found = load_sets(folder, [name])[0]
-    cases = [case for question in found.questions if (case := _case(question)) is not None]
+    cases = [
+        Case(q.qid, q.question, _gold((p.stance, p.gold) for p in q.perspectives))
+        for q in found.questions
+        if all(p.stance for p in q.perspectives)
+    ]
     if not cases:
         raise InputError(f"the set '{name}' has no question whose perspectives say which side they are on.")
     return CaseSet(name, cases, found.corpus, len(found.questions) - len(cases))
-
-
-def _case(question: GoldQuestion) -> Case | None:
-    gold = {side: set[str]() for side in SIDES}
-    for perspective in question.perspectives:
-        if not perspective.stance:
-            return None
-        gold[perspective.stance] |= perspective.gold
-    return Case(question.qid, question.question, {side: frozenset(ids) for side, ids in gold.items()})
-
-
-def _side(row: Row) -> Side | None:
-    """None for a third one. Raises InputError."""
-    stance = row.text("stance")
-    if stance not in (*SIDES, "other"):
-        raise row.wrong(f"'stance' is '{stance}', which has to be one of {', '.join(SIDES)}, other.")
-    return next((side for side in SIDES if side == stance), None)

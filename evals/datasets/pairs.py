@@ -10,10 +10,7 @@ from tools.language.polarity import same_polarity
 from tools.language.question import ANSWERS
 
 _COLUMNS = ["question", "id", "document", "perspective", "label"]  # of the published file, by position
-_LABELS = {
-    **dict.fromkeys(("1", "support"), True),
-    **dict.fromkeys(("0", "oppose", "none"), False),
-}
+_LABELS = {**dict.fromkeys(("1", "support"), True), **dict.fromkeys(("0", "oppose", "none"), False)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evals.datasets.retrieval import GoldQuestion
 from evals.judges import PairJudge
 from evals.retrievers.projection import Form, leaning_scores
-from evals.suite import progress
+from evals.suite import CachedEncoder, progress
 from tools.diversity.published import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import ProviderDownError, ProviderError
 from tools.inference.batching import parts
@@ -41,17 +41,13 @@ class CorpusIndex:
     """A corpus and what the methods share of it, made when it is first needed. Use it as a context manager."""
 
     def __init__(
-        self,
-        corpus: Sequence[SourceDocument],
-        encoder: Encoder,
-        cache: VectorCache,
-        judge: PairJudge | None = None,
+        self, corpus: Sequence[SourceDocument], encoder: Encoder, cache: VectorCache, judge: PairJudge | None = None
     ) -> None:
         """judge: asked by the methods that need one."""
         self.corpus = corpus
         self.questions: Sequence[GoldQuestion] = ()
         """All that the corpus is searched for, for what is divided by the largest of a data set."""
-        self._encoder, self._cache = encoder, cache
+        self._encoder, self._cache = CachedEncoder(encoder, cache), cache
         self.judge = judge
         self._largest: float | None = None
         self._clusters: dict[tuple[int, ...], Clustered] = {}
@@ -86,7 +82,7 @@ class CorpusIndex:
         try:
             with bar:
                 for part in parts(texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
-                    rows.append(self._cached("passages", part, self._encoder.encode))
+                    rows.append(self._encoder.encode(part))
                     bar.update(len(part))
         except ProviderError as exc:
             raise ProviderDownError(f"the corpus cannot be encoded: {exc}") from exc
@@ -94,7 +90,7 @@ class CorpusIndex:
 
     def query_vectors(self, texts: Sequence[str]) -> Vectors:
         """Shape (texts, dimensions). Raises ProviderError of an encoder elsewhere."""
-        return self._cached("queries", texts, self._encoder.encode_queries)
+        return self._encoder.encode_queries(texts)
 
     def word_scores(self, text: str) -> dict[int, float]:
         """BM25 scores by position, of the passages found first."""
@@ -113,7 +109,7 @@ class CorpusIndex:
         """The vectors of the sentences that are clustered, of the passages at these positions, and which of them each
         is of, numbered from 0."""
         found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
-        rows = [self._cached("passages", part, self._encoder.encode) for part in parts([s for _, s in found], _AT_ONCE)]
+        rows = [self._encoder.encode(part) for part in parts([s for _, s in found], _AT_ONCE)]
         nothing = np.zeros((0, self._encoder.dimensions), np.float32)
         return np.concatenate([nothing, *rows]), [n for n, _ in found]
 
@@ -140,10 +136,6 @@ class CorpusIndex:
             verdicts = {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])}
             self._cache.keep(space, verdicts)
         return scores
-
-    def _cached(self, kind: str, texts: Sequence[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
-        space = f"{self._encoder.name}:{kind}"
-        return self._cache.rows(space, texts, lambda missing: encode([texts[i] for i in missing]))
 
 
 Search = Callable[[CorpusIndex, str, int], Ranking]

@@ -45,15 +45,7 @@ from evals.metrics.answers import (
 from evals.metrics.measure import Figure, Ratio
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records, read_records
-from evals.suite import (
-    common_options,
-    interval_table,
-    number,
-    refuse_existing,
-    show,
-    with_intervals,
-    write_new,
-)
+from evals.suite import common_options, interval_table, number, refuse_existing, show, with_intervals, write_new
 from tools.errors import InputError
 
 Measures = dict[str, Ratio | Figure]
@@ -111,7 +103,7 @@ def _count_labels(args: argparse.Namespace) -> int:
 async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = build_providers) -> int:
     """The suite with these settings; `build` makes the providers."""
     chosen = load_cases(args.data, args.set)
-    cases = chosen.shuffled(args.seed)[: args.limit]
+    cases = chosen.drawn(args.limit, args.seed)
     asks = plan(cases, args.missing, args.seed)
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed} | in_force(settings)
     if args.gold:

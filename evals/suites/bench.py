@@ -76,8 +76,4 @@ def bench_judge() -> dict[str, float]:
     return apart(measure_judge)
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    "ask": bench_ask,
-    "judge": bench_judge,
-    "scale": bench_scale,
-}
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {"ask": bench_ask, "judge": bench_judge, "scale": bench_scale}

@@ -19,13 +19,13 @@ from pydantic import Field
 
 from agent.seams import Providers
 from agent.settings import Settings, load_settings
-from evals.answering.asking import in_force, providers_of
+from evals.answering.asking import in_force, providers_of, recorded
 from evals.datasets.rows import Shape, Text, json_rows
 from evals.metrics.expansion import match, perspective_measures
 from evals.metrics.measure import figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
-from evals.suite import common_options, progress, sample, show
+from evals.suite import common_options, sample, show
 from tools.budget import Budget, using
 from tools.errors import InputError, SteelmanError
 
@@ -109,14 +109,7 @@ def read_rows(folder: Path) -> Iterator[GoldRow]:
 async def _ask(rows: Sequence[GoldRow], settings: Settings, records: Records, parallel: int) -> None:
     turn = asyncio.Semaphore(parallel)
     async with providers_of(settings) as providers:
-        tasks = [asyncio.create_task(_one(row, providers, turn)) for row in rows]
-        try:
-            for finished in progress(asyncio.as_completed(tasks), total=len(rows), unit="question"):
-                records.add(*await finished)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await recorded([_one(row, providers, turn) for row in rows], records, len(rows), "question")
 
 
 async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> tuple[str, Record]:

@@ -24,13 +24,7 @@ from numpy.typing import NDArray
 from evals.datasets.responses import READERS, Item, read_items
 from evals.judges import PairJudge, open_judge
 from evals.metrics.measure import Figure, figures
-from evals.metrics.thesis_stance_evidence import (
-    Side,
-    evidence_measures,
-    rouge2,
-    stance_measures,
-    thesis_overlap,
-)
+from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2, stance_measures, thesis_overlap
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import common_options, digest, open_encoder, progress, sample, show

@@ -33,7 +33,7 @@ from agent.seams import Brief, Providers, Write
 from agent.settings import Settings, load_settings
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force
-from evals.answering.plan import PLAIN, Ask
+from evals.answering.plan import Ask
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases, refuse_either_way
 from evals.metrics.measure import figures_by
 from evals.metrics.quoting import TIERS, Kind, Question, fit, measures
@@ -79,10 +79,10 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
     chosen = load_cases(args.data, name)
     if not args.fit:
         refuse_either_way(chosen)
-    cases = chosen.shuffled(args.seed)[: args.limit]
+    cases = chosen.drawn(args.limit, args.seed)
     seen: dict[str, tuple[Brief, ...]] = {}
     with Records(None, "quotes", in_force(settings)) as records:
-        asks = [Ask(case, PLAIN, case.question) for case in cases]
+        asks = [Ask(case) for case in cases]
         build = partial(_recording, seen)
         await ask_all(asks, chosen.documents, records, settings, args.parallel, build)
         answered = {r["case"]: r["answer"]["run_id"] for r in records.done.values() if "answer" in r}
