@@ -110,7 +110,7 @@ test: check
 
 # Where that is allowed; where it is not, the tests that need a browser say how to get one.
 browser: $(DEV)
-	@$(BIN)/python -m evals.benchmarks.browser >/dev/null 2>&1 || ! command -v apt-get >/dev/null || { \
+	@$(BIN)/python -m tests.page_server >/dev/null 2>&1 || ! command -v apt-get >/dev/null || { \
 	  echo "Installing Chromium (a minute, once) …" >&2; become=$$(test "$$(id -u)" = 0 || echo sudo -n); \
 	  $$become apt-get update -qq && $$become env DEBIAN_FRONTEND=noninteractive apt-get install -qqy \
 	    --no-install-recommends chromium fonts-liberation fonts-dejavu-core >/dev/null; } || true
@@ -129,7 +129,7 @@ bench: $(DEV)
 	$(BIN)/python -m evals bench
 
 screenshots: $(DEV) browser
-	$(BIN)/python -m evals.screenshots docs/screenshots
+	PYTHONPATH=. $(BIN)/python tests/screenshots.py docs/screenshots
 
 # Each keeps the versions that it has; to raise one: `make lock RAISE="--upgrade-package NAME"`. What is in requirements.lock
 # stands in no other but langgraph's, which is whole, and supply's, which shares nothing.
@@ -149,7 +149,7 @@ sbom: $(SUPPLY) $(FRESH)
 	  --output-reproducible --output-format JSON --output-file out/sbom.json
 
 licences: $(RUNTIME)
-	$(BIN)/python -m evals.licences
+	$(BIN)/python -m tests.licences
 
 # Asks PyPI for known vulnerabilities of what is in the locks; needs a network, so that no test does.
 audit: $(SUPPLY)

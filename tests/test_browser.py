@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from hostile import HOSTILE, answer_of, check_harmless, documents, hidden
+from page_server import PageServer
 from visitors import AGAIN, Visit, Visitor
 
 from agent.options import RunOptions
 from agent.runs.store import RunStore
-from evals.benchmarks.browser import PageServer
 from tools.inference.encoders.encoder import MiniLM
 from tools.ingest.ingest import Ingester
 from tools.store.database import Database

@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 from conftest import ROOT
+from licences import TABLE, declared, locked, table
 
-from evals.licences import TABLE, declared, locked, table
 from tools.errors import InputError
 
 LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-
-from evals.benchmarks.browser import INSTALL, PageServer, chromium, find_chromium
+from page_server import INSTALL, PageServer, chromium, find_chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Locator, Request, WebSocket

@@ -1,1 +1,1 @@
-"""Speed of the parts and of the whole, for the suite `bench`; the servers, pages and corpora that it needs."""
+"""Speed of the parts and of the whole, for the suite `bench`."""

@@ -1,4 +1,4 @@
-"""`python -m evals.screenshots FOLDER`: pictures of the chat page on the samples, taken by a browser."""
+"""`make screenshots`: pictures of the chat page on the samples, taken by a browser."""
 
 import io
 import re
@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals.benchmarks.browser import PageServer, chromium
+from page_server import PageServer, chromium
+
 from tools.errors import SteelmanError
 
 if TYPE_CHECKING:

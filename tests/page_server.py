@@ -1,4 +1,4 @@
-"""The chat page as a process of its own, and Chromium to visit it with: for its tests, its timing and its pictures."""
+"""The chat page as a process of its own, and Chromium to visit it with: for its tests and its pictures."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from tools.errors import ModelError, SettingsError
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 INSTALL = "Install one (Debian: apt-get install chromium fonts-liberation), or name it by STEELMAN_CHROMIUM."
 _UP_WITHIN = 60.0
 _ENDS_WITHIN = 10.0
@@ -122,6 +122,6 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-if __name__ == "__main__":  # python -m evals.benchmarks.browser: which one is used
+if __name__ == "__main__":  # python -m tests.page_server: which one is used
     print(find_chromium() or INSTALL)
     sys.exit(find_chromium() is None)

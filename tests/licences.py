@@ -1,4 +1,4 @@
-"""`python -m evals.licences [FILE]` writes docs/licences.md from the locks: what the installed packages declare, and
+"""`python -m tests.licences [FILE]` writes docs/licences.md from the locks: what the installed packages declare, and
 what else is known of what they carry; nobody read their sources. A test compares file and locks.
 """
 
