@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from model_server import ModelServer, Reply
 
-from evals.metrics.expansion import match, perspective_measures
-from evals.suites.expand import add_arguments, read_rows, run
+from evals.suites.expand import add_arguments, match, perspective_measures, read_rows, run
 from tools.errors import InputError, SettingsError
 
 SLOW = ("Barges are slow.", "Barges are not slow.")

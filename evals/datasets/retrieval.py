@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
-from evals.datasets.rows import Shape, Text, json_rows
+from evals.datasets.rows import Loose, Shape, Text, json_rows
 from evals.suite import digest
 from tools.errors import InputError
 from tools.passages import SourceDocument
@@ -31,9 +31,9 @@ _STANCES: dict[str, Stance] = {
 class GoldPerspective:
     """A view on a question, with the ids of the passages that support it. `side` is as the file has it, or empty."""
 
-    statement: str
-    gold: frozenset[str]
-    side: str = ""
+    statement: Text
+    gold: Annotated[frozenset[Loose], Field(min_length=1)]
+    side: Annotated[Loose, Field(validation_alias=AliasChoices("side", "stance"))] = ""
 
     @property
     def stance(self) -> Stance:
@@ -45,9 +45,9 @@ class GoldPerspective:
 class GoldQuestion:
     """A question with one perspective or more."""
 
-    qid: str
-    question: str
-    perspectives: tuple[GoldPerspective, ...]
+    qid: Text
+    question: Text
+    perspectives: Annotated[tuple[GoldPerspective, ...], Field(min_length=1)]
 
     @property
     def sides(self) -> tuple[GoldPerspective, GoldPerspective] | None:
@@ -131,19 +131,6 @@ class _Passage(Shape):
     title: str = ""
 
 
-class _View(Shape):
-    statement: Text
-    gold: Annotated[list[str], Field(min_length=1)]
-    side: str = ""
-    stance: str = ""
-
-
-class _Query(Shape):
-    qid: Text
-    question: Text
-    perspectives: Annotated[list[_View], Field(min_length=1)]
-
-
 def _read_corpus(path: Path) -> list[SourceDocument]:
     corpus: dict[str, SourceDocument] = {}
     for row in json_rows(path):
@@ -160,13 +147,12 @@ def _read_questions(path: Path, corpus: Sequence[SourceDocument], corpus_path: P
     known = {passage.external_id for passage in corpus}
     questions: dict[str, GoldQuestion] = {}
     for row in json_rows(path):
-        found = row.read(_Query)
+        found = row.read(GoldQuestion)
         if found.qid in questions:
             raise row.wrong(f"'qid' is '{found.qid}', as in an earlier line.")
-        if missing := [i for view in found.perspectives for i in view.gold if i not in known]:
+        if missing := [i for view in found.perspectives for i in sorted(view.gold) if i not in known]:
             raise row.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
-        views = (GoldPerspective(v.statement, frozenset(v.gold), v.side or v.stance) for v in found.perspectives)
-        questions[found.qid] = GoldQuestion(found.qid, found.question, tuple(views))
+        questions[found.qid] = found
     if not questions:
         raise InputError(f"{path} holds no questions.")
     return list(questions.values())

@@ -3,17 +3,24 @@
 import csv
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tools.errors import InputError
 
 _T = TypeVar("_T")
-_M = TypeVar("_M", bound=BaseModel)
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(part) for name, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list) else value
 
 
 def _not_blank(text: str) -> str:
@@ -22,19 +29,16 @@ def _not_blank(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_not_blank)]
+Loose = Annotated[str, Field(coerce_numbers_to_str=True)]
+"""Text, or a number in its place."""
+Text = Annotated[Loose, AfterValidator(_not_blank)]
 """Text that is not blank."""
 
 
 class Shape(BaseModel):
-    """What a line holds; numbers count as text, null as missing, and what else it has is not read."""
+    """What a line holds; numbers count as text, and what else it has is not read."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, values: Any) -> Any:
-        return {n: v for n, v in values.items() if v is not None} if isinstance(values, dict) else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,13 @@ class Row:
         """The error to raise: file, line, what is wrong."""
         return InputError(f"{self.file} line {self.number}: {what}")
 
-    def read(self, shape: type[_M]) -> _M:
-        """The line as such a model. Raises InputError."""
+    def read(self, shape: type[_T]) -> _T:
+        """The line as such a model, or as such a dataclass, for which null is missing too. Raises InputError."""
         try:
-            return shape.model_validate(self.values)
+            found: _T = _adapter(shape).validate_python(_without_nulls(self.values))
         except ValidationError as exc:
             raise self.wrong(problem(exc)) from exc
+        return found
 
     def text(self, field: str) -> str:
         """A field's text, which may not be blank; numbers count as text. Raises InputError."""

@@ -27,6 +27,9 @@ class Line:
     intervals: dict[str, list[float]]
     items: dict[str, list[Row]] = field(default_factory=dict)
 
+    def defines(self, measure: str) -> bool:
+        return not math.isnan(self.metrics.get(measure, math.nan))
+
     def summary(self) -> dict[str, Any]:
         """Without the items."""
         return {name: value for name, value in asdict(self).items() if name != "items"}

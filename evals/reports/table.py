@@ -39,31 +39,13 @@ def sure(bounds: Sequence[float]) -> str:
     return "*" if bounds[0] > 0 or bounds[1] < 0 else ""
 
 
-def shown(lines: Sequence[Line]) -> list[str]:
-    """The measures of a suite's lines to show, in order: the ones that count, or all that have an interval."""
-    wanted = _SHOWN.get(lines[0].suite)
-    if wanted:
-        return [m for m in wanted if any(not math.isnan(line.metrics.get(m, math.nan)) for line in lines)]
-    return list(dict.fromkeys(m for line in lines for m in line.intervals))
-
-
-def grouped(lines: Sequence[Line]) -> dict[tuple[str, str], list[Line]]:
-    """Lines by suite and data, in the order in which they came."""
-    groups: dict[tuple[str, str], list[Line]] = {}
-    for line in lines:
-        groups.setdefault((line.suite, line.data), []).append(line)
-    return groups
-
-
 def text_table(lines: Sequence[Line]) -> str:
-    """A block for each suite and data: measures down, names across."""
+    """A block for each suite and data: measures down, those that count or all that have an interval; names across."""
     blocks = []
-    for (suite, data), group in grouped(lines).items():
-        rows = {m: [cell(line, m) for line in group] for m in shown(group)}
+    for suite, data in dict.fromkeys((line.suite, line.data) for line in lines):
+        group = [line for line in lines if (line.suite, line.data) == (suite, data)]
+        wanted = _SHOWN.get(suite) or dict.fromkeys(m for line in group for m in line.intervals)
+        known = [m for m in wanted if suite not in _SHOWN or any(line.defines(m) for line in group)]
+        rows = {m: [number(line.metrics.get(m), line.intervals.get(m, ())) for line in group] for m in known}
         blocks.append("\n".join([f"{suite} on {data}", *block([line.name for line in group], rows)]))
     return "\n\n".join(blocks)
-
-
-def cell(line: Line, measure: str) -> str:
-    """A figure with its interval."""
-    return number(line.metrics.get(measure), line.intervals.get(measure, ()))

@@ -28,6 +28,11 @@ class Dials:
     divided: bool = False
     enough: float | None = None
 
+    @property
+    def share(self) -> float:
+        """Of the clusters, that is enough."""
+        return 1.0 if self.enough is None else self.enough
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:
@@ -81,22 +86,10 @@ Choose = Callable[[Ready, int, Dials], Ranking]
 """From an event to the positions of up to k candidates, best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """A logistic function that makes a similarity, from 0 to 1, of a cosine; at its midpoint it is a half."""
-
-    slope: float
-    midpoint: float
-
-    def similarity(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
-        """1 / (1 + exp(−slope · (cosine − midpoint))), each by itself."""
-        halved = self.slope * (cosine - self.midpoint) / 2
-        return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
-
-
-OF_ARTICLES = Calibration(slope=23.6, midpoint=0.72)
-"""Fitted on one half of LocalNews' events: the slope is a logistic regression of 'relevant' on the cosine (Platt 1999),
-the midpoint the middle one of those that reach published P 0.9 and 1.5 times dense retrieval's C and I there."""
+_SLOPE, _MIDPOINT = 23.6, 0.72
+"""Of `similarity`, fitted on one half of LocalNews' events: the slope is a logistic regression of 'relevant' on the
+cosine (Platt 1999), the midpoint the middle one of those that reach published P 0.9 and 1.5 times dense retrieval's C
+and I there."""
 FITTED_ON = "LocalNews"
 
 
@@ -115,66 +108,49 @@ def article_cosine(ready: Ready) -> NDArray[np.float32]:
     return np.array([best[article] for article in ready.articles], np.float32)
 
 
-def stopped(order: Ranking, clusters: Clustered, enough: float) -> Ranking:
-    """The order up to where it covers the share `enough` of the clusters, then other candidates by their cosine.
-
-    order: positions of candidates, which are numbered by their cosine; as many come back.
-    """
-    total, covered, kept = len(np.unique(clusters.label)), set[int](), list[int]()
-    for position in order:
-        if not total or len(covered) / total >= enough:
-            break
-        covered |= clusters.of(position)
-        kept.append(position)
-    taken = set(kept)
-    rest = [i for i in range(len(order)) if i not in taken]
-    return [*kept, *rest][: len(order)]
+def similarity(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
+    """From 0 to 1, of a cosine each by itself: 1 / (1 + exp(−slope · (cosine − midpoint)))."""
+    halved = _SLOPE * (cosine - _MIDPOINT) / 2
+    return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
 
 
-def _dense(ready: Ready, k: int, dials: Dials) -> Ranking:
-    return list(range(min(k, len(ready.ids))))
+def _stopped(choose: Choose) -> Choose:
+    """A method that knows of no clusters: its order up to where it covers the share `enough` of them, then other
+    candidates by their cosine, by which they are numbered; as many as it chose."""
+
+    def chosen(ready: Ready, k: int, dials: Dials) -> Ranking:
+        order = choose(ready, k, dials)
+        if dials.enough is None:
+            return order
+        total, covered, kept = len(np.unique(ready.clusters.label)), set[int](), list[int]()
+        for position in order:
+            if not total or len(covered) / total >= dials.enough:
+                break
+            covered |= ready.clusters.of(position)
+            kept.append(position)
+        return [*kept, *(i for i in range(len(order)) if i not in kept)][: len(order)]
+
+    return chosen
 
 
-def _mmr(ready: Ready, k: int, dials: Dials) -> Ranking:
-    order = mmr(ready.cosine, ready.vectors, k, dials.trade_off, largest=1.0)
-    return order if dials.enough is None else stopped(order, ready.clusters, dials.enough)
-
-
-def _dkmips(ready: Ready, k: int, dials: Dials) -> Ranking:
-    order = dkmips(ready.cosine, ready.vectors, k, dials.trade_off, dials.weight, dials.divided)
-    return order if dials.enough is None else stopped(order, ready.clusters, dials.enough)
-
-
-def _scs(released: bool) -> Choose:
-    return lambda ready, k, dials: greedy_scs(ready.clusters, ready.cosine, k, _enough(dials), released)
-
-
-def _plus(ready: Ready, k: int, dials: Dials) -> Ranking:
-    return greedy_plus(ready.clusters, ready.cosine, k, _enough(dials), _PLUS_TRADE_OFF)
-
-
-def _calibrated(ready: Ready, k: int, dials: Dials) -> Ranking:
-    """GreedyPlus by a calibrated cosine in the place of a re-ranker's sigmoid."""
-    similarity = OF_ARTICLES.similarity(article_cosine(ready))
-    return greedy_plus(ready.clusters, similarity, k, _enough(dials), _PLUS_TRADE_OFF)
-
-
-def _enough(dials: Dials) -> float:
-    return 1.0 if dials.enough is None else dials.enough
+def _plus(ready: Ready, near: NDArray[np.float32], k: int, dials: Dials) -> Ranking:
+    return greedy_plus(ready.clusters, near, k, dials.share, _PLUS_TRADE_OFF)
 
 
 METHODS: dict[str, Choose] = {
-    "dense": _dense,
-    "mmr": _mmr,
-    "dkmips": _dkmips,
-    "scs": _scs(released=False),
-    "scs-released": _scs(released=True),
-    "greedyplus": _plus,
-    "greedyplus-calibrated": _calibrated,
+    "dense": lambda ready, k, _: list(range(min(k, len(ready.ids)))),
+    "mmr": _stopped(lambda ready, k, dials: mmr(ready.cosine, ready.vectors, k, dials.trade_off, largest=1.0)),
+    "dkmips": _stopped(
+        lambda ready, k, dials: dkmips(ready.cosine, ready.vectors, k, dials.trade_off, dials.weight, dials.divided)
+    ),
+    "scs": lambda ready, k, dials: greedy_scs(ready.clusters, ready.cosine, k, dials.share),
+    "scs-released": lambda ready, k, dials: greedy_scs(ready.clusters, ready.cosine, k, dials.share, released=True),
+    "greedyplus": lambda ready, k, dials: _plus(ready, ready.cosine, k, dials),
+    # In the place of a re-ranker's sigmoid.
+    "greedyplus-calibrated": lambda ready, k, dials: _plus(ready, similarity(article_cosine(ready)), k, dials),
 }
-_WITHOUT_CLUSTERS = ("mmr", "dkmips")
 
 
 def needs_clusters(name: str, dials: Dials) -> bool:
     """Whether clustering is a part of the method's work."""
-    return name != "dense" and (name not in _WITHOUT_CLUSTERS or dials.enough is not None)
+    return name != "dense" and (name not in ("mmr", "dkmips") or dials.enough is not None)

@@ -12,22 +12,23 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from agent.seams import Providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import in_force, providers_of, recorded
 from evals.datasets.rows import Shape, Text, json_rows
-from evals.metrics.expansion import match, perspective_measures
-from evals.metrics.measure import figures
+from evals.metrics.measure import Ratio, figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
 from evals.suite import common_options, sample, show
 from tools.budget import Budget, using
 from tools.errors import InputError, SteelmanError
+from tools.language.polarity import same_polarity
 
 
 class _Row(Shape):
@@ -124,3 +125,38 @@ async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> t
     predicted = [s["statement"] for s in sides]
     vectors = await providers.models.encode([*predicted, *row.gold])
     return row.key, match(row.gold, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)
+
+
+# Are a question's perspectives the gold ones?
+
+CLOSE = 0.9
+
+
+def match(gold: Sequence[str], predicted: Sequence[str], cosines: NDArray[np.float32]) -> dict[str, Any]:
+    """Gold and predicted perspectives matched one to one so that the cosines' sum is largest (Kuhn 1955); `cosines` has
+    shape (predicted, gold). Close is a cosine of 0.9 or more, of one polarity where the gold ones differ in it.
+
+    The predicted ones, each gold one's cosine to the one it is matched with (0 where there is none), and how many are
+    close.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    opposed = any(not same_polarity(gold[0], other) for other in gold[1:])
+    matched, close = [0.0] * len(gold), 0
+    for ours, theirs in zip(*linear_sum_assignment(-cosines), strict=True) if predicted else ():
+        matched[theirs] = round(float(cosines[ours, theirs]), 4)
+        right = not opposed or same_polarity(predicted[ours], gold[theirs])
+        close += bool(right and cosines[ours, theirs] >= CLOSE)
+    return {"predicted": list(predicted), "cosines": matched, "close": close}
+
+
+def perspective_measures(found: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Ratio]:
+    """Over questions with what `match` found: perspectives_recall = close / gold perspectives; perspectives_precision =
+    close / predicted ones; perspectives_cosine = the mean cosine of a gold perspective to its match; perspectives_given
+    = predicted ones a question. A question that failed has all its gold perspectives missed."""
+    return {
+        "perspectives_recall": Ratio.of((q, r["close"], len(r["cosines"])) for q, r in found),
+        "perspectives_precision": Ratio.of((q, r["close"], len(r["predicted"])) for q, r in found),
+        "perspectives_cosine": Ratio.of((q, sum(r["cosines"]), len(r["cosines"])) for q, r in found),
+        "perspectives_given": Ratio.of((q, len(r["predicted"]), 1) for q, r in found),
+    }
