@@ -9,7 +9,7 @@ import pytest
 from judge_data import write_judge_data
 
 from evals.__main__ import main
-from evals.training import pack, packing
+from evals.training import packing
 from evals.training.packing import Reader, as_float
 from tools.inference.encoders.encoder import encoder_files
 from tools.inference.int8 import Int8Model
@@ -53,8 +53,7 @@ def test_trained_stopped_gone_on_with_and_packed(
     assert "another plan" in capsys.readouterr().err
 
     folder = tmp_path / "judge"
-    for module in (embedded, pack):
-        monkeypatch.setattr(module, "FOLDER", folder)
+    monkeypatch.setattr(embedded, "FOLDER", folder)
     assert main(["judge-pack", "--weights", str(out / "weights"), "--data", str(data)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "threshold" in told
@@ -153,8 +152,7 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     shutil.copytree(embedded.FOLDER, small)
     monkeypatch.setattr(embedded, "FOLDER", small)
     monkeypatch.setattr(packing, "VOCABULARY", 3000)
-    for module in (embedded, packing):
-        monkeypatch.setattr(module, "CLOSE_FOLDER", folder)
+    monkeypatch.setattr(embedded, "CLOSE_FOLDER", folder)
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()

@@ -17,8 +17,8 @@ from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet
 from evals.judges import PairJudge
 from evals.metrics.coverage import LEANINGS
 from evals.reports.records import Record
-from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, hybrid
-from evals.retrievers.methods import STANDARD, method, named
+from evals.retrievers.corpus_index import CorpusIndex
+from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, method, named
 from evals.suites.retrieval import Plan, rank, scored, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.cache import VectorCache

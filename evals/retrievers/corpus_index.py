@@ -5,9 +5,8 @@ The dense search is exact. Passages are searched whole, as the corpus cuts them;
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion
 from evals.judges import PairJudge
-from evals.retrievers.projection import Form, leaning_scores
 from evals.suite import CachedEncoder, progress
 from tools.diversity.published import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import ProviderDownError, ProviderError
@@ -23,16 +21,15 @@ from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
-from tools.language.question import ANSWERS, read_question
 from tools.passages import Passage, SourceDocument
-from tools.store.hybrid import fuse, passage_text
+from tools.store.hybrid import passage_text
 from tools.store.lexical import LexicalIndex
 
 Vectors = NDArray[np.float32]
 Ranking = list[int]
 """Positions of passages in the corpus, best first, none twice."""
 
-_COLLECTION = 1
+COLLECTION = 1
 _AT_ONCE = 256
 _WORDS_TOLD = 500  # passages of which the BM25 score is told
 
@@ -67,7 +64,7 @@ class CorpusIndex:
         index.clear()
         nowhere = np.zeros(0, np.float32)
         passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))
-        index.apply([(_COLLECTION, p, nowhere) for p in passages], [])
+        index.apply([(COLLECTION, p, nowhere) for p in passages], [])
         return index
 
     @cached_property
@@ -94,7 +91,7 @@ class CorpusIndex:
 
     def word_scores(self, text: str) -> dict[int, float]:
         """BM25 scores by position, of the passages found first."""
-        return dict(self.lexical.search(text, [_COLLECTION], _WORDS_TOLD))
+        return dict(self.lexical.search(text, [COLLECTION], _WORDS_TOLD))
 
     def largest_cosine(self) -> float | None:
         """The highest cosine of any of `questions` to any passage; None without questions."""
@@ -138,59 +135,6 @@ class CorpusIndex:
         return scores
 
 
-Search = Callable[[CorpusIndex, str, int], Ranking]
-"""From a text to up to k passages."""
-
-
-def bm25(index: CorpusIndex, text: str, k: int) -> Ranking:
-    """The agent's lexical search."""
-    return [i for i, _ in index.lexical.search(text, [_COLLECTION], k)]
-
-
-def dense(index: CorpusIndex, text: str, k: int) -> Ranking:
-    """By cosine."""
-    return highest(index.query_vectors([text])[0] @ index.vectors.T, k)
-
-
-def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
-    """The agent's fusion of the two, each to depth k."""
-    return [i for i, _ in fuse([dense(index, text, k), bm25(index, text, k)])][:k]
-
-
 def highest(scores: NDArray[np.floating], k: int) -> Ranking:
     """The positions of the k highest scores; of equals the earlier comes first."""
     return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]
-
-
-def interleave(rankings: Sequence[Ranking]) -> Ranking:
-    """All first places in the order of the rankings, then all second places, and so on; what was there is skipped."""
-    return list(dict.fromkeys(i for places in zip_longest(*rankings) for i in places if i is not None))
-
-
-def sides_of(question: GoldQuestion) -> list[str]:
-    """What the sides of a question say: the question after each word that answers it, or after each alternative that it
-    names; none where it names no side."""
-    read = read_question(question.question)
-    return [f"{word}: {question.question}" for word in read.options or ANSWERS.get(read.kind, ())]
-
-
-def expanded_queries(question: GoldQuestion) -> list[str]:
-    """A query a side, worded as the gold queries are; the question alone where it names no side."""
-    words = (side.partition(": ")[0] for side in sides_of(question))
-    return [f"{question.question} {word}" for word in words] or [question.question]
-
-
-def leaning(index: CorpusIndex, question: GoldQuestion, form: Form, strength: float, k: int) -> list[Ranking]:
-    """For each side up to k passages for the expanded query that leans to it (PIR §3.1); see `leaning_scores`."""
-    sides = sides_of(question)
-    if not sides:
-        return [dense(index, question.question, k)]
-    root = index.query_vectors([question.question])[0]
-    vectors = zip(index.query_vectors(sides), index.query_vectors(expanded_queries(question)), strict=True)
-    scores = [leaning_scores(form, root, side, query, index.vectors, strength) for side, query in vectors]
-    return [highest(row, k) for row in scores]
-
-
-def gold_queries(question: GoldQuestion) -> list[str]:
-    """A query a gold perspective, as BERDS' released code words it: the question, a space, the statement."""
-    return [f"{question.question} {p.statement}" for p in question.perspectives]

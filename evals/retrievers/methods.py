@@ -15,30 +15,79 @@ SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-r
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
 
 from evals.datasets.retrieval import GoldQuestion
-from evals.retrievers.corpus_index import (
-    CorpusIndex,
-    Ranking,
-    Search,
-    bm25,
-    dense,
-    expanded_queries,
-    gold_queries,
-    hybrid,
-    interleave,
-    leaning,
-    sides_of,
-)
-from evals.retrievers.projection import FORMS
+from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
+from evals.retrievers.projection import FORMS, Form, leaning_scores
 from tools.diversity.coverage import pairs_to_judge
 from tools.diversity.names import DIALS, FOUND, needs_clusters
 from tools.diversity.selection import Pool, chosen, pick
 from tools.errors import InputError
 from tools.inference.judges.judge import Pair
+from tools.language.question import ANSWERS, read_question
+from tools.store.hybrid import fuse
+
+# Searches, and what is searched for
+
+
+Search = Callable[[CorpusIndex, str, int], Ranking]
+"""From a text to up to k passages."""
+
+
+def bm25(index: CorpusIndex, text: str, k: int) -> Ranking:
+    """The agent's lexical search."""
+    return [i for i, _ in index.lexical.search(text, [COLLECTION], k)]
+
+
+def dense(index: CorpusIndex, text: str, k: int) -> Ranking:
+    """By cosine."""
+    return highest(index.query_vectors([text])[0] @ index.vectors.T, k)
+
+
+def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
+    """The agent's fusion of the two, each to depth k."""
+    return [i for i, _ in fuse([dense(index, text, k), bm25(index, text, k)])][:k]
+
+
+def interleave(rankings: Sequence[Ranking]) -> Ranking:
+    """All first places in the order of the rankings, then all second places, and so on; what was there is skipped."""
+    return list(dict.fromkeys(i for places in zip_longest(*rankings) for i in places if i is not None))
+
+
+def sides_of(question: GoldQuestion) -> list[str]:
+    """What the sides of a question say: the question after each word that answers it, or after each alternative that it
+    names; none where it names no side."""
+    read = read_question(question.question)
+    return [f"{word}: {question.question}" for word in read.options or ANSWERS.get(read.kind, ())]
+
+
+def expanded_queries(question: GoldQuestion) -> list[str]:
+    """A query a side, worded as the gold queries are; the question alone where it names no side."""
+    words = (side.partition(": ")[0] for side in sides_of(question))
+    return [f"{question.question} {word}" for word in words] or [question.question]
+
+
+def leaning(index: CorpusIndex, question: GoldQuestion, form: Form, strength: float, k: int) -> list[Ranking]:
+    """For each side up to k passages for the expanded query that leans to it (PIR §3.1); see `leaning_scores`."""
+    sides = sides_of(question)
+    if not sides:
+        return [dense(index, question.question, k)]
+    root = index.query_vectors([question.question])[0]
+    vectors = zip(index.query_vectors(sides), index.query_vectors(expanded_queries(question)), strict=True)
+    scores = [leaning_scores(form, root, side, query, index.vectors, strength) for side, query in vectors]
+    return [highest(row, k) for row in scores]
+
+
+def gold_queries(question: GoldQuestion) -> list[str]:
+    """A query a gold perspective, as BERDS' released code words it: the question, a space, the statement."""
+    return [f"{question.question} {p.statement}" for p in question.perspectives]
+
+
+# Methods
 
 Knows = Literal["nothing", "gold perspectives", "judge"]
 Rank = Callable[[CorpusIndex, GoldQuestion, int], Ranking]

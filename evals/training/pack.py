@@ -17,39 +17,11 @@ from numpy.typing import NDArray
 
 from evals.datasets.pairs import LabelledPair, contraries
 from evals.metrics.classification import NONE, best_f, roc_auc, stance_accuracy, yes_or_no
+from evals.training import packing
 from evals.training.data import Corpus, hard, load_corpus
 from evals.training.graph import build_bert, write_int8
-from evals.training.packing import (
-    A_SET,
-    Reader,
-    as_float,
-    believed,
-    both_models,
-    crossed,
-    drawn,
-    fit,
-    pack_close,
-    packed_figures,
-    put_in_place,
-    ranked,
-    reaches,
-    read_trained,
-    reference,
-    rounded,
-    side_told,
-    store,
-    with_strangers,
-)
 from tools.inference.int8 import Int8Model, load_model
-from tools.inference.judges.embedded import (
-    FOLDER,
-    MAX_LENGTH,
-    Calibration,
-    EmbeddedJudge,
-    judge_files,
-    read_calibration,
-    sigmoid,
-)
+from tools.inference.judges import embedded
 from tools.inference.judges.judge import Pair, side_score, tidy
 
 Cases = list[tuple[Pair, bool]]
@@ -85,14 +57,14 @@ def run(args: argparse.Namespace) -> int:
 
     Raises InputError; the folder changes only when everything is there.
     """
-    weights, tokenizer = read_trained(args.weights) if args.weights else ({}, Path())
+    weights, tokenizer = packing.read_trained(args.weights) if args.weights else ({}, Path())
     corpus = load_corpus(args.data, args.seed)
     if args.answers:
         figures = fit_answers(corpus)
     elif args.packed:
-        figures = packed_figures(corpus)
+        figures = packing.packed_figures(corpus)
     elif "relative.weight" in weights:  # the larger model, which reads two statements at once
-        figures = pack_close(weights, tokenizer, corpus)
+        figures = packing.pack_close(weights, tokenizer, corpus)
     else:
         figures = pack_small(weights, corpus)
         again = "The closer reading weighs this model's logits too: pack that again (docs/decisions/0017)."
@@ -106,29 +78,30 @@ def pack_small(weights: dict[str, NDArray[np.float32]], corpus: Corpus) -> dict[
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"
         made.mkdir()
-        reader = Reader(judge_files().tokenizer, MAX_LENGTH)
+        reader = packing.Reader(embedded.judge_files().tokenizer, embedded.MAX_LENGTH)
         held = held_out_cases(corpus)
-        weights |= reaches(weights, reader, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
+        weights |= packing.reaches(weights, reader, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
         write_int8(build_bert(weights, reader.heads, "classifier"), made)
-        model = load_model(judge_files(made), lambda _: True, "judge")
+        model = load_model(embedded.judge_files(made), lambda _: True, "judge")
         calibration, figures = calibrate(model, development_cases(corpus.development), held)
-        figures |= rounded(stances(model, corpus) | int8_distance(model, weights, reader, calibration))
+        figures |= packing.rounded(stances(model, corpus) | int8_distance(model, weights, reader, calibration))
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
-        (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
-        put_in_place(made, FOLDER)
+        (made / "reference.json").write_text(packing.reference(weights, reader, _REFERENCE), encoding="utf-8")
+        packing.put_in_place(made, embedded.FOLDER)
     return figures
 
 
-def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[Calibration, dict[str, float]]:
+def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[embedded.Calibration, dict[str, float]]:
     """Both regressions and the threshold of passages (best F-beta) on development pairs and held-out passages together;
     that of sentences by how many of the samples' may stand on the wrong side."""
     cases = [*developed, *held]
     truth = np.array([label for _, label in cases], bool)
     own = model.run([(pair.statement, tidy(pair.text)) for pair, _ in cases])
     other = model.run([(pair.contrary, tidy(pair.text)) for pair, _ in cases])
-    weights, weights_told = fit(own, truth, (1, -1)), fit(np.hstack([own, other]), truth, (1, -1, -1, 1))
-    fitted = Calibration(weights, weights_told, 0.5, 0.5, *_stored())
-    judge = EmbeddedJudge(model, "", fitted)
+    weights = packing.fit(own, truth, (1, -1))
+    weights_told = packing.fit(np.hstack([own, other]), truth, (1, -1, -1, 1))
+    fitted = embedded.Calibration(weights, weights_told, 0.5, 0.5, *_stored())
+    judge = embedded.EmbeddedJudge(model, "", fitted)
     told = judge.score([pair for pair, _ in cases])
     alone = judge.score([replace(pair, contrary="") for pair, _ in cases])
     threshold = round(best_f(truth, told, _BETA)[1], 4)
@@ -145,13 +118,13 @@ def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[Calibrat
         "threshold": threshold,
         "sentence_threshold": sentence_threshold,
     }
-    return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), rounded(figures)
+    return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), packing.rounded(figures)
 
 
 def _stored() -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """The regressions of the closer reading and of answers as they are stored; both models alike where nothing is."""
     try:
-        known = read_calibration()
+        known = embedded.read_calibration()
     except FileNotFoundError:
         return (0.5, 0.5, 0.0), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0)
     return known.close, known.answer, known.answer_close
@@ -164,15 +137,15 @@ def _figures(name: str, truth: NDArray[np.bool_], scores: NDArray[np.float32], t
 
 
 def int8_distance(
-    model: Int8Model, weights: dict[str, NDArray[np.float32]], reader: Reader, calibration: Calibration
+    model: Int8Model, weights: dict[str, NDArray[np.float32]], reader: packing.Reader, calibration: embedded.Calibration
 ) -> dict[str, float]:
     """How far the int8 model is from the float one on the samples' passages: the mean difference of the probability of
     support, and the share of decisions that agree."""
     pairs = list(dict.fromkeys((p.statement, tidy(p.text)) for _, p, _ in sample_sentences()))[:_WATCHED]
-    session, tokenizer = as_float(weights, reader)
+    session, tokenizer = packing.as_float(weights, reader)
     exactly = Int8Model(session, tokenizer, reader.max_length)
     alone = np.array(calibration.alone, np.float32)
-    coarse, exact = (sigmoid(m.run(pairs) @ alone[:2] + alone[2]) for m in (model, exactly))
+    coarse, exact = (embedded.sigmoid(m.run(pairs) @ alone[:2] + alone[2]) for m in (model, exactly))
     alike = (coarse >= calibration.threshold) == (exact >= calibration.threshold)
     return {"int8_distance": float(np.abs(coarse - exact).mean()), "int8_alike": float(alike.mean())}
 
@@ -181,7 +154,10 @@ def stances(model: Int8Model, corpus: Corpus) -> dict[str, float]:
     """How often support is told from opposition on held-out questions, by data set and over all their pairs."""
     sided = {name: [e for e in hard(held) if e.label != NONE] for name, held in sorted(corpus.held_out.items())}
     sided = {name: held for name, held in sided.items() if len(held) >= _LEAST_SIDED}
-    found = {n: side_told(n, held, _MOST_SIDED, lambda texts: sigmoid(model.run(texts))) for n, held in sided.items()}
+    found = {
+        name: packing.side_told(name, held, _MOST_SIDED, lambda texts: embedded.sigmoid(model.run(texts)))
+        for name, held in sided.items()
+    }
     counts = {name: min(_MOST_SIDED, len(held)) for name, held in sided.items()}
     whole = sum(found[name] * count for name, count in counts.items()) / max(1, sum(counts.values()))
     return {f"stance_{name}": share for name, share in found.items()} | ({"stance": whole} if found else {})
@@ -207,7 +183,7 @@ def held_out_cases(corpus: Corpus) -> Cases:
     ]
 
 
-def sentence_scores(judge: EmbeddedJudge) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def sentence_scores(judge: embedded.EmbeddedJudge) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The samples' sentences: their labels (0: their own side, 1: the other one) and how surely they serve it."""
     sentences = sample_sentences()
     single = judge.score([p for sentence, passage, _ in sentences for p in (sentence, passage)]).reshape(-1, 2)
@@ -263,14 +239,15 @@ def fit_answers(corpus: Corpus) -> dict[str, float]:
     """Writes `answer` and `answer_close` into the calibration, and gives the held-out figures: each half of the
     questions measured with the regressions of the other half. Raises ModelError."""
     known = {name: [e for e in hard(corpus.held_out.get(name, ())) if e.question] for name in _SETS}
-    rows = with_strangers([e for name, examples in known.items() for e in drawn(name, examples, A_SET)])
+    read = [e for name, examples in known.items() for e in packing.drawn(name, examples, packing.A_SET)]
+    rows = packing.with_strangers(read)
     labels, groups = np.array([e.label for e in rows]), [e.group for e in rows]
     texts = [(e.question, " ".join(e.text.split()[:_WORDS])) for e in rows]
-    both = np.stack([model.run(texts).reshape(-1, 2) for model in both_models()], axis=2)
+    both = np.stack([model.run(texts).reshape(-1, 2) for model in packing.both_models()], axis=2)
     figures = {"examples": float(len(rows))}
     for name, logits in (("answer", both[:, :, :1]), ("answer_close", both)):
-        scores = crossed(logits, labels, groups)
-        figures |= ranked(name, labels, scores) | {f"{name}_side": stance_accuracy(labels, scores)}
-    weight, offset = believed(both[:, :, :1], labels)
-    store(answer=(weight, 0.0, offset), answer_close=believed(both, labels))
-    return rounded(figures)
+        scores = packing.crossed(logits, labels, groups)
+        figures |= packing.ranked(name, labels, scores) | {f"{name}_side": stance_accuracy(labels, scores)}
+    weight, offset = packing.believed(both[:, :, :1], labels)
+    packing.store(answer=(weight, 0.0, offset), answer_close=packing.believed(both, labels))
+    return packing.rounded(figures)

@@ -25,15 +25,6 @@ from evals.training.text import negated
 from tools.errors import InputError
 from tools.inference.int8 import Int8Model, load_model
 from tools.inference.judges import embedded
-from tools.inference.judges.embedded import (
-    CLOSE_FOLDER,
-    CLOSE_LENGTH,
-    beside,
-    close_files,
-    judge_files,
-    load_close_model,
-    sigmoid,
-)
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 """What `judge-train` leaves in `RUN/weights`: half-precision weights, their tokenizer, and what was done."""
@@ -103,7 +94,7 @@ def crossed(logits: NDArray[np.float32], labels: NDArray[np.int64], groups: Sequ
     scores = np.zeros((len(labels), 2), np.float32)
     for half in (halves, ~halves):
         weights = np.array(believed(logits[~half], labels[~half]))
-        scores[half] = sigmoid(np.asarray(logits[half] @ weights[:-1] + weights[-1], np.float32))
+        scores[half] = embedded.sigmoid(np.asarray(logits[half] @ weights[:-1] + weights[-1], np.float32))
     return scores
 
 
@@ -140,7 +131,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
 
 def both_models() -> tuple[Int8Model, Int8Model]:
     """The small one and the larger one as they ship. Raises ModelError."""
-    return load_model(judge_files(), lambda _: True, "judge"), load_close_model()
+    return load_model(embedded.judge_files(), lambda _: True, "judge"), embedded.load_close_model()
 
 
 def store(**fitted: tuple[float, ...]) -> None:
@@ -189,7 +180,7 @@ def as_float(weights: Weights, reader: Reader, shown_inputs: Sequence[str] = ())
 def reference(weights: Weights, reader: Reader, texts: Texts) -> str:
     """Probabilities of the float model as JSON, with which every load compares the int8 one."""
     session, tokenizer = as_float(weights, reader)
-    rows = sigmoid(Int8Model(session, tokenizer, reader.max_length).run(list(texts)))
+    rows = embedded.sigmoid(Int8Model(session, tokenizer, reader.max_length).run(list(texts)))
     stored = [
         {"statement": s, "text": t, "probabilities": [round(float(p), 4) for p in row]}
         for (s, t), row in zip(texts, rows, strict=True)
@@ -224,14 +215,14 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
         made.mkdir()
         texts = [t for examples in corpus.training.values() for e in examples for t in (e.statement, e.text)]
         weights = trimmed(weights, tokenizer, texts, made)
-        reader = Reader(made / "tokenizer.json", CLOSE_LENGTH, heads)
-        watched = [(beside(e.statement, e.contrary), e.text) for e in _sentences(corpus)][:_WATCHED]
+        reader = Reader(made / "tokenizer.json", embedded.CLOSE_LENGTH, heads)
+        watched = [(embedded.beside(e.statement, e.contrary), e.text) for e in _sentences(corpus)][:_WATCHED]
         write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, heads, "classifier"), made)
         (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
-        model = load_model(close_files(made), lambda _: True, "close-judge")
-        small = load_model(judge_files(), lambda _: True, "judge")
+        model = load_model(embedded.close_files(made), lambda _: True, "close-judge")
+        small = load_model(embedded.judge_files(), lambda _: True, "judge")
         fitted, figures = calibrate_close(corpus, small, model)
-        put_in_place(made, CLOSE_FOLDER)
+        put_in_place(made, embedded.CLOSE_FOLDER)
         store(close=fitted)
     return figures
 
@@ -266,7 +257,7 @@ def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path)
         token["ids"] = [place[i] for i in token["ids"]]
     stored["padding"] = stored["truncation"] = None
     (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
-    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][:CLOSE_LENGTH]}
+    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][: embedded.CLOSE_LENGTH]}
 
 
 def calibrate_close(corpus: Corpus, small: Int8Model, large: Int8Model) -> tuple[tuple[float, ...], dict[str, float]]:
@@ -275,11 +266,11 @@ def calibrate_close(corpus: Corpus, small: Int8Model, large: Int8Model) -> tuple
     rows = with_strangers(list(_sentences(corpus)))
     names, labels = np.array([e.dataset for e in rows]), np.array([e.label for e in rows])
     own = small.run([(e.statement, e.text) for e in rows]).reshape(-1, 2)
-    beside_ = large.run([(beside(e.statement, e.contrary), e.text) for e in rows]).reshape(-1, 2)
+    beside_ = large.run([(embedded.beside(e.statement, e.contrary), e.text) for e in rows]).reshape(-1, 2)
     both = np.stack([own, beside_], axis=2)
     scores = crossed(both, labels, [e.group for e in rows])
     figures = ranked("close", labels, scores)
-    for name, found in (("close", scores), ("small", sigmoid(own)), ("large", sigmoid(beside_))):
+    for name, found in (("close", scores), ("small", embedded.sigmoid(own)), ("large", embedded.sigmoid(beside_))):
         sides = {one: stance_accuracy(labels[names == one], found[names == one]) for one in _SETS}
         known = {one: value for one, value in sides.items() if not np.isnan(value)}
         figures |= {f"{name}_side_{one}": value for one, value in known.items()}
