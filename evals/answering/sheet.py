@@ -134,11 +134,8 @@ def measured(key: Sequence[Record], readers: Sequence[Mapping[int, str]]) -> dic
             continue
         found[kind] = _share((row, label == row["right"]) for row, label in rows)
         if kind != "framing":
-            wrong = ((row, label not in (row["right"], "neither")) for row, label in rows)
-            found |= {
-                f"{kind} wrong side": _share(wrong),
-                f"{kind} neither": _share((r, x == "neither") for r, x in rows),
-            }
+            found[f"{kind} wrong side"] = _share((r, x not in (r["right"], "neither")) for r, x in rows)
+            found[f"{kind} neither"] = _share((r, x == "neither") for r, x in rows)
     if len(readers) > 1:
         found["agree"] = _share((row, readers[0][row["id"]] == readers[1][row["id"]]) for row in key)
     return found

@@ -7,11 +7,11 @@ which is which.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agent.answer.model import Answer, AnswerPerspective
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from evals.metrics.measure import Ratio
 
 SIDES = ("supports", "opposes")
@@ -74,8 +74,8 @@ def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
 
 
 def _wrong_of_known(found: Iterable[tuple[str, list["JudgedCitation"]]]) -> Ratio:
-    counts = [(q, Counter(c.verdict for c in cited)) for q, cited in found]
-    return Ratio.of((q, c["wrong"], c["right"] + c["wrong"]) for q, c in counts)
+    verdicts = [(q, [c.verdict for c in cited if c.verdict != "unknown"]) for q, cited in found]
+    return Ratio.of((q, of.count("wrong"), len(of)) for q, of in verdicts)
 
 
 class JudgedCitation(NamedTuple):
@@ -163,29 +163,21 @@ def balance(replies: Sequence[Reply]) -> dict[str, Ratio]:
     sides; 1 is even, 0 is a side without a claim, or no answer. No paper's measure."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {
-        f"balance_{what}": Ratio.of((r.question, _evenness(_rooms(r, what)), 1) for r in both)
-        for what in ("claims", "words", "citations")
+        f"balance_{what}": Ratio.of((r.question, min(_rooms(r, what)) / max(1, *_rooms(r, what)), 1) for r in both)
+        for what in _ROOM
     }
 
 
-def _evenness(rooms: tuple[int, int]) -> float:
-    return min(rooms) / max(rooms) if max(rooms) else 0.0
+_ROOM: dict[str, Callable[[AnswerClaim], int]] = {
+    "claims": lambda claim: 1,
+    "words": lambda claim: len(claim.text.split()),
+    "citations": lambda claim: len(claim.citations),
+}
 
 
-def _rooms(reply: Reply, what: str = "claims") -> tuple[int, int]:
+def _rooms(reply: Reply, what: str = "claims") -> list[int]:
     """What each of the two sides takes up."""
-    sides = _two_sides(reply)
-    rooms = [_room(s, what) for s in sides] + [0, 0]
-    return rooms[0], rooms[1]
-
-
-def _room(side: AnswerPerspective, what: str) -> int:
-    sizes = {
-        "claims": [1 for _ in side.claims],
-        "words": [len(c.text.split()) for c in side.claims],
-        "citations": [len(c.citations) for c in side.claims],
-    }
-    return sum(sizes[what])
+    return [*(sum(map(_ROOM[what], side.claims)) for side in _two_sides(reply)), 0, 0][:2]
 
 
 def _two_sides(reply: Reply) -> list[AnswerPerspective]:
@@ -210,12 +202,13 @@ def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
     verdicts = [(r, _shown(r, r.left_out), _shown(r, _OTHER[r.left_out])) for r in asked]
     cases = [(r, _shown(r, r.left_out, TIERS[:1])) for r in asked]
     admitted = [(r, r.answer is not None and not shown and _admits(r), kept) for r, shown, kept in verdicts]
+    wrongly = [(r, any(c[:2] == ("wrong", r.left_out) for c in judged_citations(r))) for r in asked]
     return {
         "missing_admitted": Ratio.of((r.question, float(yes), 1) for r, yes, _ in admitted),
         "missing_admitted_other_kept": Ratio.of((r.question, float(yes and kept), 1) for r, yes, kept in admitted),
         "missing_shown": Ratio.of((r.question, float(shown), 1) for r, shown, _ in verdicts),
         "missing_shown_case": Ratio.of((r.question, float(shown), 1) for r, shown in cases),
-        "missing_shown_wrong": Ratio.of((r.question, float(_wrongly(r)), 1) for r in asked),
+        "missing_shown_wrong": Ratio.of((r.question, float(wrong), 1) for r, wrong in wrongly),
     }
 
 
@@ -227,10 +220,6 @@ def _shown(reply: Reply, stance: str, tiers: Sequence[str] = TIERS) -> bool:
 def _admits(reply: Reply) -> bool:
     side = reply.side(reply.left_out)
     return side is None or side.status in ("not_found", "thin", "leaning")
-
-
-def _wrongly(reply: Reply) -> bool:
-    return any(c.verdict == "wrong" and c.stance == reply.left_out for c in judged_citations(reply))
 
 
 def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[str, Ratio]:

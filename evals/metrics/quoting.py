@@ -4,8 +4,9 @@
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -205,25 +206,27 @@ def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floa
 def _lowest(read: _Read, quoting: Quoting, tier: Tier, wanted: float) -> float:
     """The lowest probability, in hundredths, from which on as many stand right at every higher one that is common, give
     or take a single quotation."""
-    least = 0.99
-    for step in range(99, 29, -1):
-        shown = _from(quoting, tier, step / 100)
+
+    def too_few(shown: Quoting) -> bool:
         counts = [_right(pair, [_picked(side, shown, tier) for side in pair]) for pair in read]
         right, total = map(sum, zip(*counts, strict=True))
-        if total >= _COMMON and wanted * total - right > 1:
-            break
-        least = step / 100
-    return least
+        return total >= _COMMON and wanted * total - right > 1
+
+    return _until(too_few, quoting, tier)
 
 
 def _seldom(read: _Read, quoting: Quoting) -> float:
     """The lowest probability, in hundredths, from which on a side's case is shown without its documents for at most
     CASE_MISSING of the sides."""
-    least = 0.99
-    for step in range(99, 29, -1):
-        shown = _from(quoting, "case", step / 100)
+
+    def too_many(shown: Quoting) -> bool:
         missing = [bool(_picked(side, shown, "case", left_out=side.sign)) for pair in read for side in pair]
-        if sum(missing) > CASE_MISSING * len(missing):
-            break
-        least = step / 100
-    return least
+        return sum(missing) > CASE_MISSING * len(missing)
+
+    return _until(too_many, quoting, "case")
+
+
+def _until(wrong: Callable[[Quoting], bool], quoting: Quoting, tier: Tier) -> float:
+    """The lowest probability, in hundredths down to 0.3, before it goes wrong; 0.99 where it does at once."""
+    steps = (step / 100 for step in range(99, 29, -1))
+    return [0.99, *takewhile(lambda least: not wrong(_from(quoting, tier, least)), steps)][-1]

@@ -45,6 +45,8 @@ from evals.metrics.answers import (
 from evals.metrics.measure import Figure, Ratio
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records, read_records
+from evals.reports.table import block
+from evals.reports.table import number as number_of
 from evals.suite import common_options, interval_table, number, refuse_existing, show, with_intervals, write_new
 from tools.errors import InputError
 
@@ -171,11 +173,11 @@ def report(
 def table(result: dict[str, Any], measures: Measures) -> str:
     """The measures with their intervals, a line each."""
     counted = [f"{name.replace('_', ' ')} {n}" for name, n in result["metrics"].items() if name not in measures]
-    lines = [", ".join(counted), "", f"{'':<30}{'value':>8}  {'95 % interval':<18}{'over':>6}"]
-    for name, values in result["intervals"].items():
-        low, high = (_shown(v) for v in values)
-        value, over = _shown(result["metrics"][name]), int(result["over"][name])
-        lines.append(f"{name:<30}{value:>8}  {f'[{low}, {high}]':<18}{over:>6}")
+    rows = {
+        name: [number_of(result["metrics"][name], ends), f"{result['over'][name]:.0f}"]
+        for name, ends in result["intervals"].items()
+    }
+    lines = [", ".join(counted), "", *block(["95 % interval", "over"], rows)]
     if result["metrics"].get("alignment_textblob") is None:
         lines.append("alignment_textblob is not defined: no variation among the polarities of topics or of texts.")
     lines += [f"failed: {name}" for name in result["failed"]]
@@ -210,9 +212,8 @@ def _reply(path: Path, record: Record, case: Case) -> Reply:
     """Raises InputError for a record that holds no answer and no failure."""
     gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
     try:
-        reply = Reply(
-            case.key, gold, str(record["variant"]), left_out=str(record["left_out"] or ""), either_way=case.either_way
-        )
+        left_out = str(record["left_out"] or "")
+        reply = Reply(case.key, gold, str(record["variant"]), left_out=left_out, either_way=case.either_way)
         if "failed" in record:
             return reply
         answer = Answer.model_validate(record["answer"])
@@ -234,7 +235,3 @@ def _write_reading(path: Path, replies: Sequence[Reply]) -> None:
 
     texts = [f"<!-- {r.question} [{r.variant}] -->\n\n{to_markdown(r.answer)}" for r in replies if r.answer]
     write_new(path, "\n\n".join(texts), "--read")
-
-
-def _shown(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"

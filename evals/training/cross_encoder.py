@@ -34,6 +34,8 @@ _CHUNK = 3072
 _AVERAGED = 20  # steps between two weights of which the mean is taken
 _SMOOTH = 0.03  # of the targets: labels err
 _COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
+_PARTS, _COUNTS = ("model", "mean", "optimizer"), ("step", "seconds", "read")
+"""What of a run is in its checkpoint, beside what the sampler has drawn."""
 _MEASURED = ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels")
 
 
@@ -161,11 +163,9 @@ def save(run: Run) -> None:
     """Writes a checkpoint that `resume` reads; the old one is replaced only when the new one is whole."""
     import torch
 
-    state = {
-        "model": run.model.state_dict(), "mean": run.mean.state_dict(), "optimizer": run.optimizer.state_dict(),
-        "step": run.step, "seconds": run.seconds, "read": run.read, "sampler": run.sampler.state,
-        "torch_rng": torch.get_rng_state(),
-    }  # fmt: skip
+    parts = {name: getattr(run, name).state_dict() for name in _PARTS}
+    counts = {name: getattr(run, name) for name in _COUNTS}
+    state = {**parts, **counts, "sampler": run.sampler.state, "torch_rng": torch.get_rng_state()}
     torch.save(state, run.out / "checkpoint.tmp")
     (run.out / "checkpoint.tmp").replace(run.out / "checkpoint.pt")
 
@@ -177,10 +177,10 @@ def resume(run: Run) -> None:
     path = run.out / "checkpoint.pt"
     if path.exists():
         state = torch.load(path, weights_only=True, map_location=run.model["classifier"].weight.device)
-        run.model.load_state_dict(state["model"])
-        run.mean.load_state_dict(state["mean"])
-        run.optimizer.load_state_dict(state["optimizer"])
-        run.step, run.seconds, run.read = state["step"], state["seconds"], state["read"]
+        for name in _PARTS:
+            getattr(run, name).load_state_dict(state[name])
+        for name in _COUNTS:
+            setattr(run, name, state[name])
         run.sampler.state = state["sampler"]
         torch.set_rng_state(state["torch_rng"].cpu())
 
