@@ -44,11 +44,10 @@ _PAIR = Pair(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something to look at. `serves` says what it is for; `check` tries it and returns what it is, None for what is
-    off, which `turned_on` says how to change."""
+    """Something to look at: `check` tries it and says what it is; None for what is off, as `turned_on` says how to
+    change."""
 
     name: str
-    serves: str
     check: Callable[[], str] | None = None
     turned_on: str = ""
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -59,7 +58,6 @@ class Finding:
     """What came of trying a part: what it is, what failed and what to do next, or how it is turned on."""
 
     name: str
-    serves: str
     state: CheckState
     detail: str
     seconds: float = 0.0
@@ -72,16 +70,15 @@ def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = N
     its store, indexes and models are looked at, so that none of them is opened or loaded a second time.
     Raises what building the judge or the search engine raises for settings that cannot be used.
     """
-    checks, secrets = _Checks(settings, opened), _secrets(settings)
-    on = [Part(name, serves, check, secrets=secrets) for name, serves, check in _on(checks, ask=ask)]
-    off = [Part(name, serves, turned_on=f"on with {how}") for name, serves, how in _off(settings)]
-    return [*on, *off]
+    secrets = _secrets(settings)
+    on = [Part(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened), ask=ask)]
+    return [*on, *(Part(name, turned_on=f"on with {how}") for name, how in _off(settings))]
 
 
 def examine(part: Part) -> Finding:
     """Tries the part, which may take up to half a minute where a server is silent."""
     if part.check is None:
-        return Finding(part.name, part.serves, "off", part.turned_on)
+        return Finding(part.name, "off", part.turned_on)
     began = time.monotonic()
     state: CheckState = "ok"
     try:
@@ -90,7 +87,7 @@ def examine(part: Part) -> Finding:
         state, detail = "fails", str(exc)
     for secret in part.secrets:
         detail = detail.replace(secret, "…")
-    return Finding(part.name, part.serves, state, detail, time.monotonic() - began)
+    return Finding(part.name, state, detail, time.monotonic() - began)
 
 
 def _secrets(settings: Settings) -> tuple[str, ...]:
@@ -115,53 +112,37 @@ def _passwords(address: str) -> set[str]:
     return written | {unquote(w) for w in written}
 
 
-def _on(checks: "_Checks", *, ask: bool) -> Iterator[tuple[str, str, Callable[[], str]]]:
-    settings, speaks = checks.settings, "follow-ups, the sides, further queries and the claims"
-    yield "data", "what was ingested, and the runs", checks.data
-    yield "encoder", "search by meaning", checks.encoder
-    yield "indexes", "search by meaning and by words", checks.indexes
+def _on(checks: "_Checks", *, ask: bool) -> Iterator[tuple[str, Callable[[], str]]]:
+    settings = checks.settings
+    yield "data", checks.data
+    yield "encoder", checks.encoder
+    yield "indexes", checks.indexes
     if uses_chat(settings):
-        yield "chat model", speaks, partial(checks.chat, ask=ask)
+        yield "chat model", partial(checks.chat, ask=ask)
     else:
-        yield "language", speaks, lambda: "embedded (English, by rules and verbatim quotation)"
-    judge = partial(checks.served_judge, ask=ask) if build_judge(settings) else checks.own_judge
-    yield "judge", "what supports which side, and whether a claim holds", judge
+        yield "language", lambda: "embedded (English, by rules and verbatim quotation)"
+    yield "judge", partial(checks.served_judge, ask=ask) if build_judge(settings) else checks.own_judge
     if build_engine(settings):
-        yield "web search", "pages from the web", partial(checks.web, ask=ask)
-    yield "checkpoints", "going on with a run that was stopped", checks.checkpoints
+        yield "web search", partial(checks.web, ask=ask)
+    yield "checkpoints", checks.checkpoints
 
 
-def _off(settings: Settings) -> list[tuple[str, str, str]]:
-    """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
-    lines: tuple[tuple[object, str, str, str], ...] = (
-        (
-            uses_chat(settings),
+def _off(settings: Settings) -> Iterator[tuple[str, str]]:
+    """What is not on, and the variables for `.env` that turn it on."""
+    if not uses_chat(settings):
+        yield (
             "chat model",
-            "questions in any language, and sides, queries and claims of a model",
             "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
             "STEELMAN_MODEL=anthropic:NAME",
-        ),
-        (
-            build_judge(settings) and not judges_in_batches(settings),
-            "judge server",
-            "a larger judge",
-            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`",
-        ),
-        (
-            build_engine(settings),
-            "web search",
-            "pages from the web",
-            "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key",
-        ),
-        (settings.chroma_url, "Chroma server", "the dense index outside this process", "CHROMA_URL"),
-        (
-            settings.encoder or settings.embeddings_url,
-            "other encoder",
-            "another model's search",
-            "STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL",
-        ),
-    )
-    return [(name, serves, how) for on, name, serves, how in lines if not on]
+        )
+    if not build_judge(settings) or judges_in_batches(settings):
+        yield "judge server", "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`"
+    if not build_engine(settings):
+        yield "web search", "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key"
+    if not settings.chroma_url:
+        yield "Chroma server", "CHROMA_URL"
+    if not (settings.encoder or settings.embeddings_url):
+        yield "other encoder", "STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL"
 
 
 class _Checks:

@@ -18,7 +18,7 @@ def show(service: PageService) -> None:
     )
     place, lines = st.empty(), list[str]()
     for part in service.parts():
-        place.html("".join([*lines, _line("…", part.name, part.serves)]))
+        place.html("".join([*lines, _line("…", part.name, "")]))
         lines.append(_found(examine(part)))
     place.html("".join(lines))
 
