@@ -102,6 +102,10 @@ def test_markdown_with_front_matter(tmp_path: Path, ends: str) -> None:
     assert lines == ["Another heading", "The harbour was closed in May.", "Nobody had asked.", "the fishermen"]
 
 
+def test_a_title_in_front_matter_may_be_a_number(tmp_path: Path) -> None:
+    assert one(write(tmp_path / "a.md", "---\ntitle: 1984\n---\nA novel.")).title == "1984"
+
+
 def test_front_matter_that_would_unfold_without_end_is_refused(tmp_path: Path) -> None:
     levels = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12))]
     block = "\n".join([*levels, "title: *a11"])

@@ -103,7 +103,7 @@ def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
     if not wide and (b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04"))):
         raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
     found = decoded(data, markup=markup)
-    return replace(found, text=_plain_lines(found.text))
+    return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def read_text(path: Path, name: str) -> str:
@@ -111,16 +111,16 @@ def read_text(path: Path, name: str) -> str:
     return read_decoded(path, name).text
 
 
-def _plain_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
 def document_of_blocks(
-    external_id: str, blocks: Iterable[Block], fields: Mapping[str, Any], left_out: Mapping[str, int] | None = None
+    external_id: str,
+    blocks: Iterable[Block],
+    fields: Mapping[str, Any],
+    left_out: Mapping[str, int] | None = None,
+    untitled: str = "",
 ) -> SourceDocument:
     """A document with its structure; its text is what the blocks say, an empty line between them.
 
-    A title that is missing among the fields is the first heading.
+    A title that is missing among the fields is the first heading; `untitled` where there is none.
     """
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
@@ -129,7 +129,7 @@ def document_of_blocks(
     made = document(
         external_id,
         _BETWEEN.join(b.text for b in taken),
-        {**fields, "title": _unlinked(fields.get("title") or heading)},
+        {**fields, "title": _unlinked(str(fields.get("title") or heading or untitled))},
     )
     found = {**(left_out or {}), _COUNTED: sum(n for _, n in ended)}
     counts = {what: count for what, count in found.items() if count}
@@ -139,17 +139,6 @@ def document_of_blocks(
 def _unlinked(heading: str) -> str:
     """A heading without the sign that pages link its address to, which is copied along with it."""
     return heading.removesuffix("¶").rstrip()
-
-
-def document_of_file(
-    name: str, blocks: Iterable[Block], title: str, date: str, left_out: Mapping[str, int]
-) -> SourceDocument:
-    """A document with its structure, called by its own title, its first heading or the file's name."""
-    taken = tuple(blocks)
-    heading = any(b.form == "heading" and b.text.strip() for b in taken)
-    return document_of_blocks(
-        name, taken, {"title": title or ("" if heading else title_of(name)), "date": date}, left_out
-    )
 
 
 def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tools.ingest.documents import document_of_file
+from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.encodings import decoded
 from tools.ingest.markup import blocks_of, parse
 from tools.ingest.packed import Package, attr, child, local, opened, own_title, resolved
@@ -29,7 +29,7 @@ def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
         for part in _chapters(root, str(PurePosixPath(book).parent), package, left_out):
             blocks += _chapter(package.read(part), left_out)
         title, date = _said(root, "title"), _said(root, "date")
-    yield document_of_file(name, blocks, own_title(title), date, left_out)
+    yield document_of_blocks(name, blocks, {"title": own_title(title), "date": date}, left_out, title_of(name))
 
 
 def _refuse_locked(package: Package) -> None:

@@ -37,9 +37,7 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
         body = parse(f"<html><body>{html}</body></html>")
         counts += tidied(body)
         blocks = list(blocks_of(body))
-    if not any(b.form == "heading" for b in blocks):
-        fields["title"] = fields.get("title") or title_of(name)
-    return document_of_blocks(name, blocks, fields, counts)
+    return document_of_blocks(name, blocks, fields, counts, title_of(name))
 
 
 def _bounded(text: str) -> str:

@@ -143,7 +143,7 @@ def _walk(element: Any, form: BlockForm) -> Iterator[Block]:
     inline: list[str] = [element.text or ""]
     for child in element:
         tag = _tag(child)
-        if tag in _BLOCKS or (tag not in _SILENT and _holds_blocks(child)):
+        if tag in _BLOCKS or (tag not in _SILENT and len(child) and next(child.iter(*_BLOCKS), None) is not None):
             yield from _block("".join(inline), form)
             inline = []
             yield from _of(child, tag, form)
@@ -151,10 +151,6 @@ def _walk(element: Any, form: BlockForm) -> Iterator[Block]:
             inline.append(_text(child))
         inline.append(child.tail or "")
     yield from _block("".join(inline), form)
-
-
-def _holds_blocks(element: Any) -> bool:
-    return len(element) > 0 and next(element.iter(*_BLOCKS), None) is not None
 
 
 def _of(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.ingest.documents import document_of_file
+from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, number, opened, own_title
 from tools.ingest.tidy import drop, repeat_merged, write_raised
@@ -46,7 +46,7 @@ def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
             shown = (each for each in others.iter() if local(each) == kind and "".join(each.itertext()).strip())
             text.left_out[f"running {kind}s"] += sum(1 for _ in shown)
         title, date = _said(package)
-    yield document_of_file(name, blocks_of(body), title, date, text.left_out)
+    yield document_of_blocks(name, blocks_of(body), {"title": title, "date": date}, text.left_out, title_of(name))
 
 
 def _said(package: Package) -> tuple[str, str]:

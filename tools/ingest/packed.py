@@ -11,7 +11,6 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,7 +24,6 @@ _HEADING = re.compile(
     r"заголовок|başlık|見出し|标题|標題|제목) ?([1-9])"
 )
 _CAPTIONS = {"caption", "beschriftung", "légende", "leyenda", "didascalia", "bijschrift", "legenda"}
-_CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
 HYPHENS = {0xAD: None, 0x2011: "-"}
 """Of a line's end that may come, and one that may not: as plain text has them."""
 _TITLES = {"title", "titel", "titre", "título", "titolo"}
@@ -39,15 +37,6 @@ _PLACEHOLDERS = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATE_DATES = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2013-01-27T09:15:58Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """What a part of an Office document says about another: `kind` is the last word of the relation's type."""
-
-    id: str
-    kind: str
-    part: str
 
 
 class Package:
@@ -79,8 +68,9 @@ class Package:
         """The root element of a part. Raises KeyError where it is missing, lxml's SyntaxError where it is damaged."""
         return parsed(self.read(part))
 
-    def relations(self, part: str = "") -> list[Relation]:
-        """The parts that a part refers to, or the whole package where none is named; missing ones are left out."""
+    def relations(self, part: str = "") -> list[tuple[str, str]]:
+        """The parts that a part refers to, or the whole package where none is named, each behind the last word of its
+        relation's type; missing ones are left out."""
         folder, base = posixpath.split(part)
         listed = posixpath.join(folder, "_rels", f"{base}.rels")
         if not self.has(listed):
@@ -89,14 +79,15 @@ class Package:
         for each in self.xml(listed):
             target = resolved(folder, attr(each, "Target"))
             if attr(each, "TargetMode") != "External" and self.has(target):
-                found.append(Relation(attr(each, "Id"), attr(each, "Type").rpartition("/")[2], target))
+                found.append((attr(each, "Type").rpartition("/")[2], target))
         return found
 
     def title_and_date(self) -> tuple[str, str]:
         """What the properties of an Office document say, without what its program or template put there."""
-        parts = [each.part for each in self.relations() if each.kind == "core-properties"]
+        parts = [part for kind, part in self.relations() if kind == "core-properties"]
         said = {local(e): " ".join((e.text or "").split()) for part in parts[:1] for e in self.xml(part)}
-        return own_title(said.get("title", "")), own_date(said.get("modified", "") or said.get("created", ""))
+        date = said.get("modified", "") or said.get("created", "")
+        return own_title(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
 
 
 @contextmanager
@@ -146,10 +137,6 @@ def own_title(title: str) -> str:
     return "" if _PLACEHOLDERS.fullmatch(title.strip()) else title.strip()
 
 
-def own_date(date: str) -> str:
-    return "" if date in _TEMPLATE_DATES else date
-
-
 def local(element: Any) -> str:
     """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
@@ -182,11 +169,6 @@ def newest(element: Any) -> list[Any]:
 def number(text: str, otherwise: int = 0) -> int:
     """A whole number in a marking; whatever else stands there counts as `otherwise`."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
-
-
-def is_contents(name: str) -> bool:
-    """Whether it is a line of a list of headings or terms."""
-    return bool(_CONTENTS.fullmatch(name.lower().strip()))
 
 
 def form_of_name(name: str) -> tuple[BlockForm, int] | None:

@@ -81,9 +81,8 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
             "unreadable characters": sum(sheet.unreadable for sheet in sheets),
         }
     )
-    heading = next((block.text for block in blocks if block.form == "heading"), "")
-    chosen = own_title if not is_junk_title(own_title, name) else heading or title
-    return document_of_blocks(name, blocks, {"title": chosen}, left_out)
+    chosen = "" if is_junk_title(own_title, name) else own_title
+    return document_of_blocks(name, blocks, {"title": chosen}, left_out, title)
 
 
 def is_junk_title(title: str, name: str) -> bool:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tools.errors import SourceError
-from tools.ingest.documents import document_of_file
+from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.packed import HYPHENS, form_of_name, own_title
 from tools.passages import Block, BlockForm, SourceDocument
 
@@ -48,7 +48,8 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
         own = own_title(_plain(f"{{\\rtf1 {title[1]}}}")) if title else ""
     except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf meets damage in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
-    yield document_of_file(name, blocks, own, "-".join(part.zfill(2) for part in when), left_out)
+    date = "-".join(part.zfill(2) for part in when)
+    yield document_of_blocks(name, blocks, {"title": own, "date": date}, left_out, title_of(name))
 
 
 def _codepage(data: bytes) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tools.ingest.documents import document_of_file
+from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.packed import child, local, newest, opened
 from tools.passages import Block, BlockForm, SourceDocument
 
@@ -27,7 +27,7 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
         except (PythonPptxError, AttributeError, TypeError) as exc:  # what python-pptx does not foresee
             raise ValueError(str(exc)) from exc
         title, date = package.title_and_date()
-    yield document_of_file(name, blocks, title, date, left_out)
+    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
 
 
 def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:

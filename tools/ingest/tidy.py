@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
+from itertools import accumulate
 from typing import Any
 
 _BLOCK = frozenset("p li div aside dd td tr".split())
@@ -108,36 +109,24 @@ def _mark_notes(root: Any) -> None:
         while note is not None and note.tag not in _BLOCK:
             note = note.getparent()
         if note not in short:
-            short[note] = note is not None and _is_short(note)
+            lengths = accumulate(map(len, note.itertext() if note is not None else ()))
+            short[note] = note is not None and all(length <= _LONGEST_NOTE for length in lengths)
         if not short[note] or note in mark.iterancestors():
             continue
         # A note and its mark point at each other; the one that comes first is the mark.
-        if notes.get(id(_block_of(mark))) is None:
+        if not any(id(up) in notes for up in mark.iterancestors()):
             note.set("role", "doc-footnote")
             notes[id(note)] = note
             drop_mark(mark)
     for note in notes.values():
         for link in list(note.iter("a")):
             if (link.get("href") or "").startswith("#") and _BACK.fullmatch("".join(link.itertext()).strip()):
-                drop(link.getparent() if _is_raised(link.getparent()) else link)
+                drop_mark(link)
 
 
 def drop_mark(mark: Any) -> None:
     """Takes the mark of a note out, with the raised element around it."""
     drop(mark.getparent() if _is_raised(mark.getparent()) else mark)
-
-
-def _is_short(element: Any) -> bool:
-    left = _LONGEST_NOTE
-    for text in element.itertext():
-        left -= len(text)
-        if left < 0:
-            return False
-    return True
-
-
-def _block_of(element: Any) -> Any:
-    return next((up for up in element.iterancestors() if up.get("role") == "doc-footnote"), None)
 
 
 def is_mark(link: Any) -> bool:

@@ -1,19 +1,22 @@
 """Reads Word documents (.docx), of the usual and of the strict form: mammoth makes HTML of what a reader would see."""
 
 import io
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.ingest.documents import document_of_file
+from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.markup import blocks_of, parse
-from tools.ingest.packed import HYPHENS, attr, child, form_of_name, is_contents, local, number, opened
+from tools.ingest.packed import HYPHENS, attr, child, form_of_name, local, number, opened
 from tools.ingest.tidy import drop, repeat_merged, tidied
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")
+# Of the lines of lists of headings and terms.
+_CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
 _PARTS = ("styles", "numbering", *_NOTES)
 _DROPPED = {
     **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
@@ -28,20 +31,20 @@ _DROPPED = {
 def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
     left_out: Counter[str] = Counter()
     with opened(path, name, "a Word document") as package:
-        main = next((each.part for each in package.relations() if each.kind == "officeDocument"), "word/document.xml")
+        main = dict(reversed(package.relations())).get("officeDocument", "word/document.xml")
         root = package.xml(main)
         if local(root) != "document":
             raise ValueError("its main part is something else")
         related = package.relations(main)
-        parts = {each.kind: package.xml(each.part) for each in related if each.kind in _PARTS}
-        for part, kind in {(each.part, each.kind) for each in related if each.kind in ("header", "footer")}:
+        parts = {kind: package.xml(part) for kind, part in related if kind in _PARTS}
+        for kind, part in {each for each in related if each[0] in ("header", "footer")}:
             left_out[f"running {kind}s"] += any(local(e) == "t" and e.text for e in package.xml(part).iter())
         try:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
         except (TypeError, AttributeError) as exc:  # what mammoth does not foresee
             raise ValueError(str(exc)) from exc
         title, date = package.title_and_date()
-    yield document_of_file(name, blocks, title, date, left_out)
+    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
 
 
 def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
@@ -67,7 +70,7 @@ def _style_map(styles: Any) -> Iterator[str]:
         form, outline = form_of_name(name), number(_value(style, "pPr", "outlineLvl"), 9)
         level = form[1] if form and form[0] == "heading" else outline + 1 if 0 <= outline < 9 else 0
         quoted = name.replace("\\", "\\\\").replace("'", "\\'")
-        if is_contents(name):
+        if _CONTENTS.fullmatch(name.lower().strip()):
             yield f"p[style-name='{quoted}'] => !"
         elif level:
             yield f"p[style-name='{quoted}'] => h{min(level, 6)}:fresh"

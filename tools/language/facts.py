@@ -73,13 +73,11 @@ class _Reading:
 
     def __init__(self, passage: str) -> None:
         tokens = _tokens(_undotted(passage))
-        self._words = [_fold(t.text) for t in tokens if t.text.lower() not in _LINKS]
+        own = [t.text for t in tokens if t.text.lower() not in _LINKS]
+        self._words = [_fold(text) for text in own]
         self._line = f" {' '.join(self._words)} "
-        self._initials = ["".join(t.text[0].upper() for t in tokens if t.text.lower() not in _LINKS)]
-        self._initials.append("".join(t.text[0].upper() for t in tokens))
-        self._capitals = [
-            "".join(t.text[0] if t.text[0].isupper() else "." for t in tokens if t.text.lower() not in _LINKS)
-        ]
+        self._initials = ["".join(text[0].upper() for text in texts) for texts in (own, [t.text for t in tokens])]
+        self._capitals = ["".join(text[0] if text[0].isupper() else "." for text in own)]
         self._peoples = {stem for t in tokens if t.text[0].isupper() for stem in _stems(_fold(t.text))}
 
     def has(self, name: Sequence[str]) -> bool:
@@ -158,12 +156,9 @@ def _stems(name: str) -> set[str]:
 
 
 def _tokens(text: str) -> list[_Token]:
-    return [_Token(m.group(), m.start(), _opens(text, m.start())) for m in _WORD.finditer(text)]
-
-
-def _opens(text: str, at: int) -> bool:
-    start = max(0, at - _LOOK_BACK)
-    return bool(_OPENING.search("x" * (start > 0) + text[start:at]))
+    before = ((m, max(0, m.start() - _LOOK_BACK)) for m in _WORD.finditer(text))
+    opens = ((m, _OPENING.search("x" * (start > 0) + text[start : m.start()])) for m, start in before)
+    return [_Token(m.group(), m.start(), opening is not None) for m, opening in opens]
 
 
 def _undotted(text: str) -> str:
@@ -222,7 +217,8 @@ def missing_facts(claim: str, passages: Sequence[str]) -> list[str]:
     majority' is not looked for under '60 %'). Give a passage as 'title. text', since a title says things too.
     """
     said_here, texts = plain(claim), [plain(p) for p in passages]
-    missing = [q for q in _quotations(said_here) if not any(_quotes(t, q) for t in texts)]
+    quoted = [q for m in _QUOTED.finditer(said_here) if len((q := m[1] or m[2]).split()) >= _SHORTEST_QUOTATION]
+    missing = [q for q in quoted if not any(_quotes(t, q) for t in texts)]
     known, dated = values(texts), [d for t in texts for d in _dates(t)]
     known |= {("count", Fraction(key)) for date in dated for key in (date.year, date.day) if key}
     for date in _dates(said_here):
@@ -264,11 +260,6 @@ def _agrees(date: _Date, other: _Date, known: frozenset[Key]) -> bool:
     if date.month != other.month or (date.day and date.day != other.day):
         return False
     return not date.year or date.year == other.year or (other.year is None and ("count", Fraction(date.year)) in known)
-
-
-def _quotations(text: str) -> list[str]:
-    found = (m.group(1) or m.group(2) for m in _QUOTED.finditer(text))
-    return [q for q in found if len(q.split()) >= _SHORTEST_QUOTATION]
 
 
 def _quotes(passage: str, quotation: str) -> bool:

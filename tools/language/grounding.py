@@ -35,15 +35,12 @@ def denied_plainly(claim: str, passage: str, evidence: Sequence[str]) -> bool:
     its evidence: what is negated in both may be put in another way.
     """
     known = [c for s in split_sentences(passage.replace("’", "'")) for c in _clauses(s) if len(c[0]) >= _A_CLAUSE]
+    best = re.findall(r"[a-z']+", _written_out(" ".join(evidence[:1]).replace("’", "'")))
     for words, negative in _clauses(claim.replace("’", "'")):
         within = {polarity for clause, polarity in known if clause <= words}
-        if within == {not negative} and not (negative and _negates(" ".join(evidence[:1]))):
+        if within == {not negative} and not (negative and (_NEGATORS | {"without"}).intersection(best)):
             return True
     return False
-
-
-def _negates(text: str) -> bool:
-    return bool((_NEGATORS | {"without"}) & set(re.findall(r"[a-z']+", _written_out(text.replace("’", "'")))))
 
 
 def _written_out(text: str) -> str:

@@ -58,7 +58,10 @@ def language_of(text: str) -> str:
     (Lui and Baldwin 2012, langid.py). Where that is unsure of a text in a script that English does not use, it is the
     classifier's guess if that language is written so, or else the likeliest language of the script.
     """
-    words = _WORD.findall(_sample(text).casefold())
+    if len(text) > 3 * _READ:  # so that a cover page or a foreign abstract does not decide alone
+        middle = (len(text) - _READ) // 2
+        text = " ".join((text[:_READ], text[middle : middle + _READ], text[-_READ:]))
+    words = _WORD.findall(text.casefold())
     if not words:
         return ""
     common = [w for w in words if w in ENGLISH_MARKERS]
@@ -120,14 +123,6 @@ def _of_script(letters: str, fewest: int = _FEWEST_SIGNS) -> tuple[str, ...]:
 def name_of_language(code: str) -> str:
     """What English calls a language; its code in words where the name is not known here."""
     return _NAMES.get(code, f"the language '{code}'")
-
-
-def _sample(text: str) -> str:
-    """The beginning, the middle and the end: a cover page or a foreign abstract does not decide alone."""
-    if len(text) <= 3 * _READ:
-        return text
-    middle = (len(text) - _READ) // 2
-    return " ".join((text[:_READ], text[middle : middle + _READ], text[-_READ:]))
 
 
 @cache

@@ -9,24 +9,20 @@ from fractions import Fraction
 Key = tuple[str, Fraction]
 """What a number says: ('count', 40), ('ratio', 2/5), ('rank', 3), ('decade', 1990), ('vague', 1000) of 'thousands'."""
 
-_UNITS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split()
-    )
-}
+_SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+_UNITS = {word: value for value, word in enumerate((_SMALL + "seventeen eighteen nineteen").split())}
 _TENS = {w: 10 * v for v, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
 _SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12, "trn": 10**12}
-_RANKS = {
-    word: value
-    for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth".split(),
-        start=1,
+_RANKS = dict(
+    zip(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
+        range(1, 13),
+        strict=True,
     )
-} | {f"{word[:-1]}ieth": value for word, value in _TENS.items()}
+)
+_RANKS |= {f"{word}th": value for word, value in _UNITS.items() if value > 12}
+_RANKS |= {f"{word[:-1]}ieth": value for word, value in _TENS.items()}
 _PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
     form: value for word, value in _RANKS.items() if value > 2 for form in (word, f"{word}s")
 }
@@ -39,14 +35,9 @@ _MULTIPLES = {
     **dict.fromkeys("quadruple quadrupled fourfold".split(), 4),
     "tenfold": 10,
 }
-_TIMES = {
-    ("half", "an", "hour"): 30,
-    ("a", "quarter", "of", "an", "hour"): 15,
-    ("quarter", "of", "an", "hour"): 15,
-    ("half", "a", "century"): 50,
-    ("half", "a", "year"): 6,
-    ("half", "a", "dozen"): 6,
-}
+_TIMES = {"half an hour": 30, "a quarter of an hour": 15, "quarter of an hour": 15, "half a century": 50}
+_TIMES |= {"half a year": 6, "half a dozen": 6}
+_PERCENT = ("%", "percent", "percentage", "pc", "per cent", "per - cent")
 _SOFT = frozenset(("one", "first", "second", "both", "pair", "couple"))  # no numbers in 'one knows', 'a second home'
 _SPACES = re.compile(r"\s+")
 _VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
@@ -102,6 +93,8 @@ def said(number: Number, known: frozenset[Key]) -> bool:
 
 _Read = tuple[set[Key], set[Key], int]
 _NOTHING: _Read = (set(), set(), 0)
+_HALVES = dict.fromkeys("half halve halved halves halving".split(), Fraction(1, 2))
+_ALONE = {"vague": _VAGUE, "decade": _DECADES, "count": _MULTIPLES, "rank": _RANKS, "ratio": _HALVES}
 
 
 class _Scan:
@@ -118,54 +111,44 @@ class _Scan:
             keys, inner, end = read(at)
             if keys:
                 text = self._text[self._tokens[at].start() : self._tokens[end - 1].end()]
-                soft = end == at + 1 and (
-                    self._word(at) in _SOFT or (self._word(at) == "half" and self._word(end) == "-")
-                )
-                return Number(text, frozenset(keys), frozenset(inner), soft), end
+                soft = self._word(at) in _SOFT or (self._word(at) == "half" and self._word(end) == "-")
+                return Number(text, frozenset(keys), frozenset(inner), soft and end == at + 1), end
         return None, at + 1
 
     def _word(self, at: int) -> str:
         return self.words[at] if 0 <= at < len(self.words) else ""
+
+    def _past(self, at: int, phrase: str) -> int:
+        """The token after a phrase that stands at a token, or 0."""
+        words = phrase.split()
+        return at + len(words) if self.words[at : at + len(words)] == words else 0
 
     def _touches(self, at: int) -> bool:
         """Whether nothing stands between a token and the one before it."""
         return 0 < at < len(self._tokens) and self._tokens[at].start() == self._tokens[at - 1].end()
 
     def _one_word(self, at: int) -> _Read:
+        """A word that is a number by itself, or half of one: 'thousands', 'the nineties', 'half an hour'."""
         word = self._word(at)
-        if word in _VAGUE or (word in _SCALES and self._word(at - 1) in ("few", "several", "many")):
-            return {("vague", Fraction(_VAGUE.get(word, _SCALES.get(word, 0))))}, set(), at + 1
+        if word in _SCALES and self._word(at - 1) in ("few", "several", "many"):
+            return {("vague", Fraction(_SCALES[word]))}, set(), at + 1
+        for phrase, amount in _TIMES.items() if word in ("half", "a", "quarter") else ():
+            if end := self._past(at, phrase):
+                return {("count", Fraction(amount))}, set(), end
+        keys: set[Key] = {(kind, Fraction(values[word])) for kind, values in _ALONE.items() if word in values}
         if word in _DECADES:
-            return {("decade", Fraction(_DECADES[word])), ("decade", Fraction(1900 + _DECADES[word]))}, set(), at + 1
-        if word in _MULTIPLES:
-            return {("count", Fraction(_MULTIPLES[word]))}, set(), at + 1
-        if word in _RANKS:
-            return {("rank", Fraction(_RANKS[word]))}, set(), at + 1
-        if amount := self._of_a_time(at):
-            return {("count", Fraction(amount[0]))}, set(), amount[1]
-        if word in ("half", "halve", "halved", "halves", "halving"):
-            scale, end = self._scale(at + 2) if self._word(at + 1) in ("a", "-") else (1, at + 1)
-            if scale > 1:
-                return {("count", Fraction(scale, 2))}, set(), end
-            return {("ratio", Fraction(1, 2))}, set(), at + 1
-        return _NOTHING
-
-    def _of_a_time(self, at: int) -> tuple[int, int] | None:
-        """'Half an hour' as thirty, 'half a century' as fifty, and the token after it; None for anything else."""
-        for words, amount in _TIMES.items():
-            if tuple(self.words[at : at + len(words)]) == words:
-                return amount, at + len(words)
-        return None
+            keys |= {("decade", Fraction(1900 + _DECADES[word]))}
+        elif word in _HALVES and self._word(at + 1) in ("a", "-") and self._scale(at + 2)[0] > 1:
+            scale, end = self._scale(at + 2)
+            return {("count", Fraction(scale, 2))}, set(), end
+        return keys, set(), at + 1
 
     def _share(self, at: int) -> _Read:
         """'One in three', 'two out of every five'."""
         some, end = self._cardinal(at)
-        start = end
-        for between in (("out", "of", "every"), ("out", "of"), ("in", "every"), ("of", "every"), ("in",)):
-            if some and tuple(self.words[end : end + len(between)]) == between:
-                start = end + len(between)
-                break
-        whole, end = self._cardinal(start) if start > end else ([], end)
+        between = ("out of every", "out of", "in every", "of every", "in")
+        start = next(filter(None, (self._past(end, phrase) for phrase in between)), 0) if some else 0
+        whole, end = self._cardinal(start) if start else ([], end)
         if not whole or not some[0] < whole[0] <= _LARGEST_SHARE:
             return _NOTHING
         return {("ratio", some[0] / whole[0])}, {("count", some[0]), ("count", whole[0])}, end
@@ -197,10 +180,7 @@ class _Scan:
 
     def _percent(self, at: int) -> int:
         """The token after 'per cent', however it is written; 0 where it does not stand."""
-        for words in (("%",), ("percent",), ("percentage",), ("pc",), ("per", "cent"), ("per", "-", "cent")):
-            if tuple(self.words[at : at + len(words)]) == words:
-                return at + len(words)
-        return 0
+        return max(self._past(at, phrase) for phrase in _PERCENT)
 
     def _cardinal(self, at: int) -> tuple[list[Fraction], int]:
         """The values that a cardinal may have, likeliest first, and the token after it; none where there is none."""
@@ -228,10 +208,11 @@ class _Scan:
             if scale == 1:
                 return [total + value], end
             value, end = value * scale, after
-            more, after = self._below_hundred(end + 1 if self._word(end) in ("and", "-") else end)
-            if after > end + (self._word(end) in ("and", "-")) and scale == 100:
+            start = end + (self._word(end) in ("and", "-"))
+            more, after = self._below_hundred(start)
+            if after > start and scale == 100:
                 value, end = value + more, after
-            elif after > end + (self._word(end) in ("and", "-")):
+            elif after > start:
                 total, value, end = total + value, Fraction(more), after
                 if self._scale(end)[0] == 1:
                     return [total + value], end
@@ -258,8 +239,8 @@ class _Scan:
             below = int(self._word(end + 1))
             if value < below <= 100:
                 return [value / below], end + 2
-        if re.fullmatch(r"\d/\d", "".join(self.words[end : end + 3])) and self._word(end + 2) != "0":
-            return [value + Fraction("".join(self.words[end : end + 3]))], end + 3
+        if re.fullmatch(r"\d/[1-9]", part := "".join(self.words[end : end + 3])):
+            return [value + Fraction(part)], end + 3
         if self._touches(end) and self._word(end) in _SHORT_SCALES:
             return [value * _SHORT_SCALES[self._word(end)], value], end + 1
         century = self._word(at - 2)

@@ -32,7 +32,7 @@ def _words(text: str) -> list[str]:
 
 
 def _negators(words: list[str]) -> int:
-    followed = zip(words, [*words[1:], ""], strict=True)
+    followed = zip(words, [*words[1:], ""], strict=False)
     return sum((w in _NEGATORS or w.endswith("n't")) and after not in _HARMLESS for w, after in followed)
 
 

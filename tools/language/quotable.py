@@ -125,27 +125,17 @@ def leans_back(sentence: str) -> bool:
 
 def is_prose(sentence: str) -> bool:
     """Whether the signs in it are in pairs, and its words are a sentence's and not those of a list or a table."""
-    return _balanced(sentence) and _reads_as_prose(sentence.split()) and _has_words_to_read(sentence)
-
-
-def _has_words_to_read(sentence: str) -> bool:
-    """What is longer than words that people write (the longest names of places and most of substances have fewer
-    letters) is data, broken text or an attempt to spoil a page: no reader is shown it."""
-    addresses = ADDRESS.findall(sentence)
-    words = ADDRESS.sub("", sentence).split() if addresses else sentence.split()
-    return max(map(len, words), default=0) <= _LONGEST_WORD and max(map(len, addresses), default=0) <= _FARTHEST
-
-
-def _balanced(sentence: str) -> bool:
-    pairs = (("(", ")"), ("[", "]"), ("“", "”"))
-    return all(sentence.count(a) == sentence.count(b) for a, b in pairs) and sentence.count('"') % 2 == 0
-
-
-def _reads_as_prose(words: list[str]) -> bool:
-    """Headings, lists of names and tables have too many capitals or too few plain words."""
-    inner = [w for w in words[1:] if w[0].isalpha()]
-    capitals = sum(w[0].isupper() for w in inner)
-    return len(inner) >= _FEWEST_WORDS - 2 and capitals <= 0.4 * len(inner)
+    balanced = (
+        all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”")) and sentence.count('"') % 2 == 0
+    )
+    # Headings, lists of names and tables have too many capitals or too few plain words.
+    inner = [w for w in sentence.split()[1:] if w[0].isalpha()]
+    plain = len(inner) >= _FEWEST_WORDS - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
+    # What is longer than words that people write (the longest names of places and most of substances have fewer
+    # letters) is data, broken text or an attempt to spoil a page: no reader is shown it.
+    addresses, words = ADDRESS.findall(sentence), ADDRESS.sub("", sentence).split()
+    readable = all(len(w) <= _LONGEST_WORD for w in words) and all(len(a) <= _FARTHEST for a in addresses)
+    return balanced and plain and readable
 
 
 _PERSONAL = re.compile(r"^[\"'“‘(]?(it|its|they|their|them|he|she|his|her|him)(?=\W)", re.IGNORECASE)
@@ -176,7 +166,7 @@ def antecedent(pronoun: str, before: str) -> str:
     if not head or not 0 < len(subject) <= _LONGEST_SUBJECT or re.search(r"[\"“”‘()\[\],]", " ".join(subject)):
         return ""
     named = len(subject) > 1 and all(w[0].isupper() for w in subject)
-    several = _is_plural(head) or "and" in subject
+    several = tag_of(head) in _PLURALS or "and" in subject
     agrees = named if pronoun in _PERSON else several == (pronoun in _PLURAL) and (several or not named)
     others = [w for w in (*subject[phrase:], *rest) if core_of(w) != core_of(head)]
     if not agrees or any(_could_be_meant(pronoun, w) for w in others):
@@ -199,14 +189,13 @@ def _is_noun(word: str) -> bool:
     return tag_of(word).startswith("NN") and core not in _NO_NOUN | AUXILIARIES and not core.endswith("'s")
 
 
-def _is_plural(word: str) -> bool:
-    return tag_of(word) in ("NNS", "NNPS")
+_PLURALS = ("NNS", "NNPS")
 
 
 def _could_be_meant(pronoun: str, word: str) -> bool:
     if pronoun in _PERSON:
         return word[0].isupper()
-    return _is_noun(word) and _is_plural(word) == (pronoun in _PLURAL)
+    return _is_noun(word) and (tag_of(word) in _PLURALS) == (pronoun in _PLURAL)
 
 
 def antecedent_added(sentence: str, before: str) -> str:
