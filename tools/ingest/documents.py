@@ -15,7 +15,6 @@ from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
 
 _BETWEEN = "\n\n"  # blocks
 _OF_BLOCK = tuple(each.name for each in fields(Block))
-_FIELDS = ("title", "url", "publisher", "kind", "date")
 # Encoded data, a picture in an address: as a word it would be a passage of megabytes. Other scripts have no spaces.
 _ENDLESS = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
 _COUNTED = "words without end"
@@ -143,7 +142,7 @@ def _unlinked(heading: str) -> str:
 
 def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:
     """A document of plain text, its fields put in order; a field of no known value is left empty."""
-    values = {k: clean(str(fields.get(k) or "")).strip() for k in _FIELDS}
+    values = {k: clean(str(fields.get(k) or "")).strip() for k in FIELDS[1:]}
     kind = values["kind"].lower()
     date = _DATE.match(values["date"])
     text, endless = _ENDLESS.subn(r"\1…", clean(text).strip())
@@ -157,11 +156,6 @@ def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDo
         date=date[0] if date else "",
         left_out={_COUNTED: endless} if endless else {},
     )
-
-
-def row_key(file: str, row: str) -> str:
-    """What tells a row of a table from the rows of others that have the same id; begins with the file."""
-    return printable(f"{file}#{row}")
 
 
 def shortened(found: SourceDocument, most: int) -> SourceDocument:

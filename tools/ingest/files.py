@@ -47,10 +47,9 @@ def _inside(folder: Path, everything: bool, skipped: dict[str, str]) -> Iterator
     def left_out(what: str, folder: str, name: str = "") -> None:
         skipped[os.path.join(os.path.realpath(folder), name)] = what
 
-    def unopened(exc: OSError) -> None:
-        left_out("folders that cannot be opened", str(exc.filename))
-
-    for here, folders, files in os.walk(folder, onerror=unopened):
+    for here, folders, files in os.walk(
+        folder, onerror=lambda exc: left_out("folders that cannot be opened", str(exc.filename))
+    ):
         folders.sort()
         for name in list(folders):
             if not everything and (name in _NOT_MEANT or name.startswith(".")):

@@ -80,11 +80,6 @@ def _front_matter(block: str, name: str) -> dict[str, Any] | None:
             raise SourceError(f"{name}: the block between the '---' lines has aliases (*). Write them out.")
         fields = yaml.safe_load(block)
     except (yaml.YAMLError, ValueError, RecursionError) as exc:  # a ValueError is a date that no calendar has
-        raise SourceError(
-            f"{name}: the block between the '---' lines is not valid YAML ({_folded(exc)}). Mend or remove it."
-        ) from exc
+        what = f"is not valid YAML ({' '.join(str(exc).split())}). Mend or remove it."
+        raise SourceError(f"{name}: the block between the '---' lines {what}") from exc
     return fields if isinstance(fields, dict) else None
-
-
-def _folded(exc: Exception) -> str:
-    return " ".join(str(exc).split())

@@ -200,11 +200,7 @@ def _table(table: Any) -> Iterator[Block]:
 
 def _own(table: Any, tag: str) -> Iterator[Any]:
     """The elements of this name in a table that are in no table within it."""
-    for child in table:
-        if child.tag == tag:
-            yield child
-        if child.tag != "table":
-            yield from _own(child, tag)
+    return (e for e in table.iter(tag) if e is not table and next(e.iterancestors("table")) is table)
 
 
 def _holds_text(cell: Any) -> bool:

@@ -14,12 +14,13 @@ from tools.passages import SourceDocument
 
 _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
 _TAGS |= {"line-break": "br", "body": "body"}
+_NOT_TOLD = ""
 _DROPPED = {
     "image": "images",
     **dict.fromkeys(("object", "object-ole"), "embedded objects"),
     **dict.fromkeys(("hidden-text", "hidden-paragraph"), "hidden texts"),
-    **dict.fromkeys(("note-citation", "forms", "sequence-decls", "ruby-text", "title", "desc"), ""),
-    **dict.fromkeys(("variable-decls", "user-field-decls", "covered-table-cell", "bookmark"), ""),
+    **dict.fromkeys(("note-citation", "forms", "sequence-decls", "ruby-text", "title", "desc"), _NOT_TOLD),
+    **dict.fromkeys(("variable-decls", "user-field-decls", "covered-table-cell", "bookmark"), _NOT_TOLD),
     **dict.fromkeys(("table-of-content", "illustration-index", "table-index", "object-index"), "lists of contents"),
     **dict.fromkeys(("user-index", "alphabetical-index"), "lists of contents"),
     "annotation": "comments",
@@ -70,18 +71,22 @@ class _OdtText:
         for table in body.iter("table"):
             repeat_merged(table)
         self.left_out["note marks"] += write_raised(body)
+        del self.left_out[_NOT_TOLD]
 
     def _keeps(self, each: Any, name: str, body: Any) -> bool:
         """Renames an element; whether it stays with what is in it."""
         chain = list(self._chain(attr(each, "style-name")))
-        if name in _DROPPED:
-            return self._without(each, _DROPPED[name])
-        if attr(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain):
-            return self._without(each, "hidden texts")
+        hidden = attr(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain)
+        if name in _DROPPED or hidden:
+            self.left_out[_DROPPED.get(name, "hidden texts")] += 1
+            drop(each)
+            return False
         if name in ("note", "text-box"):
             self._aside(each, name, body)
         elif name == "table-cell":
-            self._cell(each)
+            each.tag = "td"
+            each.set("rowspan", str(number(attr(each, "number-rows-spanned"), 1)))
+            each.set("colspan", str(max(number(attr(each, "number-columns-spanned"), 1), 1)))
         elif name in ("s", "tab"):
             each.tag, each.text = "span", " "
         elif name == "span" and any(_ABOVE.match(_property(style, "text-position")) for style in chain):
@@ -116,17 +121,6 @@ class _OdtText:
             while (following := place.getnext()) is not None and following.tag == "div":
                 place = following
             place.addnext(each)
-
-    def _cell(self, each: Any) -> None:
-        each.tag = "td"
-        each.set("rowspan", str(number(attr(each, "number-rows-spanned"), 1)))
-        each.set("colspan", str(max(number(attr(each, "number-columns-spanned"), 1), 1)))
-
-    def _without(self, each: Any, counted: str = "") -> bool:
-        if counted:
-            self.left_out[counted] += 1
-        drop(each)
-        return False
 
 
 def _property(style: Any, name: str) -> str:

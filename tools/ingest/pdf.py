@@ -7,13 +7,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.pdf_pages import CELL, Line, Sheet, sheets_of
-from tools.ingest.plain import Vocabulary, unligated
-from tools.passages import Block, BlockForm, SourceDocument
+from tools.ingest.plain import LIGATURES, Vocabulary
+from tools.passages import Block, SourceDocument
 
 _JUNK_TITLE = re.compile(
     r"(?:untitled|no title|title|document|presentation|slide|page|dokument|doc|layout|template|default|normal|report|"
@@ -111,7 +112,7 @@ def _blocks_of(sheets: Sequence[Sheet]) -> tuple[list[Block], Counter[str]]:
     larger = sorted({round(part.size) for part in parts if part.size >= _LARGER * body}, reverse=True)
     blocks = []
     for part in parts:
-        text = words.join(unligated(" ".join(line.text.split())) for line in part.lines)
+        text = words.join(" ".join(line.text.translate(LIGATURES).split()) for line in part.lines)
         if not any(c.isalnum() for c in text):
             left_out["lines without words"] += len(part.lines)
             continue
@@ -229,23 +230,20 @@ def _goes_on(part: _Part, line: Line) -> bool:
 
 def _block(part: _Part, text: str, body: float, larger: Sequence[int]) -> Block:
     """What a part is, by its size, its weight and its beginning."""
-
-    def made(form: BlockForm, text: str, level: int = 0) -> Block:
-        return Block(text, form, level, part.page, part.last_page)
-
+    made = partial(Block, page=part.page, last_page=part.last_page)
     if part.table:
-        return made("table", "\n".join(unligated(line.text).replace(CELL, " | ") for line in part.lines))
+        return made("\n".join(line.text.translate(LIGATURES).replace(CELL, " | ") for line in part.lines), "table")
     if _CAPTION.match(text):
-        return made("caption", text)
+        return made(text, "caption")
     small, short = part.size < _SMALLER * body, len(text) <= _LONGEST_HEADING and any(map(str.isalpha, text))
     if short and part.size >= _LARGER * body:
-        return made("heading", text, min(larger.index(round(part.size)) + 1, 6))
+        return made(text, "heading", min(larger.index(round(part.size)) + 1, 6))
     ends = _SENTENCE_END.search(text) and not text.endswith((":", "?"))
     if short and not (small or ends) and len(text) <= _LONGEST_HEADING // 2 and all(line.bold for line in part.lines):
-        return made("heading", text, min(len(larger) + 1, 6))
+        return made(text, "heading", min(len(larger) + 1, 6))
     if small and (part.lines[0].note or _NOTE.match(text)):
-        return made("note", text if part.lines[0].note else _NOTE.sub("", text, 1))
+        return made(text if part.lines[0].note else _NOTE.sub("", text, 1), "note")
     if marker := _marker(text):
         # A clause or a source is cited by what stands in brackets before it: (2), (a), [1].
-        return made("item", text if text.startswith(("(", "[")) else text[marker.end() :])
-    return made("paragraph", text)
+        return made(text if text.startswith(("(", "[")) else text[marker.end() :], "item")
+    return made(text)

@@ -10,17 +10,12 @@ from tools.ingest.documents import document_of_blocks, read_decoded, title_of
 from tools.language.lexicon import is_word
 from tools.passages import Block, SourceDocument
 
-_LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
+LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # bounded: a line of letters would take the square of its length
 _NEXT = re.compile(r"[^\W\d_]+")
 _TAIL = 102  # characters of a text that the end of its last line is looked for in
 _LONG_ENOUGH = 3  # letters of either part of a compound
-
-
-def unligated(text: str) -> str:
-    """The text with its ligatures as letters ('ﬁ' as 'fi')."""
-    return text.translate(_LIGATURES)
 
 
 class Vocabulary:
@@ -82,15 +77,10 @@ _RST = (
 
 
 def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
-    found = read_decoded(path, name)
-    yield text_document(found.text, name, found.left_out)
-
-
-def read_rst(path: Path, name: str) -> Iterator[SourceDocument]:
-    """reStructuredText, as text without the marking."""
+    """Text, and reStructuredText as text without the marking."""
     found = read_decoded(path, name)
     text = found.text
-    for marking, kept in _RST:
+    for marking, kept in _RST if path.suffix.lower() == ".rst" else ():
         text = marking.sub(kept, text)
     yield text_document(text, name, found.left_out)
 

@@ -11,7 +11,7 @@ from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown
 from tools.ingest.opendocument import read_odt
 from tools.ingest.pdf import read_pdf
-from tools.ingest.plain import read_plain, read_rst
+from tools.ingest.plain import read_plain
 from tools.ingest.rows import read_rows
 from tools.ingest.rtf import read_rtf
 from tools.ingest.slides import read_pptx
@@ -62,7 +62,7 @@ READERS: dict[str, Callable[..., Read]] = {
     ".rtf": read_rtf,
     ".pptx": read_pptx,
     ".epub": read_epub,
-    ".rst": read_rst,
+    ".rst": read_plain,
     **dict.fromkeys(_ROWS, read_rows),
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tools.dates import plain_date
 from tools.errors import SourceError
 from tools.ingest.columns import Choice, Row, choose, value_of
-from tools.ingest.documents import GUESSED, Columns, Found, Note, document, read_text, row_key
+from tools.ingest.documents import GUESSED, Columns, Found, Note, document, printable, read_text
 from tools.ingest.json_rows import json_table
 from tools.ingest.separated import separated_table
 from tools.passages import SourceDocument
@@ -68,4 +68,4 @@ def _document(
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
     shown = id_ if "id" in of else f"{name}, row {id_}"
-    return replace(document(shown, text, of | {"date": date}), key=row_key(name, id_))
+    return replace(document(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))

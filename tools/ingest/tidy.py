@@ -186,18 +186,13 @@ def raised_as(text: str, before: str, after: str = "") -> str | None:
     if power and not apart:
         if after[:1] in _SLASHES and before[-1].isdigit():
             return f" {said}"  # 1 1/2
-        if power[1] or _is_base(before):
+        symbol = _SYMBOL.search(before) and not _WORD.search(before)
+        if power[1] or symbol or any(base.search(before) for base in (_NUMBER, _UNIT, _FORMULA)):
             return f"^{said}"
     before = before.rstrip()
     if NOTE_MARK.fullmatch(said) and (_WORD.search(before) or _SENTENCE_END.search(before)):
         return None
     return text
-
-
-def _is_base(before: str) -> bool:
-    if _NUMBER.search(before) or _UNIT.search(before) or _FORMULA.search(before):
-        return True
-    return bool(_SYMBOL.search(before)) and not _WORD.search(before)
 
 
 def raised(text: str) -> str:

@@ -37,7 +37,7 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
             raise ValueError("its main part is something else")
         related = package.relations(main)
         parts = {kind: package.xml(part) for kind, part in related if kind in _PARTS}
-        for kind, part in {each for each in related if each[0] in ("header", "footer")}:
+        for kind, part in dict.fromkeys(each for each in related if each[0] in ("header", "footer")):
             left_out[f"running {kind}s"] += any(local(e) == "t" and e.text for e in package.xml(part).iter())
         try:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)

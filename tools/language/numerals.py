@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -94,7 +94,8 @@ def said(number: Number, known: frozenset[Key]) -> bool:
 _Read = tuple[set[Key], set[Key], int]
 _NOTHING: _Read = (set(), set(), 0)
 _HALVES = dict.fromkeys("half halve halved halves halving".split(), Fraction(1, 2))
-_ALONE = {"vague": _VAGUE, "decade": _DECADES, "count": _MULTIPLES, "rank": _RANKS, "ratio": _HALVES}
+_OF_KIND: dict[str, Mapping[str, int | Fraction]] = {"vague": _VAGUE, "decade": _DECADES, "count": _MULTIPLES}
+_OF_KIND |= {"rank": _RANKS, "ratio": _HALVES}
 
 
 class _Scan:
@@ -135,7 +136,7 @@ class _Scan:
         for phrase, amount in _TIMES.items() if word in ("half", "a", "quarter") else ():
             if end := self._past(at, phrase):
                 return {("count", Fraction(amount))}, set(), end
-        keys: set[Key] = {(kind, Fraction(values[word])) for kind, values in _ALONE.items() if word in values}
+        keys: set[Key] = {(kind, Fraction(values[word])) for kind, values in _OF_KIND.items() if word in values}
         if word in _DECADES:
             keys |= {("decade", Fraction(1900 + _DECADES[word]))}
         elif word in _HALVES and self._word(at + 1) in ("a", "-") and self._scale(at + 2)[0] > 1:
