@@ -24,8 +24,8 @@ StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judg
 """The stages as they are stored, in the answer's timings and providers: 'search' is retrieve, 'again' requery."""
 Role = Literal["thesis", "case", "plain", "crux"]
 Tier = Literal["case", "leaning"]
-Check = Literal["source", "side"]
-"""The two checks that a claim can fail: that its passages say it, and that it serves its perspective."""
+Check = Literal["source", "side", "unchecked"]
+"""What a claim can fail: that its passages say it, that it serves its perspective, or that somebody could check it."""
 OF_NO_PERSPECTIVE: tuple[Role, ...] = ("plain", "crux")
 """The roles of claims that stand under no perspective."""
 
@@ -168,7 +168,7 @@ def quotes_of(response: Response) -> list[Quote]:
 
 
 class Dropped(TypedDict):
-    """A claim that verification refused, and which of its two checks did."""
+    """A claim that verification left out, and for which of its checks."""
 
     perspective: str
     text: str

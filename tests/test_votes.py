@@ -1,5 +1,6 @@
 """What most of a judge's answers say of a claim, and the quotations with which a written side is filled."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.evidence.cases import from_others
-from agent.evidence.claims import ClaimChecks, accepts, verdict_of
+from agent.evidence.claims import UNCHECKED, ClaimChecks, accepts, verdict_of
 from agent.state import Claim, RunState
+from tools.budget import Budget, StageLog, using
 from tools.inference.judges.judge import ClaimCheck
 
 YES, NO, PARTLY, NOT_THE_SIDE, SILENT = (0.95, 0.95), (0.05, 0.05), (0.3, 0.95), (0.95, 0.05), (np.nan, np.nan)
@@ -47,6 +49,7 @@ class ScriptedJudge:
     answers: dict[str, list[tuple[float, float]]]
     asked: list[list[str]] = field(default_factory=list)
     checks_claims = True
+    name = "scripted"
 
     async def check(self, side: str, claims: list[ClaimCheck], seconds: float) -> NDArray[np.float32]:
         self.asked.append([c.text for c in claims])
@@ -92,6 +95,21 @@ async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() ->
     }
     await it.checked([spare], PASSAGES)
     assert len(judge.asked) == 3, "what was checked is not asked about again"
+
+
+async def test_what_nobody_checked_is_left_out_and_is_none_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = claim("Nurses take Ferry 1 to work.", 1, written=True)
+    it = checker(ScriptedJudge({written["text"]: [SILENT, SILENT]}))
+
+    async def serving(claims: Sequence[Claim]) -> dict[Any, float]:
+        return {}
+
+    monkeypatch.setattr(ClaimChecks, "_serving", lambda _, claims: serving(claims))
+    with using(Budget(), log := StageLog()):
+        held, dropped = await it.sift([written])
+    assert held == []
+    assert [d["check"] for d in dropped] == ["unchecked"]
+    assert ("degraded", UNCHECKED) in log.notes
 
 
 async def test_quotations_of_further_sources_come_in_as_far_as_there_is_room() -> None:

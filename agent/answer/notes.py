@@ -287,7 +287,7 @@ def what_happened(state: RunState) -> list[Note]:
     ]:
         text = f"Left out, for words to whoever writes the answer where an argument should be: {_shortened(addressed)}."
         notes.append(Note(kind="scope", text=text))
-    if dropped := len(state.get("dropped", [])):
+    if dropped := sum(d["check"] != "unchecked" for d in state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
         text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
         notes.append(Note(kind="dropped", text=text))

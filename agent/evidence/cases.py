@@ -65,7 +65,7 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
     most = min(limit, max(room_of(now).values(), default=0))
     for i, claims in now.items():
         filling[i] += await from_others(checks, claims, ready[i], max(most - sum(map(in_case, claims)), 0))
-    lost = {d["perspective"] for d in dropped} - {c["perspective"] for c in held}
+    lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"} - {c["perspective"] for c in held}
     unwritten = _unwritten(checks)
     for perspective in perspectives:
         own_id, name = perspective["id"], perspective["name"]

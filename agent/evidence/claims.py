@@ -168,6 +168,7 @@ class ClaimChecks:
     """What the checks need: the passages' texts, the perspectives' statements, the judge in force, the time there is.
 
     known: what the judge said of claims that it checked: how surely their passages say them, and that they serve.
+    unanswered: the claims that it was to check and did not. failed: checkers beside the judge, not to be asked again.
     """
 
     providers: Providers
@@ -175,6 +176,8 @@ class ClaimChecks:
     judge: RunJudge
     seconds: Callable[[], float]
     known: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    unanswered: set[Key] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
 
     async def sift_perspectives(
         self, drafts: Sequence[Claim], checked: Callable[[list[Claim], list[Dropped]], None]
@@ -217,7 +220,11 @@ class ClaimChecks:
             self._serving(to_judge),
         )
         serving |= {key: found for key, (found, serving_it) in checked.items() if serving_it >= SAID}
-        return [_verdict(c, grounded[c["text"]] if c.get("written") else _quoted(c, passages), serving) for c in claims]
+        held = [grounded[c["text"]] if c.get("written") else _quoted(c, passages) for c in claims]
+        return [
+            "unchecked" if h is None and key_of(c) in self.unanswered else _verdict(c, h, serving)
+            for c, h in zip(claims, held, strict=True)
+        ]
 
     def spares_of(self, claims: Sequence[Claim]) -> list[Claim]:
         """The written spares of these claims' perspectives: they are checked in the same call, and if they are needed
@@ -250,7 +257,8 @@ class ClaimChecks:
             self.known.update((key, verdict) for key, verdict in verdicts if verdict)
 
         await together([of(perspective) for perspective in dict.fromkeys(c["perspective"] for c in unasked)])
-        if any(key_of(c) not in self.known for c in unasked):
+        self.unanswered.update({key_of(c) for c in unasked} - self.known.keys())
+        if self.unanswered:
             current_log().note("degraded", UNCHECKED)
         return self.known
 
@@ -264,11 +272,12 @@ class ClaimChecks:
         ]
         checker, scores = self.providers.models.checker(self.judge), np.full((len(checks), 2), np.nan)
         try:
-            if checker:
+            if checker and checker.name not in self.failed:
                 scores = await checker.check(statement or "", checks, _CHECKING * self.seconds())
         except JudgeError as exc:
-            if checker is self.judge:
+            if checker is None or checker is self.judge:
                 raise
+            self.failed.add(checker.name)
             current_log().note("degraded", f"What the model wrote was not checked: {ended(str(exc))}")
         return [(float(found), float(serving) if statement else 1.0) for found, serving in scores]
 
