@@ -97,12 +97,9 @@ def main(arguments: list[str] | None = None) -> int:
     args = build_parser().parse_args(arguments)
     try:
         return _run(args)
-    except InputError as exc:
-        print(f"steelman: {exc}", file=sys.stderr)
-        return 2
     except SteelmanError as exc:
         print(f"steelman: {exc}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(exc, InputError) else 1
     except KeyboardInterrupt:
         return 130
 
@@ -130,22 +127,18 @@ def _run(args: argparse.Namespace) -> int:
 
 def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
     if args.action == "make":
-        _make_key(keys, args.name)
+        key, text = keys.make(args.name)
+        print(text)  # alone on standard output, so that KEY=$(python -m api keys make NAME) takes it
+        print(
+            f"This is key {key.id} ({key.name}). It is shown this once: keep it. From now on every call needs a key:\n"
+            "Authorization: Bearer sk-steelman-…",
+            file=sys.stderr,
+        )
     elif args.action == "revoke":
         key = keys.revoke(args.key)
         print(f"Revoked key {key.id} ({key.name}). A running server refuses it within two seconds.")
     else:
         _list_keys(keys)
-
-
-def _make_key(keys: "Keys", name: str) -> None:
-    key, text = keys.make(name)
-    print(text)  # alone on standard output, so that KEY=$(python -m api keys make NAME) takes it
-    print(
-        f"This is key {key.id} ({key.name}). It is shown this once: keep it. From now on every call needs a key:\n"
-        "Authorization: Bearer sk-steelman-…",
-        file=sys.stderr,
-    )
 
 
 def _list_keys(keys: "Keys") -> None:

@@ -11,7 +11,7 @@ from tools.store.database import Database
 
 _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key))"
 _ANSWERED = f"""
-    SELECT id, question, finished_at FROM runs
+    SELECT {WITHOUT_ANSWER} FROM runs
     WHERE status = 'done' AND json_extract(answer, '$.outcome') <> 'retrieved' AND {_OF_KEY}
     ORDER BY created_at DESC, rowid DESC LIMIT :limit
 """
@@ -40,15 +40,6 @@ def caller_of(request: Request) -> Caller:
 TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredRun:
-    """A run that has an answer, and when it had it (ISO, UTC)."""
-
-    id: str
-    question: str
-    finished_at: str
-
-
 class CallerRuns:
     """The table of runs that were begun by callers of the API. A key that is empty sees all that there are."""
 
@@ -73,10 +64,10 @@ class CallerRuns:
             query = "SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?"
             return db.execute(query, (run_id, key_id)).fetchone() is not None
 
-    def answered(self, key_id: str, limit: int) -> list[AnsweredRun]:
+    def answered(self, key_id: str, limit: int) -> list[RunRow]:
         """The last ones that wrote an answer, and did not end with their passages."""
         with self._db.read() as db:
-            return [AnsweredRun(**dict(r)) for r in db.execute(_ANSWERED, {"key": key_id, "limit": limit})]
+            return [run_row(r) for r in db.execute(_ANSWERED, {"key": key_id, "limit": limit})]
 
     def listed(
         self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None
@@ -84,11 +75,10 @@ class CallerRuns:
         """A page of runs without their answers, newest first, and the cursor of the next page: when the last row was
         made, and its id. `after` is such a cursor, whose row may have been deleted since."""
         made, _, last = (after or "").rpartition("Z-")
+        asked = {"key": key_id, "status": status, "thread": thread}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
         with self._db.read() as db:
-            rows = [
-                run_row(r) for r in db.execute(_LISTED, {"key": key_id, "status": status, "thread": thread, **place})
-            ]
+            rows = [run_row(r) for r in db.execute(_LISTED, asked | place)]
         page = rows[:limit]
         more = len(rows) > limit  # one more was asked for
         return page, f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if more else None

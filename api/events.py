@@ -54,14 +54,11 @@ def event_stream(service: Service, run_id: str, after: int = 0) -> EventSourceRe
     return sent(_events(service, run_id, after), run_id, ServerSentEvent(comment="waiting", sep="\n"))
 
 
-def sent(
-    events: AsyncIterator[dict[str, str]], run_id: str = "", quiet: ServerSentEvent | None = None
-) -> EventSourceResponse:
-    """Server-sent events; `quiet` is sent every QUIET_SECONDS, `run_id` is the run that they are of."""
+def sent(events: AsyncIterator[dict[str, str]], run_id: str, quiet: ServerSentEvent) -> EventSourceResponse:
+    """Server-sent events; `quiet` is sent every QUIET_SECONDS, `run_id` is the run that they are of, if any."""
     headers = {"Content-Location": f"/v1/runs/{run_id}"} if run_id else {}
-    alive = quiet or ServerSentEvent(comment="waiting", sep="\n")
     return EventSourceResponse(
-        events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: alive, sep="\n"
+        events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: quiet, sep="\n"
     )
 
 

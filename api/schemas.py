@@ -17,29 +17,36 @@ JobStatus = Literal["queued", "running", "done", "failed", "cancelled", "interru
 
 
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-ONE_LINE = rf"^[^{_INVISIBLE}]*$"
-SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # somewhere in it a character that can be seen
-DATE = r"^([0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?)?$"
-URL = r"^(https?://[!-~]+)?$"
-_NEW_COLLECTION = r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$"
-_DOMAIN = r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$"
-_RUN = r"^[0-9a-f]{12}$"
-_JOB = r"^j[0-9a-f]{12}$"
-_CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$"
-IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
-PATTERNS = {
-    ONE_LINE: "This holds characters that cannot be seen.",
-    SOME_TEXT: "This holds no text.",
-    DATE: "A date is 2026, 2026-03 or 2026-03-12.",
-    URL: "An address begins with http:// or https://.",
-    _NEW_COLLECTION: "A new collection's name has up to 64 letters, digits, spaces, and . _ - between them.",
-    _DOMAIN: "A domain looks like gov.uk or example.org.",
-    _CURSOR: "This is no 'next' of a list of runs.",
-    _RUN: "A run's id has 12 characters of 0-9 and a-f.",
-    _JOB: "A job's id is a j and 12 characters of 0-9 and a-f.",
-    IDEMPOTENCY_KEY: "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.",
-}
+PATTERNS: dict[str, str] = {}
 """What is told of a text that is not as its pattern."""
+
+
+def _told(pattern: str, words: str) -> str:
+    PATTERNS[pattern] = words
+    return pattern
+
+
+ONE_LINE = _told(rf"^[^{_INVISIBLE}]*$", "This holds characters that cannot be seen.")
+SOME_TEXT = _told(rf"[^\s{_INVISIBLE}]", "This holds no text.")  # somewhere in it a character that can be seen
+DATE = _told(r"^([0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?)?$", "A date is 2026, 2026-03 or 2026-03-12.")
+URL = _told(r"^(https?://[!-~]+)?$", "An address begins with http:// or https://.")
+IDEMPOTENCY_KEY = _told(r"^[!-~]{1,200}$", "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.")
+_NEW_COLLECTION = _told(
+    r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$",
+    "A new collection's name has up to 64 letters, digits, spaces, and . _ - between them.",
+)
+_DOMAIN = _told(r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", "A domain looks like gov.uk or example.org.")
+_RUN = _told(r"^[0-9a-f]{12}$", "A run's id has 12 characters of 0-9 and a-f.")
+_JOB = _told(r"^j[0-9a-f]{12}$", "A job's id is a j and 12 characters of 0-9 and a-f.")
+_CURSOR = _told(
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$",
+    "This is no 'next' of a list of runs.",
+)
+_DIALLED, _PLAIN = ("|".join(name for name, dial in DIALS.items() if bool(dial) is has) for has in (True, False))
+_SELECTION = _told(
+    rf"^(({_PLAIN})|({_DIALLED})(:(0|1|0?\.[0-9]{{1,6}}|1\.0))?)$",
+    f"A selection is one of {', '.join(DIALS)}; of some with a number, such as mmr:0.5.",
+)
 
 
 def _in_digits(value: object) -> object:
@@ -61,12 +68,6 @@ CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
 """A collection may have been made elsewhere, under any name."""
 Domain = Annotated[str, StringConstraints(pattern=_DOMAIN, max_length=253)]
-
-
-_DIALLED = "|".join(name for name, dial in DIALS.items() if dial)
-_PLAIN = "|".join(name for name, dial in DIALS.items() if not dial)
-_SELECTION = rf"^(({_PLAIN})|({_DIALLED})(:(0|1|0?\.[0-9]{{1,6}}|1\.0))?)$"
-PATTERNS[_SELECTION] = f"A selection is one of {', '.join(DIALS)}; of some with a number, such as mmr:0.5."
 
 
 class _Request(BaseModel):
@@ -108,14 +109,12 @@ class SearchOptions(_Request):
     @property
     def changes(self) -> dict[str, Any]:
         """The options of a run that this names."""
-        changes: dict[str, Any] = {"web": self.web, "domains": tuple(self.domains)}
-        if self.collections:
-            changes["collections"] = tuple(dict.fromkeys(self.collections))
-        if self.deadline_seconds is not None:
-            changes["deadline_seconds"] = self.deadline_seconds
-        if self.selection:
-            changes["selection"] = self.selection
-        return changes
+        usual = {
+            "collections": tuple(dict.fromkeys(self.collections or ())),
+            "deadline_seconds": self.deadline_seconds,
+            "selection": self.selection,
+        }
+        return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in usual.items() if v}
 
 
 class Question(SearchOptions):

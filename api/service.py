@@ -20,7 +20,7 @@ from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import STALE_SECONDS, Event, RunRow, RunStatus, TableThread
 from agent.settings import Settings
-from api.callers import AnsweredRun, Caller, CallerRuns
+from api.callers import Caller, CallerRuns
 from api.jobs import Jobs
 from api.observing import SERVER
 from api.problems import ProblemError, failed_run
@@ -209,7 +209,7 @@ class Service:
         rows, cursor = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, after, status, thread)
         return RunList(runs=await self._summaries(rows), next=cursor)
 
-    async def answered(self, caller: Caller, limit: int) -> list[AnsweredRun]:
+    async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
         """The caller's runs that have an answer, newest first."""
         return await self._in_thread(self._caller_runs.answered, caller.key_id, limit)
 

@@ -114,7 +114,7 @@ class Steelman:
 
         A connection that breaks is made again; every event comes once. docs/api.md lists their kinds.
         """
-        return self._server.events(f"{_at(run_id)}/events", after)
+        return self._server.events(f"{_at('runs', run_id)}/events", after)
 
     def answer(self, run_id: str) -> Answer:
         """Waits for the run to end and returns its answer.
@@ -125,11 +125,11 @@ class Steelman:
 
     def passages(self, run_id: str) -> Retrieved:
         """What a run that is done found for each side."""
-        return Retrieved.model_validate_json(self._server.send("GET", f"{_at(run_id)}/passages").content)
+        return Retrieved.model_validate_json(self._server.send("GET", f"{_at('runs', run_id)}/passages").content)
 
     def run(self, run_id: str) -> RunDetails:
         """How far the run is."""
-        return RunDetails.model_validate_json(self._server.send("GET", _at(run_id)).content)
+        return RunDetails.model_validate_json(self._server.send("GET", _at("runs", run_id)).content)
 
     def runs(self, *, status: RunStatus | None = None, thread: str | None = None) -> Iterator[RunSummary]:
         """The caller's runs, newest first; pages are asked for as they are needed."""
@@ -144,16 +144,18 @@ class Steelman:
 
     def cancel(self, run_id: str) -> bool:
         """Stops the run; False for one that had ended already."""
-        return schemas.Cancelled.model_validate_json(self._server.send("POST", f"{_at(run_id)}/cancel").content).stopped
+        return schemas.Cancelled.model_validate_json(
+            self._server.send("POST", f"{_at('runs', run_id)}/cancel").content
+        ).stopped
 
     def resume(self, run_id: str, sides: Sequence[Side | Mapping[str, Any]] | None = None) -> None:
         """Goes on with a run that was stopped or has failed; `sides` answer one that waits for them."""
         given = None if sides is None else [Side.model_validate(side).model_dump() for side in sides]
-        self._server.send("POST", f"{_at(run_id)}/resume", json={"sides": given})
+        self._server.send("POST", f"{_at('runs', run_id)}/resume", json={"sides": given})
 
     def delete(self, run_id: str) -> None:
         """Removes the run, its answer and the pages that it read."""
-        self._server.send("DELETE", _at(run_id))
+        self._server.send("DELETE", _at("runs", run_id))
 
     # Collections
 
@@ -165,7 +167,9 @@ class Steelman:
         """The documents of a collection; pages are asked for as they are needed."""
         offset: int | None = 0
         while offset is not None:
-            reply = self._server.send("GET", f"{_in(collection)}/documents", params={"limit": 500, "offset": offset})
+            reply = self._server.send(
+                "GET", f"{_at('collections', collection)}/documents", params={"limit": 500, "offset": offset}
+            )
             page = schemas.Documents.model_validate_json(reply.content)
             yield from page.documents
             offset = page.next_offset
@@ -195,12 +199,16 @@ class Steelman:
 
     def delete_collection(self, collection: str) -> int:
         """Removes a collection with all that it holds; returns how many passages went."""
-        return schemas.Deleted.model_validate_json(self._server.send("DELETE", _in(collection)).content).passages
+        return schemas.Deleted.model_validate_json(
+            self._server.send("DELETE", _at("collections", collection)).content
+        ).passages
 
     def delete_document(self, collection: str, document_id: str, number: int | None = None) -> int:
         """Removes one document, by its number where several have the id; returns how many passages went."""
         given = {} if number is None else {"number": str(number)}
-        reply = self._server.send("DELETE", f"{_in(collection)}/documents/{_whole_part(document_id)}", params=given)
+        reply = self._server.send(
+            "DELETE", f"{_at('collections', collection)}/documents/{_whole_part(document_id)}", params=given
+        )
         return schemas.Deleted.model_validate_json(reply.content).passages
 
     # Jobs
@@ -219,12 +227,12 @@ class Steelman:
 
     def job(self, job_id: str) -> JobDetails:
         """How far the job is."""
-        reply = self._server.send_until_answered("GET", _job_at(job_id), arrived=True)
+        reply = self._server.send_until_answered("GET", _at("jobs", job_id), arrived=True)
         return JobDetails.model_validate_json(reply.content)
 
     def cancel_job(self, job_id: str) -> bool:
         """Stops the job, and keeps what it stored; False for one that had ended already."""
-        reply = self._server.send("POST", f"{_job_at(job_id)}/cancel")
+        reply = self._server.send("POST", f"{_at('jobs', job_id)}/cancel")
         return schemas.Cancelled.model_validate_json(reply.content).stopped
 
     # Inside
@@ -235,11 +243,11 @@ class Steelman:
         named = {f"{field}_column": column for field, column in columns.items()}
         with ExitStack() as opened:
             parts = [("files", (n, opened.enter_context(p.open("rb")))) for p, n in _told_apart(files).items()]
-            return self._server.send("POST", f"{_in(collection)}/files", files=parts, data=named, **more)
+            return self._server.send("POST", f"{_at('collections', collection)}/files", files=parts, data=named, **more)
 
     def _store(self, collection: str, documents: Sequence[NewDocument], **more: Any) -> httpx.Response:
         body = {"documents": [document.model_dump() for document in documents]}
-        return self._server.send("POST", f"{_in(collection)}/documents", json=body, **more)
+        return self._server.send("POST", f"{_at('collections', collection)}/documents", json=body, **more)
 
     def _whole(self, reply: httpx.Response) -> Stored:
         """What was stored, by a job too."""
@@ -268,16 +276,8 @@ def _placed(reply: httpx.Response) -> str:
     return place.rpartition("/")[2]
 
 
-def _job_at(job_id: str) -> str:
-    return f"/v1/jobs/{quote(job_id, safe='')}"
-
-
-def _at(run_id: str) -> str:
-    return f"/v1/runs/{quote(run_id, safe='')}"
-
-
-def _in(collection: str) -> str:
-    return f"/v1/collections/{quote(collection, safe='')}"
+def _at(kind: str, name: str, below: str = "") -> str:
+    return f"/v1/{kind}/{quote(name, safe='')}{below}"
 
 
 def _whole_part(document_id: str) -> str:

@@ -2,6 +2,11 @@
 
 OpenAI's interface keeps nothing between calls: the client sends the whole conversation each time. Our own replies name
 their run in their last line, so that a follow-up finds the thread in what is sent back.
+
+A request may hold anything else that OpenAI's own server takes (temperature, max_tokens, seed, stop, user, …) or that a
+client adds: it is accepted and has no effect. What is read is checked. Steelman's own options stand in one member,
+`steelman`, which OpenAI's client sends along as its `extra_body`: among OpenAI's names, which are many and grow, nobody
+could tell one that is misspelt.
 """
 
 import contextlib
@@ -10,20 +15,60 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ConfigDict, Field
+
 from agent.evidence.followups import suggestions
 from agent.options import Depth
 from agent.question import LONGEST
 from api.callers import Caller
-from api.completions.schemas import MODELS, CompletionRequest, Message
-from api.completions.tasks import CONTEXT, blocks, unframed
+from api.completions.tasks import CONTEXT, Message, Sent, blocks, unframed
 from api.problems import FieldProblem, ProblemError
-from api.schemas import SearchOptions
+from api.schemas import SearchOptions, WholeNumber
 from api.service import Service
 from tools.errors import UnknownRunError
 
+MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
+"""The models that a client may name: how much is searched, judged and written."""
 _RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
 _MOST_EARLIER = 20
 _CHOICES = (None, "none", "auto")
+
+
+class StreamOptions(Sent):
+    include_usage: bool | None = Field(default=None, description="Whether a last chunk tells the tokens.")
+
+
+class ResponseFormat(Sent):
+    type: str = Field(json_schema_extra={"enum": ["text"]})
+
+
+class CompletionRequest(Sent):
+    """A conversation whose last question is to be answered.
+
+    The answer is a document made of verified claims, so nothing that shapes a model's text has an effect; what an
+    answer cannot be (several at once, a call of a tool, JSON by a schema, log-probabilities, sound) is refused.
+    """
+
+    model_config = ConfigDict(extra="allow")  # to see what stands in the wrong place
+
+    model: str = Field(json_schema_extra={"enum": list(MODELS)})
+    messages: list[Message] = Field(
+        min_length=1, examples=[[{"role": "user", "content": "Should schools ban smartphones?"}]]
+    )
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n: WholeNumber | None = Field(default=None, json_schema_extra={"enum": [1, None]})
+    tool_choice: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
+    function_call: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
+    response_format: ResponseFormat | None = None
+    logprobs: bool | None = Field(default=None, json_schema_extra={"enum": [False, None]})
+    top_logprobs: WholeNumber | None = Field(default=None, json_schema_extra={"enum": [0, None]})
+    modalities: list[str] | None = Field(default=None, json_schema_extra={"enum": [["text"], None]})
+    audio: dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": [None]})
+    steelman: SearchOptions | None = Field(
+        default=None,
+        description="Where and how to look, as `/v1/ask` takes it. How much is searched is the model's to say.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

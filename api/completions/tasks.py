@@ -14,10 +14,45 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from api.completions.schemas import Message
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag
+
 from tools.language.words import QUERY_FILLERS
+
+
+class Sent(BaseModel):
+    """What a client sends, as far as it means something here. Whatever else there is has no effect."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class Part(Sent):
+    """A piece of a message. Text is read; a question can hold nothing else."""
+
+    type: str
+    text: str | None = None
+
+
+def _form(content: object) -> str:
+    return "parts" if isinstance(content, list) else "text"
+
+
+Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
+
+
+class Message(Sent):
+    """A turn of the conversation. The last of the user's is the question; `system` and `developer` change nothing."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Content | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return " ".join(part.text or "" for part in self.content if part.type == "text")
+        return self.content or ""
+
 
 CONTEXT = re.compile(r"context|document|source|file|attach|reference|citation|search|knowledge|result", re.I)
 TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)

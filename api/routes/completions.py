@@ -7,9 +7,8 @@ from starlette.responses import JSONResponse, Response
 
 from agent.runs.parts import usual_options
 from api.callers import TheCaller
-from api.completions.conversation import check, depth_of, follow_ups, question_of
+from api.completions.conversation import MODELS, CompletionRequest, check, depth_of, follow_ups, question_of
 from api.completions.replies import Reply
-from api.completions.schemas import MODELS, CompletionRequest
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
 from api.outside import address_of
