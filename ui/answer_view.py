@@ -78,11 +78,9 @@ def _thread(service: PageService, run: RunRow) -> None:
         return
     with st.container(horizontal=True, key="thread"):
         for row in rows:
-            asked, here = escaped(label(row.question)), row.id == run.id
+            asked, key, here = escaped(label(row.question)), f"thread-{row.id}", row.id == run.id
             opened = {"run": row.id}
-            st.button(
-                asked, key=f"thread-{row.id}", type="tertiary", disabled=here, on_click=ask_view.go, kwargs=opened
-            )
+            st.button(asked, key=key, type="tertiary", disabled=here, on_click=ask_view.go, kwargs=opened)
 
 
 def _cited(answer: Answer) -> list[int]:
@@ -162,13 +160,9 @@ def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequ
 
 
 def _end(answer: Answer) -> None:
+    name = f"steelman-{answer.run_id}.md"
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(closing(answer))
         st.download_button(
-            "Download as Markdown",
-            to_markdown(answer),
-            f"steelman-{answer.run_id}.md",
-            "text/markdown",
-            on_click="ignore",
-            type="tertiary",
+            "Download as Markdown", to_markdown(answer), name, "text/markdown", on_click="ignore", type="tertiary"
         )

@@ -37,21 +37,19 @@ def main() -> None:
     run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     try:
         if view == "settings":
-            _settings()
+            from ui import settings_view
+
+            settings_view.show(open_service())
         elif run_id:
             _run(open_service(), run_id)
         else:
-            _empty()
+            say.title("Every side's strongest sourced case")
+            ask_view.form(open_service)
+            ask_view.samples(open_service)
         with aside:  # last, so that the first paint waits for nothing
             history_view.show(open_service(), run_id)
     except SteelmanError as exc:
         say.error(str(exc))
-
-
-def _empty() -> None:
-    say.title("Every side's strongest sourced case")
-    ask_view.form(open_service)
-    ask_view.samples(open_service)
 
 
 def _run(service: PageService, run_id: str) -> None:
@@ -66,12 +64,6 @@ def _run(service: PageService, run_id: str) -> None:
         return
     answer_view.show(service, run, Answer.model_validate_json(run.answer))
     ask_view.form(open_service, run.id)
-
-
-def _settings() -> None:
-    from ui import settings_view
-
-    settings_view.show(open_service())
 
 
 main()

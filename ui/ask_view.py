@@ -24,7 +24,8 @@ def form(open_service: Callable[[], PageService], thread: str | None = None) -> 
         with st.container(horizontal=True, vertical_alignment="center"):
             asked = st.form_submit_button("Ask", type="primary")
             with st.popover("Options", type="tertiary"):
-                depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=_depths())
+                told = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
+                depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=told)
                 review = st.checkbox("Let me edit the sides first")
                 web = st.checkbox("Search the web too", value=True, help="Where a search engine is set up.")
     if asked:
@@ -60,7 +61,3 @@ def go(**query: str) -> None:
     Meant as the callback of a button, which comes before the page is made anew; elsewhere a `st.rerun` has to follow.
     """
     st.query_params.from_dict(query)
-
-
-def _depths() -> str:
-    return " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())

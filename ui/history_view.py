@@ -23,12 +23,9 @@ def show(service: PageService, run_id: str) -> None:
         for thread in threads[:most]:
             _line(service, thread, run_id)
         if len(threads) > most:
-            st.button("Older", key="older", type="tertiary", on_click=_show_older, args=(most,))
+            more = {"threads": most + _THREADS}
+            st.button("Older", key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
     st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
-
-
-def _show_older(shown: int) -> None:
-    st.session_state["threads"] = shown + _THREADS
 
 
 def _line(service: PageService, thread: Thread, run_id: str) -> None:

@@ -3,7 +3,7 @@ sources say: each document's thesis and the evidence for it, those with near the
 
 from collections.abc import Mapping
 
-from agent.answer.model import AnswerPerspective, Citation, DocumentResponse, ResponseGroup
+from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
 from agent.answer.words import day, decontextualised, place_of
 from tools.language.words import count
 from tools.passages import Passage
@@ -12,12 +12,15 @@ from ui.shown import label, link, marked, text
 
 def card(citation: Citation, passages: Mapping[int, Passage]) -> str:
     """The card as HTML; passages: by id, of which those that were deleted are missing."""
-    about = ", ".join(filter(None, [label(citation.publisher, 100), _kind(citation), label(day(citation.date))]))
+    known = "" if citation.kind == "unknown" else citation.kind
+    kind = f"{known} (sample)".strip() if citation.sample else known
+    about = ", ".join(filter(None, [label(citation.publisher, 100), kind, label(day(citation.date))]))
     head = f"<h4>{link(citation.url, label(citation.title or citation.document_id, 160))}</h4>"
     head += f'<p class="sm-small">{text(about)}</p>' if about else ""
-    sure = "" if citation.support is None else f"{citation.support:.2f}, by the judge: how likely it supports this side"
-    told = f'<p class="sm-small">{sure}</p>' if sure else ""
-    return f'<div class="sm-source">{head}{_passages(citation, passages)}{told}</div>'
+    sure = ""
+    if citation.support is not None:
+        sure = f'<p class="sm-small">{citation.support:.2f}, by the judge: how likely it supports this side</p>'
+    return f'<div class="sm-source">{head}{_passages(citation, passages)}{sure}</div>'
 
 
 def _passages(citation: Citation, passages: Mapping[int, Passage]) -> str:
@@ -35,24 +38,18 @@ def _passages(citation: Citation, passages: Mapping[int, Passage]) -> str:
 
 def _place(passage: Passage) -> str:
     where = place_of(passage)
-    return f'<p class="sm-small">{label(where, 120)}</p>' if where else ""
-
-
-def _kind(citation: Citation) -> str:
-    kind = "" if citation.kind == "unknown" else citation.kind
-    return f"{kind} (sample)".strip() if citation.sample else kind
+    return f'<p class="sm-small">{text(label(where, 120))}</p>' if where else ""
 
 
 def listed(side: AnswerPerspective) -> str:
     """What the side's sources say, as HTML."""
-    return "".join(_group(group) for group in side.groups)
-
-
-def _group(group: ResponseGroup) -> str:
-    documents = len(group.responses)
-    near = f"{count(documents, 'document')} of {count(group.sources, 'source')}, close in what they say"
-    head = f'<p class="sm-small">{near}</p>' if documents > 1 else ""
-    return f'<div class="sm-group">{head}{"".join(_response(r) for r in group.responses)}</div>'
+    shown = ""
+    for group in side.groups:
+        documents = len(group.responses)
+        near = f"{count(documents, 'document')} of {count(group.sources, 'source')}, close in what they say"
+        head = f'<p class="sm-small">{near}</p>' if documents > 1 else ""
+        shown += f'<div class="sm-group">{head}{"".join(_response(r) for r in group.responses)}</div>'
+    return shown
 
 
 def _response(said: DocumentResponse) -> str:

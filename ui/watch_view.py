@@ -81,24 +81,20 @@ def progress_of(events: Sequence[Event]) -> RunProgress:
     """The run's progress after these events."""
     progress = RunProgress()
     for event in events:
-        _take(progress, event)
+        data = event.data
+        if event.kind == "stage":
+            progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
+            if progress.running not in progress.reached:
+                progress.reached.append(progress.running)
+        elif event.kind in ("done", "failed", "cancelled", "waiting"):
+            progress.running = ""
+        elif event.kind == "framed":
+            progress.neutral = str(data["neutral"])
+        elif event.kind == "sides":
+            progress.sides = {s["id"]: SideProgress(s["name"], s["statement"]) for s in data["sides"]}
+        elif (side := progress.sides.get(str(data.get("side")))) is not None:
+            _take_side(side, event)
     return progress
-
-
-def _take(progress: RunProgress, event: Event) -> None:
-    data = event.data
-    if event.kind == "stage":
-        progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
-        if progress.running not in progress.reached:
-            progress.reached.append(progress.running)
-    elif event.kind in ("done", "failed", "cancelled", "waiting"):
-        progress.running = ""
-    elif event.kind == "framed":
-        progress.neutral = str(data["neutral"])
-    elif event.kind == "sides":
-        progress.sides = {s["id"]: SideProgress(s["name"], s["statement"]) for s in data["sides"]}
-    elif (side := progress.sides.get(str(data.get("side")))) is not None:
-        _take_side(side, event)
 
 
 def _take_side(side: SideProgress, event: Event) -> None:
@@ -109,12 +105,10 @@ def _take_side(side: SideProgress, event: Event) -> None:
         side.state, side.passages, side.pages = "found", int(data["passages"]), int(data.get("pages", 0))
     elif event.kind == "judged":
         side.state, side.passages = data["status"], int(data["passages"])
-    elif event.kind == "claim" and (words := _words(data)) not in side.claims:  # a stage done again tells it again
-        side.claims.append(words)
-
-
-def _words(claim: dict[str, Any]) -> str:
-    return str(claim["text"]) if claim.get("tier", "case") == "case" else f"May speak for it: {claim['text']}"
+    elif event.kind == "claim":
+        words = str(data["text"]) if data.get("tier", "case") == "case" else f"May speak for it: {data['text']}"
+        if words not in side.claims:  # a stage done again tells it again
+            side.claims.append(words)
 
 
 def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
@@ -146,9 +140,8 @@ def _control(service: PageService, run: RunRow) -> None:
         if st.button("Stop", key="stop"):
             service.cancel(run.id)
         return
-    gone = "This run was interrupted: its process is gone."
-    what = "This run was stopped." if run.status == "cancelled" else run.error or gone
-    say.warning(what)
+    gone = run.error or "This run was interrupted: its process is gone."
+    say.warning("This run was stopped." if run.status == "cancelled" else gone)
     if st.button("Go on with it", key="resume"):
         service.resume(run.id)
 
@@ -168,19 +161,16 @@ def stages(progress: RunProgress, question: str) -> str:
 
 def sides(progress: RunProgress) -> str:
     """A block for each side: what it says, how far it is, and its claims as they are verified."""
-    return "".join(_one(side) for side in progress.sides.values())
-
-
-def _one(side: SideProgress) -> str:
-    claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
-    head = side.name if is_answer(side.name, side.statement) else side.statement
-    said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(side.words)}</p>'
-    return f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
+    shown = ""
+    for side in progress.sides.values():
+        claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
+        head = side.name if is_answer(side.name, side.statement) else side.statement
+        said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(side.words)}</p>'
+        shown += f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
+    return shown
 
 
 _STANCES = {"For": "supports", "Against": "opposes", "Other": "other"}
-_WORDS = {stance: word for word, stance in _STANCES.items()}
-
 Side = dict[str, Any]
 
 
@@ -188,30 +178,24 @@ def edit(service: PageService, run_id: str) -> None:
     """The sides as fields; the run goes on with those that are ticked."""
     planned = next(e for e in reversed(service.rows.events(run_id, 0)) if e.kind == "waiting").data["sides"]
     say.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
-    added = st.session_state.get(f"added-{run_id}", 0)
+    key = f"added-{run_id}"
+    added = st.session_state.get(key, 0)
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]
     with st.container(horizontal=True):
         if st.button("Search for these", type="primary"):
             service.resume(run_id, [s for s in sides if s is not None])
             st.rerun()
-        st.button("Add a side", on_click=_add, args=(run_id,))
-
-
-def _add(run_id: str) -> None:
-    st.session_state[f"added-{run_id}"] = st.session_state.get(f"added-{run_id}", 0) + 1
+        st.button("Add a side", on_click=st.session_state.update, kwargs={key: added + 1})
 
 
 def _row(number: int, planned: Side) -> Side | None:
     """One side's fields, and the side as they have it; None where it is left out or empty."""
     statement, stance, ticked = st.columns([8, 2, 2], vertical_alignment="bottom")
     said = statement.text_area(f"Side {number}", planned.get("statement", ""), height="content")
-    word = stance.selectbox(f"Stance of side {number}", list(_STANCES), list(_STANCES).index(_word(planned)))
+    now = list(_STANCES.values()).index(planned.get("stance", "other"))
+    word = stance.selectbox(f"Stance of side {number}", list(_STANCES), now)
     kept = ticked.checkbox("Search for it", value=True, key=f"kept-{number}")
     return _changed(planned, (said or "").strip(), _STANCES[word]) if kept and (said or "").strip() else None
-
-
-def _word(planned: Side) -> str:
-    return _WORDS[planned.get("stance", "other")]
 
 
 def _changed(planned: Side, statement: str, stance: str) -> Side:
