@@ -28,7 +28,6 @@ class Caller:
     """A key that a request came with; `key_id` is empty where no key is needed."""
 
     key_id: str = ""
-    name: str = "anybody"
 
 
 def caller_of(request: Request) -> Caller:

@@ -191,7 +191,7 @@ def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
         return None
     digest = digest_of(given[1].encode("latin-1"))
     matching = [k for k in keys if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
-    return Caller(matching[0].id, matching[0].name) if matching else None
+    return Caller(matching[0].id) if matching else None
 
 
 def _locked(scope: Scope) -> ProblemError:

@@ -6,7 +6,6 @@ to do next. A request whose fields are wrong lists them in `errors`.
 
 import json
 from collections.abc import Mapping, Sequence
-from email.message import Message
 from typing import Any
 
 from fastapi import FastAPI, Request, params
@@ -192,7 +191,6 @@ _TITLES = {
     401: "A key is needed, and it is missing or wrong",
     403: "The page or the name that the request comes from is not let in",
     404: "There is no such thing",
-    406: "Nothing that the caller accepts can be sent",
     409: "Not in the state that things are in",
     413: "The body is too large",
     415: "The body is of another type",
@@ -271,9 +269,7 @@ def _wrong_type(request: Request) -> ProblemError | None:
         return None
     field = getattr(request.scope.get("route"), "body_field", None)
     wanted = _FORM if field is not None and isinstance(field.field_info, params.Form) else _JSON
-    message = Message()
-    message["content-type"] = headers.get("content-type", "")
-    given = message.get_content_type() if headers.get("content-type") else ""
+    given = headers.get("content-type", "").partition(";")[0].strip().lower()
     if given == wanted or (wanted == _JSON and given.startswith("application/") and given.endswith("+json")):
         return None
     how = f"send 'Content-Type: {wanted}'" if wanted == _JSON else f"send {wanted} (curl -F 'files=@notes.pdf')"

@@ -13,9 +13,6 @@ from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
 LONGEST_ID = 2_000
-JobStatus = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
-
-
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 PATTERNS: dict[str, str] = {}
 """What is told of a text that is not as its pattern."""
@@ -325,7 +322,7 @@ class JobDetails(_Reply):
 
     id: JobId
     collection: str
-    status: JobStatus = "queued"
+    status: Literal["queued", "running", "done", "failed", "cancelled", "interrupted"] = "queued"
     created_at: str
     started_at: str | None = None
     finished_at: str | None = None

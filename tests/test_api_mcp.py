@@ -143,7 +143,7 @@ def test_messages_come_by_post_and_need_no_session(standing: Door) -> None:
 
 async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
     async with open_service(settings, lambda: Runs(settings, build())) as service:
-        mine = await service.start(Caller("k1", "mine"), AskRequest(question=QUESTION))
+        mine = await service.start(Caller("k1"), AskRequest(question=QUESTION))
         await service.runs.answer(mine)
         for key, titles in (("k1", [QUESTION]), ("k2", []), ("", [QUESTION])):
             async with client_of(service, Caller(key)) as client:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from agent.runs.parts import reading_limits
 from api import schemas
-from api.callers import TheCaller
+from api.callers import Caller, TheCaller
 from api.jobs import Documents, NothingStoredError, Storing, documents_in, ending_of
 from api.problems import LOCATED, FieldProblem, ProblemError, responses
 from api.schemas import AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
@@ -118,13 +118,10 @@ async def store_documents(
     large = len(given) > LARGE_COUNT or sum(len(d.text) for d in given) > LARGE_BYTES
     sources = [_source(document) for document in given]
     with service.beside(caller):
-        if not large and not _prefers_job(prefer):
-            reply = await _at_once(service, name, lambda _: sources)
-            if reply is not None:
-                return reply
         async with service.jobs.folder() as folder:
-            job = await service.jobs.begin(caller, name, folder, lambda _: sources, len(sources))
-            return _later(job, prefer)
+            return await _taken(
+                service, caller, name, lambda _: sources, folder, large=large, prefer=prefer, count=len(sources)
+            )
 
 
 @router.post(
@@ -154,11 +151,8 @@ async def store_files(
         with service.beside(caller):
             kept = [await _keep(file, folder, number) for number, file in enumerate(files)]
             read = partial(documents_in, kept, columns, reading_limits(service.settings))
-            if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
-                reply = await _at_once(service, name, read, most=LARGE_COUNT)
-                if reply is not None:
-                    return reply
-            return _later(await service.jobs.begin(caller, name, folder, read), prefer)
+            large = sum(f.size or 0 for f in files) > LARGE_BYTES
+            return await _taken(service, caller, name, read, folder, large=large, prefer=prefer)
 
 
 @router.delete("/{name}", responses=responses(404, 409, 422, 503))
@@ -195,34 +189,38 @@ async def delete_document(
     return schemas.Deleted(passages=removed)
 
 
-async def _at_once(service: Service, name: str, documents: Documents, most: int | None = None) -> Response | None:
-    """The reply to a small upload; None where it is a large one."""
-    storing = Storing(service.runs)
+async def _taken(
+    service: Service,
+    caller: Caller,
+    name: str,
+    documents: Documents,
+    folder: Path,
+    *,
+    large: bool,
+    prefer: str | None,
+    count: int | None = None,
+) -> Response:
+    """The reply to an upload: what it came to, or the job that a large one becomes, and one whose sender prefers it."""
+    preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
+    if not large and not preferred:
+        storing = Storing(service.runs)
 
-    def store() -> Stored | None:
-        # Read to the end first: what is too much is not begun.
-        given = list(islice(storing.taken(documents(storing)), None if most is None else most + 1))
-        return None if most is not None and len(given) > most else storing.store(given, name)
+        def store() -> Stored | None:
+            # Read to the end first: what is too much is not begun.
+            given = list(islice(storing.taken(documents(storing)), LARGE_COUNT + 1))
+            return None if len(given) > LARGE_COUNT else storing.store(given, name)
 
-    try:
-        stored = await asyncio.get_running_loop().run_in_executor(_THREADS, store)
-    except NothingStoredError as exc:
-        fields = [FieldProblem(field="body", message=problem) for problem in exc.problems]
-        detail = exc.told("errors")
-        raise ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields) from exc
-    return None if stored is None else Response(stored.model_dump_json(), media_type="application/json")
-
-
-def _later(job: JobDetails, prefer: str | None) -> Response:
-    headers = {"Location": f"/v1/jobs/{job.id}"}
-    if _prefers_job(prefer):
-        headers["Preference-Applied"] = _LATER
+        try:
+            stored = await asyncio.get_running_loop().run_in_executor(_THREADS, store)
+        except NothingStoredError as exc:
+            fields = [FieldProblem(field="body", message=problem) for problem in exc.problems]
+            detail = exc.told("errors")
+            raise ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields) from exc
+        if stored is not None:
+            return Response(stored.model_dump_json(), media_type="application/json")
+    job = await service.jobs.begin(caller, name, folder, documents, count)
+    headers = {"Location": f"/v1/jobs/{job.id}"} | ({"Preference-Applied": _LATER} if preferred else {})
     return Response(job.model_dump_json(), 202, headers=headers, media_type="application/json")
-
-
-def _prefers_job(prefer: str | None) -> bool:
-    preferences = (part.partition(";")[0] for part in (prefer or "").split(","))
-    return any(preference.strip().lower() == _LATER for preference in preferences)
 
 
 def _source(d: schemas.NewDocument) -> SourceDocument:
