@@ -105,7 +105,7 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert [e.label for e in app.expander] == [said, more]
     assert 'class="sm-group"' in html(app)
     assert "<mark>" in html(app)
-    assert len(app.get("vega_lite_chart")) == 2
+    assert len(app.get("vega_lite_chart")) == 1
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)

@@ -1,7 +1,5 @@
-"""The coverage ledger: which passage supports which side, and what kinds of sources do, as pictures; and what was not
-found, in words."""
+"""The coverage ledger: which passage supports which side, as a picture; and what was not found, in words."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +9,6 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence
 from agent.answer.words import cased, line_of, looked_for, strength_of
 from agent.answer.words import label as stance_label
-from tools.passages import SOURCE_KINDS
 from ui import say
 from ui.shown import label, text
 from ui.style import INK, STANCES
@@ -28,11 +25,8 @@ def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
     """The whole ledger, under a heading of its own."""
     st.html("<h2>The evidence</h2>")
     if answer.perspectives and evidence:
-        if kinds := by_kind(answer, evidence):
-            said = "; ".join(f"{row['side']}: {row['sources']} {row['kind']}" for row in kinds)
-            _draw(_bars(answer, kinds), f"Sources by kind: {said}")
-        passages = len({e.passage.id for e in evidence})
-        _draw(_matrix(answer, dots(answer, evidence), passages), "Which passage supports which side, as judged")
+        matrix = _matrix(answer, dots(answer, evidence), len({e.passage.id for e in evidence}))
+        st.vega_lite_chart(spec=matrix, width="stretch", alt="Which passage supports which side, as judged")
     elif answer.perspectives:
         say.small("What was judged in this run is not kept any more, so its passages cannot be drawn.")
     if missing := _not_found(answer):
@@ -75,14 +69,6 @@ def dots(answer: Answer, evidence: Sequence[Evidence]) -> list[Spec]:
     ]
 
 
-def by_kind(answer: Answer, evidence: Sequence[Evidence]) -> list[Spec]:
-    """A row for each side and kind: how many independent sources of the kind are among what counts for the side."""
-    sides = names(answer)
-    who = {(e.side, e.passage.kind, e.passage.source) for e in evidence if e.counts and e.side in sides}
-    numbers = Counter((side, kind) for side, kind, _ in who)
-    return [{"side": sides[side], "kind": kind, "sources": n} for (side, kind), n in sorted(numbers.items())]
-
-
 def _cited(answer: Answer) -> dict[tuple[str, int], str]:
     """'[3]' for the (side, passage) pairs that a claim of the side cites."""
     passages = {c.number: {c.passage_id, *(q.passage_id for q in c.more)} for c in answer.citations}
@@ -95,30 +81,8 @@ def _cited(answer: Answer) -> dict[tuple[str, int], str]:
     }
 
 
-def _draw(spec: Spec, words: str) -> None:
-    st.vega_lite_chart(spec=spec, width="stretch", alt=words)
-
-
-def _chart(answer: Answer, title: object, rows: Sequence[Spec], x: Spec, *layers: Spec) -> Spec:
-    """A chart with a row for each side; `x` is what all layers have in common besides."""
-    axis = {"labelLimit": 190, "labelColor": INK, "ticks": False, "domain": False}
-    y = {"field": "side", "type": "nominal", "sort": list(names(answer).values()), "title": None, "axis": axis}
-    data, height = {"values": list(rows)}, {"step": _ROW}
-    return {"title": title, "data": data, "height": height, "encoding": {"y": y, "x": x}, "layer": list(layers)}
-
-
 def _nominal(*fields: str) -> list[Spec]:
     return [{"field": field, "type": "nominal"} for field in fields]
-
-
-def _bars(answer: Answer, rows: Sequence[Spec]) -> Spec:
-    amount = {"field": "sources", "type": "quantitative"}
-    x = {**amount, "title": None, "axis": {"tickMinStep": 1, "format": "d", "grid": False, "labelColor": INK}}
-    legend = {"orient": "bottom", "columns": 3, "title": None, "values": sorted({row["kind"] for row in rows})}
-    colour = {"field": "kind", "type": "nominal", "scale": {"domain": list(SOURCE_KINDS)}, "legend": legend}
-    encoding = {"color": colour, "tooltip": [*_nominal("side", "kind"), amount]}
-    layer = {"mark": {"type": "bar", "height": 14}, "encoding": encoding}
-    return _chart(answer, "Independent sources by kind", rows, x, layer)
 
 
 def _matrix(answer: Answer, rows: Sequence[Spec], judged: int) -> Spec:
@@ -145,8 +109,12 @@ def _matrix(answer: Answer, rows: Sequence[Spec], judged: int) -> Spec:
         {"mark": {"type": "circle", "strokeWidth": 1, "opacity": 1}, "encoding": encoding},
         {"mark": {"type": "text", "fontSize": 11, "dy": -14}, "encoding": {"text": _nominal("cited")[0]}},
     )
+    axis = {"labelLimit": 190, "labelColor": INK, "ticks": False, "domain": False}
+    y = {"field": "side", "type": "nominal", "sort": list(names(answer).values()), "title": None, "axis": axis}
+    x = {"field": "column", "type": "ordinal", "axis": None}
     title = {"text": "Each passage and each side", "subtitle": subtitle}
-    return _chart(answer, title, rows, {"field": "column", "type": "ordinal", "axis": None}, *layers)
+    data, height = {"values": list(rows)}, {"step": _ROW}
+    return {"title": title, "data": data, "height": height, "encoding": {"y": y, "x": x}, "layer": list(layers)}
 
 
 def _not_found(answer: Answer) -> str:
