@@ -21,7 +21,11 @@ _NOTES = frozenset("footnote endnote rearnote".split())
 def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
     left_out: Counter[str] = Counter()
     with opened(path, name, "a book in EPUB") as package:
-        _refuse_locked(package)
+        if package.has("META-INF/encryption.xml"):  # fonts may be locked, which harms nobody
+            locked = package.xml("META-INF/encryption.xml").iter()
+            uris = [attr(each, "URI").lower() for each in locked if local(each) == "CipherReference"]
+            if any(uri.endswith((".xhtml", ".html", ".htm", ".xml")) for uri in uris):
+                raise ValueError("its chapters are encrypted, save a copy without protection and ingest that")
         container = package.xml("META-INF/container.xml")
         book = next((attr(each, "full-path") for each in container.iter() if local(each) == "rootfile"), "")
         root = package.xml(book)
@@ -30,16 +34,6 @@ def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
             blocks += _chapter(package.read(part), left_out)
         title, date = _said(root, "title"), _said(root, "date")
     yield document_of_blocks(name, blocks, {"title": own_title(title), "date": date}, left_out, title_of(name))
-
-
-def _refuse_locked(package: Package) -> None:
-    """Fonts may be locked, which harms nobody."""
-    if package.has("META-INF/encryption.xml"):
-        locked = (
-            attr(e, "URI") for e in package.xml("META-INF/encryption.xml").iter() if local(e) == "CipherReference"
-        )
-        if any(uri.lower().endswith((".xhtml", ".html", ".htm", ".xml")) for uri in locked):
-            raise ValueError("its chapters are encrypted, save a copy without protection and ingest that")
 
 
 def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:

@@ -154,28 +154,19 @@ def _walk(element: Any, form: BlockForm) -> Iterator[Block]:
 
 
 def _of(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:
-    if _is_note(element):
+    told = f"{element.get('role') or ''} {element.get('{http://www.idpf.org/2007/ops}type') or ''}"
+    if not _NOTES.isdisjoint(told.split()):
         yield from (Block(b.text, "note") if b.form in ("item", "paragraph") else b for b in _walk(element, "note"))
     elif tag in _HEADINGS:
         yield from _block(_text(element), "heading", _HEADINGS[tag])
     elif tag == "table":
         yield from _table(element)
-    elif tag == "pre":
-        yield from _preformatted(element, outer)
+    elif tag == "pre":  # text that is set as it was typed
+        typed = text_blocks(_text(element).replace(_BREAK, "\n"), Counter())
+        yield from (Block(b.text, outer) if b.form == "paragraph" else b for b in typed)
     else:
         inherits = tag in _INHERITING or tag not in _BLOCKS
         yield from _walk(element, _FORMS.get(tag, outer if inherits else "paragraph"))
-
-
-def _is_note(element: Any) -> bool:
-    told = f"{element.get('role') or ''} {element.get('{http://www.idpf.org/2007/ops}type') or ''}"
-    return not _NOTES.isdisjoint(told.split())
-
-
-def _preformatted(element: Any, form: BlockForm) -> Iterator[Block]:
-    """Text that is set as it was typed."""
-    for block in text_blocks(_text(element).replace(_BREAK, "\n"), Counter()):
-        yield Block(block.text, form) if block.form == "paragraph" else block
 
 
 def _table(table: Any) -> Iterator[Block]:

@@ -165,7 +165,8 @@ def _parts(pages: Iterator[tuple[int, list[Line]]], body: float) -> list[_Part]:
     for page, lines in pages:
         part: _Part | None = None  # of the line before, on this page
         for i, line in enumerate(lines):
-            table = _is_row(lines, i)
+            # A row of a table has cells, and so has a neighbour.
+            table = _has_cells(line) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
             parted = line.base < lines[i - 1].base if table else i > 0 and _begins(lines, i, body)
             if part and part.table == table and not parted:
                 part.lines.append(line)
@@ -180,11 +181,6 @@ def _parts(pages: Iterator[tuple[int, list[Line]]], body: float) -> list[_Part]:
                 made.append(part)
                 text = text if floats else part
     return made
-
-
-def _is_row(lines: Sequence[Line], i: int) -> bool:
-    """Whether a line is a row of a table: it has cells, and so has a neighbour."""
-    return _has_cells(lines[i]) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
 
 
 def _has_cells(line: Line) -> bool:

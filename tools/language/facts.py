@@ -175,15 +175,9 @@ def _fold(word: str) -> str:
     return word[:-1] if len(word) > _SHORT and re.search(r"[^su]s$", word) else word
 
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "January Jan|February Feb|March Mar|April Apr|May|June Jun|July Jul|August Aug|September Sept Sep|October Oct|"
-        "November Nov|December Dec".split("|"),
-        start=1,
-    )
-    for name in names.split()
-}
+_CALENDAR = "January Jan|February Feb|March Mar|April Apr|May|June Jun|July Jul|August Aug|September Sept Sep|"
+_CALENDAR += "October Oct|November Nov|December Dec"
+_MONTHS = {name: number for number, of in enumerate(_CALENDAR.split("|"), start=1) for name in of.split()}
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12]\d{3})\b"

@@ -109,6 +109,7 @@ _GREETS = re.compile(
     re.I,
 )
 _POLICIES = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open start let abolish lower".split())
+_AFTER_COMMA = re.compile(r"(?:[,:–—]| - )([^,:–—]*\b(?:or|vs\.?|versus)\b.*)", re.I)  # 'Which is worse, tea or coffee'
 _EITHER = re.compile(r",? (?:or|vs\.?|versus)(?: (?:rather|just))? ", re.I)
 _THINGS = "it|that|this|they|those|these|we|i|u|you|he|she|there"
 _SECOND = re.compile(rf",? or (?:{'|'.join(sorted(AUXILIARIES))}|r) (?:{_THINGS})\b[^?]*\??$", re.I)
@@ -168,7 +169,8 @@ def _kind(asked: str, text: str, verdict: bool) -> tuple[Kind, tuple[str, ...]]:
     if re.match(r"why (?!not\b)", plain, re.I) and not _inverted(plain.split()[1]) and not _LEADING.match(plain):
         return ("open" if wanted else "topic"), ()
     if _WH.match(plain):
-        if options := _after_comma(plain):
+        named = _AFTER_COMMA.search(plain)
+        if options := _listed(named[1]) if named else ():
             return "choice", options
         if _LEADING.match(plain):
             return "claim", ()
@@ -218,12 +220,6 @@ def _is_nothing(text: str) -> bool:
 
 def _is_known(word: str) -> bool:
     return is_word(word) or is_word(word.removesuffix("s")) or is_noun_by_ending(word)
-
-
-def _after_comma(plain: str) -> tuple[str, ...]:
-    """Of 'Which is worse, vaping or smoking' the two that it names."""
-    match = re.search(r"(?:[,:–—]| - )([^,:–—]*\b(?:or|vs\.?|versus)\b.*)", plain, re.I)
-    return _listed(match[1]) if match else ()
 
 
 def _options(plain: str, opens: bool) -> tuple[str, ...]:
