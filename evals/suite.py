@@ -71,6 +71,12 @@ def cutoffs(most: float = math.inf) -> Callable[[str], list[int]]:
     return parse
 
 
+def cutoff_option(parser: argparse.ArgumentParser, what: str, usual: Sequence[int], most: float = math.inf) -> None:
+    """Adds --k."""
+    told = f"{what} that count (default: {','.join(map(str, usual))})"
+    parser.add_argument("--k", type=cutoffs(most), default=usual, metavar="K[,K…]", help=told)
+
+
 # Samples
 
 

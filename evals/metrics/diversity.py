@@ -6,18 +6,15 @@ Where a value is not defined it is NaN, never 0.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics.coverage import hits
-from evals.metrics.measure import Figure, mean
+from evals.metrics.measure import Figure, Values, mean
 from tools.diversity.published import NOISE, Clustered
-
-Floats = NDArray[np.float64]
-
 
 COMPARED = ("published_f1", "distance", "density", "coverage")
 
@@ -101,7 +98,7 @@ def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> 
     return len(covered - left_out) / len(every - left_out) if every - left_out else math.nan
 
 
-def measures(rows: dict[str, Floats], cutoffs: Sequence[int], events: Sequence[str]) -> dict[str, Figure]:
+def measures(rows: Mapping[str, Values], cutoffs: Sequence[int], events: Sequence[str]) -> dict[str, Figure]:
     """The mean of each row over the events, and F1 of the mean P and the mean R.
 
     rows: measure to a value an event, shape (events,), NaN for events that do not count in it.

@@ -31,8 +31,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ from typing import Any
 from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
-from agent.settings import Settings, load_settings
+from agent.settings import load_settings
 from evals.answering.asking import data_folder, elsewhere
 from evals.datasets.rows import json_rows
 from evals.metrics.measure import Ratio
@@ -141,27 +140,17 @@ async def _asked(args: argparse.Namespace, judge: str) -> Found:
     manner: Manner = "right" if judge == EMBEDDED else judge  # type: ignore[assignment]  # one of COLUMNS
     players = {t.key: Player(t.question, t.statements, t.pages, list(t.claims), manner, args.seed) for t in topics}
     name = f"scripted-{judge}-{uuid.uuid4().hex[:8]}"  # verdicts are kept by name
-    with data_folder(load_settings()) as folder:
-        asked = "embedded" if judge == EMBEDDED else "batch"
-        address = "http://127.0.0.1:9/v1"
-        chosen = load_settings(model=name, provider="chat", judge=asked, openai_base_url=address)
-        settings = elsewhere(chosen, Path(folder))
-        async with _opened(settings, topics) as (runs, server):
+    asked = "embedded" if judge == EMBEDDED else "batch"
+    with data_folder(load_settings()) as folder, ChatServer() as server:
+        chosen = load_settings(model=name, provider="chat", judge=asked, openai_base_url=server.url)
+        async with Runs(elsewhere(chosen, Path(folder))) as runs:
+            for topic in topics:
+                await asyncio.to_thread(_fill, runs, topic.pages, topic.key)
             for topic in topics:
                 await _until_all_were_offered(runs, server, topic, players[topic.key], found, args.misses)
             if judge == "right":
                 found.slow = await _with_a_slow_model(runs, server, topics, players)
     return found
-
-
-@asynccontextmanager
-async def _opened(settings: Settings, topics: Sequence[Topic]) -> AsyncIterator[tuple[Runs, ChatServer]]:
-    """The service over the topics' pages, each in a collection of its own, and the scripted server that it asks."""
-    with ChatServer() as server:
-        async with Runs(settings.model_copy(update={"openai_base_url": server.url})) as runs:
-            for topic in topics:
-                await asyncio.to_thread(_fill, runs, topic.pages, topic.key)
-            yield runs, server
 
 
 def _fill(runs: Runs, pages: Sequence[Page], collection: str) -> None:

@@ -48,7 +48,7 @@ from evals.retrievers.news import (
     needs_clusters,
     prepared,
 )
-from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
+from evals.suite import common_options, cutoff_option, names, open_encoder, progress, retrieval_cache, show, shuffled
 from tools.errors import InputError
 
 
@@ -84,13 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help="LocalNews.zip, or the folder unpacked from it")
     beside = f"beside dense; all: {','.join(METHODS)}"
     add("--methods", type=names, default=list(METHODS), metavar="NAME[,NAME…]", help=beside)
-    add(
-        "--k",
-        type=cutoffs(CANDIDATES),
-        default=[5, 10, 20, 50],
-        metavar="K[,K…]",
-        help="paragraphs that count (5,10,20,50)",
-    )
+    cutoff_option(parser, "paragraphs", [5, 10, 20, 50], CANDIDATES)
     add("--enough", type=float, metavar="SHARE", help="stop choosing at this share of covered clusters, such as 0.9")
     add("--trade-off", type=float, default=0.75, metavar="λ", help="of mmr and dkmips, unpublished (default: 0.75)")
     add("--weight", type=float, default=1.0, metavar="μ", help="of dkmips, unpublished (default: 1)")
@@ -160,14 +154,10 @@ def figures(ready: Ready, chosen: Ranking, k: int) -> dict[str, float]:
 def scored(plan: Plan, found: dict[str, Measured], encoder: str) -> Record:
     """The report: metrics, intervals, differences to dense, ratios to dense, items, seconds, configuration."""
     parts = {data: {name: one.of(chosen) for name, one in found.items()} for data, chosen in _parts(plan).items()}
+    ids = {data: [plan.events[i].id for i in chosen] for data, chosen in _parts(plan).items()}
     each = {
-        data: {
-            name: measure.measures(
-                {m: np.asarray(v) for m, v in one.rows.items()}, plan.cutoffs, [plan.events[i].id for i in chosen]
-            )
-            for name, one in parts[data].items()
-        }
-        for data, chosen in _parts(plan).items()
+        data: {name: measure.measures(one.rows, plan.cutoffs, ids[data]) for name, one in of.items()}
+        for data, of in parts.items()
     }
     told = figures_by(each, plan.seed)
     others = [name for name in found if name != "dense"]

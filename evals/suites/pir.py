@@ -13,20 +13,29 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
+from evals.datasets.pir import PirTask, load_tasks
 from evals.metrics.measure import ROUNDS
 from evals.metrics.p_recall import AVERAGE, Ints, figures, first_gold, p_recall
 from evals.reports.records import Record
 from evals.reports.table import block, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, Form, leaning_scores
-from evals.suite import common_options, cutoffs, digest, names, open_encoder, progress, retrieval_cache, show, shuffled
+from evals.suite import (
+    common_options,
+    cutoff_option,
+    digest,
+    names,
+    open_encoder,
+    progress,
+    retrieval_cache,
+    show,
+    shuffled,
+)
 from tools.errors import InputError
 from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
@@ -56,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--forms", type=names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
     strengths = "of pap and pap+; --strength=-1 adds (default: 1)"
     add("--strength", type=_strengths, default=[1.0], metavar="S[,S…]", help=strengths)
-    add("--k", type=cutoffs(), default=[5], metavar="K[,K…]", help="passages that count (default: 5)")
+    cutoff_option(parser, "passages", [5])
     published = "as published: every line a perspective, every copy a passage, 0 for roots with one perspective"
     add("--published", action="store_true", help=published)
     common_options(
@@ -97,28 +106,22 @@ def rank_tasks(
 ) -> dict[str, list[Ints]]:
     """By task, for each root the ranks of the first gold passages, shape (perspectives, columns). Raises ProviderError
     of an encoder elsewhere."""
-    total = sum(len(root.perspectives) for task in tasks for root in task.roots) * len(columns)
-    with progress(total=total, unit="search") as bar:
-        return {task.name: _rank(task, columns, encoder, cache, bar) for task in tasks}
+    return {task.name: _rank(task, columns, encoder, cache) for task in tasks}
 
 
-def _rank(
-    task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, bar: "tqdm[Any]"
-) -> list[Ints]:
+def _rank(task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache) -> list[Ints]:
     with CorpusIndex(task.corpus, encoder, cache) as index:
         passages = index.vectors
         vectors = _query_vectors(task, index)
-    asked = [
-        (vectors[root.text], _direction(root, one, vectors), vectors[one.query], np.array(one.gold))
-        for root in task.roots
-        for one in root.perspectives
-    ]
+    asked = [(root, one) for root in task.roots for one in root.perspectives]
     ranks = np.zeros((len(asked), len(columns)), np.int64)
-    for i, column in enumerate(columns):
-        bar.set_description(f"{task.name} {column.name}")
-        for row, (r, p, q, gold) in enumerate(asked):
-            ranks[row, i] = first_gold(leaning_scores(column.form, r, p, q, passages, column.strength), gold)
-            bar.update()
+    with progress(total=ranks.size, desc=task.name, unit="search") as bar:
+        for row, (root, one) in enumerate(asked):
+            r, q, gold = vectors[root.text], vectors[one.query], np.array(one.gold)
+            p = vectors[one.text] if one.text else q - r
+            for i, column in enumerate(columns):
+                ranks[row, i] = first_gold(leaning_scores(column.form, r, p, q, passages, column.strength), gold)
+                bar.update()
     ends = np.cumsum([len(root.perspectives) for root in task.roots])[:-1]
     return np.split(ranks, ends)
 
@@ -135,10 +138,6 @@ def _query_vectors(task: PirTask, index: CorpusIndex) -> dict[str, NDArray[np.fl
             vectors |= zip(part, index.query_vectors(part), strict=True)
             bar.update(len(part))
     return vectors
-
-
-def _direction(root: Root, one: RootPerspective, vectors: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
-    return vectors[one.text] if one.text else vectors[one.query] - vectors[root.text]
 
 
 def report(tasks: Sequence[PirTask], columns: Sequence[Column], ranks: dict[str, list[Ints]], config: Record) -> Record:

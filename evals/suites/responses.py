@@ -14,7 +14,7 @@ it can be, and is named.
 
 import argparse
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -107,11 +107,10 @@ def ask(items: dict[str, list[Item]], judge: PairJudge, encoder: Encoder | None,
         with progress(total=len(rows), initial=len(rows) - len(missing), desc=part) as bar:
             for batch in parts(missing, size):
                 forgiving = any("failed" not in record for record in done.values())
-                for item, record in zip(
-                    batch, _answers(batch, judge, encoder if part == "theses" else None, forgiving), strict=True
-                ):
+                said = _answers(batch, judge, encoder if part == "theses" else None, forgiving)
+                for item, record in zip(batch, said, strict=True):
                     records.add(item.key, record)
-                bar.update(len(batch))
+                    bar.update()
     return done
 
 
@@ -119,45 +118,35 @@ def _answers(batch: Sequence[Item], judge: PairJudge, encoder: Encoder | None, f
     """What the models say of each item, with an encoder its thesis. forgiving: an answer of no use fails these items
     only."""
     try:
-        found = list(_support(judge, batch))
-        if encoder:
-            return [_thesis(item, support, encoder) for item, support in zip(batch, found, strict=True)]
-        return [_verdict(support) for support in found]
+        return [_verdict(item, support, encoder) for item, support in zip(batch, _support(judge, batch), strict=True)]
     except ProviderReplyError as exc:
         if not forgiving:
             raise
         return [{"failed": str(exc)} for _ in batch]
 
 
-def _support(judge: PairJudge, batch: Sequence[Item]) -> Iterator[NDArray[np.float64]]:
+def _support(judge: PairJudge, batch: Sequence[Item]) -> list[NDArray[np.float64]]:
     """For each item the probabilities that its texts support its sides, shape (sides, texts); the judge is told of
     each side what its contrary is."""
-    pairs = [
-        Pair(s, text, c, form="answer")
+    asked = [
+        [Pair(s, text, c, form="answer") for s, c in zip(i.sides, i.sides[::-1], strict=True) for text in i.texts]
         for i in batch
-        for s, c in zip(i.sides, i.sides[::-1], strict=True)
-        for text in i.texts
     ]
+    pairs = [pair for of in asked for pair in of]
     scores = np.asarray(judge.score(pairs) if pairs else [], np.float64)
-    at = 0
-    for item in batch:
-        count = len(item.sides) * len(item.texts)
-        yield scores[at : at + count].reshape(len(item.sides), len(item.texts))
-        at += count
+    each = np.split(scores, np.cumsum([len(of) for of in asked])[:-1])
+    return [some.reshape(len(i.sides), len(i.texts)) for i, some in zip(batch, each, strict=True)]
 
 
-def _thesis(item: Item, support: NDArray[np.float64], encoder: Encoder) -> Record:
-    if support.size and np.isnan(support).all():
+def _verdict(item: Item, support: NDArray[np.float64], encoder: Encoder | None) -> Record:
+    missing = np.isnan(support)
+    if (support.size and missing.all()) if encoder else missing.any():
         return {"failed": _NO_VERDICT}
+    if not encoder:
+        return {"support": [float(p) for p in support[:, 0]]}
     alone = np.array([stands_alone(text) for text in item.texts])
     position, side = choose_thesis(encoder.encode(item.texts), encoder.encode_queries([item.group])[0], support, alone)
     return {"thesis": item.texts[position], "side": None if side is None else item.sides[side]}
-
-
-def _verdict(support: NDArray[np.float64]) -> Record:
-    if np.isnan(support).any():
-        return {"failed": _NO_VERDICT}
-    return {"support": [float(p) for p in support[:, 0]]}
 
 
 def reported(items: dict[str, list[Item]], records: dict[str, Record], config: Record, seed: int) -> Record:

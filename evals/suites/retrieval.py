@@ -22,7 +22,7 @@ from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, Method, named
-from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
+from evals.suite import common_options, cutoff_option, names, open_encoder, progress, retrieval_cache, show, shuffled
 from tools.errors import ProviderDownError, ProviderError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
@@ -67,13 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="retrievers (default: bm25,dense,hybrid,oracle), such as steelman, dense+mmr:0.9, hybrid+expansion, "
         "dense+pap, dense+greedyplus; a wrong name lists all",
     )
-    add(
-        "--k",
-        type=cutoffs(DEEPEST),
-        default=[5, 10, 20],
-        metavar="K[,K…]",
-        help="passages that count (default: 5,10,20)",
-    )
+    cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
     add("--published-precision", action="store_true", help="divide precision as BERDS' released code does")
     common_options(
@@ -89,17 +83,13 @@ def run(args: argparse.Namespace) -> int:
     require_ir_measures()  # said before an hour's work, not after it
     methods = named(args.methods)
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
-    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, _judge(methods))
+    judge = open_judge("settings") if any(m.judged for m in methods.values()) else None
+    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, judge)
     encoder, cache = open_encoder(), retrieval_cache()
     report = scored(plan, rank(plan, encoder, cache, args.out), encoder.name)
     report["seconds"] = time.perf_counter() - began
     show(args.json, report, lambda: table(report))
     return 0
-
-
-def _judge(methods: dict[str, Method]) -> PairJudge | None:
-    """The judge, where a method asks one. Raises SettingsError, ModelError."""
-    return open_judge("settings") if any(m.judged for m in methods.values()) else None
 
 
 def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) -> dict[str, Record]:
