@@ -61,13 +61,12 @@ def open_judge(choice: str) -> PairJudge:
     if choice == "cosine":
         return cosine(load_encoder())
     if choice in ("embedded", "close"):
-        own = load_judge()
-        return judged(own) if choice == "embedded" else closely(own)
-    settings = load_settings(judge=choice) if choice in ("chat", "score") else load_settings()
-    remote = build_judge(settings)
-    if remote is not None:
+        return judged(load_judge()) if choice == "embedded" else closely(load_judge())
+    named = choice in ("chat", "score")
+    settings = load_settings(judge=choice) if named else load_settings()
+    if (remote := build_judge(settings)) is not None:
         return judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these
-    if choice in ("chat", "score"):
+    if named:
         raise SettingsError(
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )

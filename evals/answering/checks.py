@@ -33,11 +33,9 @@ async def _checked(reply: Reply, answer: Answer, models: Models) -> list[list[bo
     verdicts = []
     for claim in claims:
         saying = (said.get(claim.text) or {"passages": []})["passages"]
-        cited = [_ids(citations[n]) for n in claim.citations]
         if claim.quoted:
-            verdicts.append([any(stands(claim.text, reply.passages.get(i, "")) for i in ids) for ids in cited])
-        else:
-            verdicts.append([any(i in saying for i in ids) for ids in cited])
+            saying = [i for i, text in reply.passages.items() if stands(claim.text, text)]
+        verdicts.append([any(i in saying for i in _ids(citations[n])) for n in claim.citations])
     return verdicts
 
 

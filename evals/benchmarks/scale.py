@@ -56,9 +56,6 @@ class OpenStore:
     def ask(self, text: str, vector: NDArray[np.float32], k: int = _FOUND) -> list[int]:
         return [h.passage_id for h in self.search.search(text, vector, [_COLLECTION], k)]
 
-    def id(self) -> int:
-        return self.store.collection(_COLLECTION)[0]
-
 
 def bench_scale(passages: int = PASSAGES, data: Path | None = None) -> dict[str, Any]:
     """Figures of a store of so many passages in `data`, or in a folder that is gone afterwards. Raises InputError."""
@@ -92,7 +89,7 @@ def query(folder: Path, passages: int) -> dict[str, Any]:
     Besides the time that passes, the processor's: where others work on the machine, only that says much.
     """
     opened = OpenStore(folder)
-    collection = [opened.id()]
+    collection = [opened.store.collection(_COLLECTION)[0]]
     searches: dict[str, Callable[[str, NDArray[np.float32]], object]] = {
         "hybrid": opened.ask,
         "dense": lambda _, vector: opened.search.dense.search(vector, collection, _FOUND),
@@ -152,17 +149,14 @@ def _documents(batch: int, count: int) -> list[PreparedDocument]:
     return made
 
 
-def _eight(text: str, seed: int) -> str:
-    return " ".join(np.random.default_rng([6, seed]).choice(text.split(), 8))
-
-
 def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
     """Eight words of a passage, and a vector near its own."""
     rng = np.random.default_rng([5, number])
     batch, row = divmod(int(rng.integers(passages)), _BATCH)
     document = _documents(batch, min(_BATCH, passages - batch * _BATCH))[row // _A_DOCUMENT]
     text, vector = document.passages[row % _A_DOCUMENT], document.vectors[row % _A_DOCUMENT]
-    return _eight(text.text, number), near(vector, number)
+    words = np.random.default_rng([6, number]).choice(text.text.split(), 8)
+    return " ".join(words), near(vector, number)
 
 
 def _timed(search: Callable[[str, NDArray[np.float32]], object], text: str, vector: NDArray[np.float32]) -> Spent:

@@ -146,14 +146,14 @@ def _event(root: Place, event: str, headline: str) -> NewsEvent:
     known = _object(dict[str, Literal[0, 1]], labels) if labels.is_file() else {}
     if missing := known.keys() - paragraphs.keys():
         raise InputError(f"{labels}: paragraph '{min(missing)}' is not in {texts}. Take it out, or add its text.")
-    return NewsEvent(event, headline, tuple(_paragraph(i, text, known.get(i)) for i, text in paragraphs.items()))
+    labelled = {id_: bool(label) for id_, label in known.items()}
+    read = (NewsParagraph(i, text, _host(i), labelled.get(i)) for i, text in paragraphs.items())
+    return NewsEvent(event, headline, tuple(read))
 
 
-def _paragraph(id_: str, text: str, label: int | None) -> NewsParagraph:
+def _host(id_: str) -> str:
     address = id_.partition("_")[2]
-    return NewsParagraph(
-        id_, text, host_of(address) if "://" in address else "", None if label is None else bool(label)
-    )
+    return host_of(address) if "://" in address else ""
 
 
 def _object(kind: type[_T], place: Place) -> _T:

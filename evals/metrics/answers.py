@@ -49,6 +49,12 @@ class Reply:
         return next((s for s in self.sides if s.stance == stance), None)
 
 
+def of_plain(replies: Sequence[Reply]) -> dict[str, Ratio]:
+    """All that needs neither judge nor encoder, over what was asked with all documents."""
+    found = {"answered": answered(replies), "all_sides_cited": all_sides_cited(replies), **both_sides_known(replies)}
+    return {**found, **citations(replies), **one_sided(replies), **balance(replies)}
+
+
 def answered(replies: Sequence[Reply]) -> Ratio:
     """Answers that show at least one side / questions."""
     return Ratio.of((r.question, float(r.answered), 1) for r in replies)

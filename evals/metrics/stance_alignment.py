@@ -14,8 +14,7 @@ import numpy as np
 from evals.metrics.answers import SIDES, Reply
 from evals.metrics.measure import Chosen, Figure, Ratio
 
-_WORDS = {"supports": "Support", "opposes": "Oppose"}
-_SIGNS = {"supports": 1.0, "opposes": -1.0}
+_TOLD = {"supports": ("Support", 1.0), "opposes": ("Oppose", -1.0)}
 
 
 def correlation(points: Sequence[tuple[str, float, float]]) -> Figure:
@@ -43,9 +42,9 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
         for side in reply.sides:
             if side.stance not in SIDES or not side.claims or reply.answer is None:
                 continue
-            text = polarity(" ".join(c.text for c in side.claims))
-            literal.append((reply.question, text, polarity(f"{reply.answer.neutral_question}, {_WORDS[side.stance]}")))
-            signed.append((reply.question, text, _SIGNS[side.stance]))
+            text, (word, sign) = polarity(" ".join(c.text for c in side.claims)), _TOLD[side.stance]
+            literal.append((reply.question, text, polarity(f"{reply.answer.neutral_question}, {word}")))
+            signed.append((reply.question, text, sign))
     return {"alignment_textblob": correlation(literal), "alignment_sign": correlation(signed)}
 
 

@@ -15,17 +15,7 @@ from typing import IO, Any
 from evals.datasets.rows import json_rows
 from tools.errors import InputError
 
-_PACKAGES = (
-    "chromadb",
-    "langgraph",
-    "numpy",
-    "onnxruntime",
-    "openai",
-    "scikit-learn",
-    "tantivy",
-    "textblob",
-    "tokenizers",
-)
+_PACKAGES = "chromadb langgraph numpy onnxruntime openai scikit-learn tantivy textblob tokenizers".split()
 _PROMPTS = Path(__file__).parents[2] / "prompts"
 Record = dict[str, Any]
 

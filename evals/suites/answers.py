@@ -31,17 +31,7 @@ from evals.answering.plan import MISSING, PLAIN, plan
 from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
 from evals.answering.verdicts import with_gold_verdicts
 from evals.datasets.cases import SAMPLES_SET, Case, CaseSet, is_own, load_cases, refuse_either_way
-from evals.metrics.answers import (
-    Reply,
-    all_sides_cited,
-    answered,
-    balance,
-    both_sides_known,
-    citations,
-    missing_side,
-    one_sided,
-    supported,
-)
+from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, Ratio
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records, read_records
@@ -140,12 +130,7 @@ async def measure(replies: Sequence[Reply], models: Models) -> Measures:
     """Every measure of which there are replies. Questions are asked of nobody; the judge reads their claims."""
     plain = [r for r in replies if r.variant == PLAIN]
     found: Measures = {
-        "answered": answered(plain),
-        "all_sides_cited": all_sides_cited(plain),
-        **both_sides_known(plain),
-        **citations(plain),
-        **one_sided(plain),
-        **balance(plain),
+        **of_plain(plain),
         **supported(await check_claims(plain, models)),
         **stance_alignment(plain),
         "alignment_judge": judged_alignment(await judge_claims(plain, models)),
