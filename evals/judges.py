@@ -38,11 +38,7 @@ def judged(judge: Judge, together: int = 64) -> PairJudge:
 
 def closely(judge: EmbeddedJudge) -> PairJudge:
     """The embedded judge's closer reading, for every pair, with the threshold of an even chance."""
-
-    def score(pairs: Sequence[Pair]) -> Floats:
-        return np.ascontiguousarray(judge.closely(pairs)[:, 0])
-
-    return PairJudge(f"{judge.name}-closely", score, 0.5)
+    return PairJudge(f"{judge.name}-closely", lambda pairs: np.ascontiguousarray(judge.closely(pairs)[:, 0]), 0.5)
 
 
 def cosine(encoder: Encoder) -> PairJudge:

@@ -109,12 +109,12 @@ def open_encoder() -> "Encoder":
     return build_encoder(settings, load_encoder())
 
 
-def retrieval_cache() -> "VectorCache":
-    """Vectors, verdicts and re-ranker's scores of the suites that search corpora, kept between runs."""
+def encoder_and_cache() -> "tuple[Encoder, VectorCache]":
+    """The same, and the vectors and verdicts of the suites that search corpora, kept between runs."""
     from agent.settings import load_settings
     from tools.inference.cache import VectorCache
 
-    return VectorCache(load_settings().cache_dir / "retrieval.db")
+    return open_encoder(), VectorCache(load_settings().cache_dir / "retrieval.db")
 
 
 class CachedEncoder:

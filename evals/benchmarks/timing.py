@@ -42,12 +42,8 @@ class Taken(NamedTuple):
 def process(command: list[str], environment: dict[str, str]) -> Taken:
     """Runs a Python process to its end."""
     began = time.perf_counter()
-    child = subprocess.Popen(
-        [sys.executable, *command],
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen([sys.executable, *command], env=os.environ | environment, stdout=quiet, stderr=quiet)
     _, _, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - began
     return Taken(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(usage.ru_maxrss / 1024, 1))

@@ -16,7 +16,6 @@ SIDES: tuple[Side, Side] = ("supports", "opposes")
 Gold = dict[Side, frozenset[str]]
 """The ids of the documents that are gold for each side."""
 SAMPLES_SET = "samples"
-_LINES = ".jsonl"
 _WORDINGS, _ELSEWHERE = "wordings-", "elsewhere-"
 """Before the name of a part: the samples' questions as others would ask them, and questions that they do not answer."""
 
@@ -58,7 +57,7 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
         return load_samples()
     if name.startswith((_WORDINGS, _ELSEWHERE)):
         return _part(name)
-    if name.endswith(_LINES):
+    if name.endswith(".jsonl"):
         rows = enumerate(json_rows(Path(name)), start=1)
         cases = [Case(str(number), row.text("question"), _gold()) for number, row in rows]
         return CaseSet(Path(name).stem, cases, load_samples().documents)
@@ -96,7 +95,7 @@ def load_samples() -> CaseSet:
 
 def is_own(name: str) -> bool:
     """Whether a set of that name comes with the project."""
-    return name == SAMPLES_SET or name.startswith((_WORDINGS, _ELSEWHERE)) or name.endswith(_LINES)
+    return name == SAMPLES_SET or name.startswith((_WORDINGS, _ELSEWHERE)) or name.endswith(".jsonl")
 
 
 def refuse_either_way(chosen: CaseSet) -> None:

@@ -36,19 +36,9 @@ from evals.metrics.diversity import COMPARED
 from evals.metrics.measure import Figure, figures_by
 from evals.reports.records import Record
 from evals.reports.table import block, number, percent, sure
+from evals.retrievers import news as stages
 from evals.retrievers.corpus_index import Ranking
-from evals.retrievers.news import (
-    CANDIDATES,
-    FITTED_ON,
-    METHODS,
-    Choose,
-    Dials,
-    Ready,
-    held_out,
-    needs_clusters,
-    prepared,
-)
-from evals.suite import common_options, cutoff_option, names, open_encoder, progress, retrieval_cache, show, shuffled
+from evals.suite import common_options, cutoff_option, encoder_and_cache, names, progress, show, shuffled
 from tools.errors import InputError
 
 
@@ -71,9 +61,9 @@ class Plan:
 
     news: NewsSet
     events: list[NewsEvent]
-    methods: dict[str, Choose]
+    methods: dict[str, stages.Choose]
     cutoffs: list[int]
-    dials: Dials = field(default_factory=Dials)
+    dials: stages.Dials = field(default_factory=stages.Dials)
     limit: int | None = None
     seed: int = 1
 
@@ -82,9 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help="LocalNews.zip, or the folder unpacked from it")
-    beside = f"beside dense; all: {','.join(METHODS)}"
-    add("--methods", type=names, default=list(METHODS), metavar="NAME[,NAME…]", help=beside)
-    cutoff_option(parser, "paragraphs", [5, 10, 20, 50], CANDIDATES)
+    beside = f"beside dense; all: {','.join(stages.METHODS)}"
+    add("--methods", type=names, default=list(stages.METHODS), metavar="NAME[,NAME…]", help=beside)
+    cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
     add("--enough", type=float, metavar="SHARE", help="stop choosing at this share of covered clusters, such as 0.9")
     add("--trade-off", type=float, default=0.75, metavar="λ", help="of mmr and dkmips, unpublished (default: 0.75)")
     add("--weight", type=float, default=1.0, metavar="μ", help="of dkmips, unpublished (default: 1)")
@@ -102,25 +92,24 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"--{name.replace('_', '-')} has to be a number {bounds}, not {value}.")
     began = time.perf_counter()
     methods, news = named(args.methods), load_news(args.data)
-    dials = Dials(args.trade_off, args.weight, args.divided, args.enough)
+    dials = stages.Dials(args.trade_off, args.weight, args.divided, args.enough)
     events = shuffled(news.measured, args.limit, args.seed)
     plan = Plan(news, events, methods, args.k, dials, args.limit, args.seed)
-    encoder = open_encoder()
-    ready = prepared(news, events, encoder, retrieval_cache())
-    report = scored(plan, measured(plan, ready), encoder.name)
+    encoder, cache = encoder_and_cache()
+    report = scored(plan, measured(plan, stages.prepared(news, events, encoder, cache)), encoder.name)
     report["seconds"] = time.perf_counter() - began
     show(args.json, report, lambda: table(report))
     return 0
 
 
-def named(methods: Sequence[str]) -> dict[str, Choose]:
+def named(methods: Sequence[str]) -> dict[str, stages.Choose]:
     """The methods of these names, dense before all. Raises InputError for a name that is none."""
-    if unknown := [n for n in methods if n not in METHODS]:
-        raise InputError(f"there is no method '{unknown[0]}'. There are: {', '.join(METHODS)}.")
-    return {name: METHODS[name] for name in ("dense", *methods)}
+    if unknown := [n for n in methods if n not in stages.METHODS]:
+        raise InputError(f"there is no method '{unknown[0]}'. There are: {', '.join(stages.METHODS)}.")
+    return {name: stages.METHODS[name] for name in ("dense", *methods)}
 
 
-def measured(plan: Plan, ready: Iterable[Ready]) -> dict[str, Measured]:
+def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Measured]:
     """What each method chooses, measured; the seconds are those of the most paragraphs asked for."""
     found = {name: Measured() for name in plan.methods}
     for event in progress(ready, total=len(plan.events), unit="event"):
@@ -131,11 +120,11 @@ def measured(plan: Plan, ready: Iterable[Ready]) -> dict[str, Measured]:
                 seconds = time.perf_counter() - began
                 for figure, value in figures(event, chosen, k).items():
                     found[name].rows.setdefault(figure, []).append(value)
-            found[name].seconds.append(seconds + needs_clusters(name, plan.dials) * event.seconds)
+            found[name].seconds.append(seconds + stages.needs_clusters(name, plan.dials) * event.seconds)
     return found
 
 
-def figures(ready: Ready, chosen: Ranking, k: int) -> dict[str, float]:
+def figures(ready: stages.Ready, chosen: Ranking, k: int) -> dict[str, float]:
     """Measure to its value for the candidates at these positions, at most k of them."""
     ids, relevant = [ready.ids[i] for i in chosen], ready.place.keys()
     found = [ready.place[i] for i in ids if i in relevant]
@@ -184,9 +173,9 @@ def _paired(dense: dict[str, Figure], other: dict[str, Figure], seed: int) -> Re
 def _parts(plan: Plan) -> dict[str, list[int]]:
     """Which of the events are told of: all, and then those that greedyplus-calibrated was not fitted on."""
     parts = {plan.news.name: list(range(len(plan.events)))}
-    if plan.news.name == FITTED_ON and "greedyplus-calibrated" in plan.methods:
-        held = held_out(plan.news.measured)
-        parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
+    if plan.news.name == stages.FITTED_ON and "greedyplus-calibrated" in plan.methods:
+        held = stages.held_out(plan.news.measured)
+        parts[f"{stages.FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
     return {data: chosen for data, chosen in parts.items() if chosen}
 
 
@@ -203,7 +192,7 @@ def _config(plan: Plan, encoder: str) -> Record:
         "sources": len({p.publisher for p in news.corpus if p.publisher}),
         "without_text": news.without_text,
     }
-    settings = asdict(dials) | {"candidates": CANDIDATES, "methods": list(plan.methods), "k": plan.cutoffs}
+    settings = asdict(dials) | {"candidates": stages.CANDIDATES, "methods": list(plan.methods), "k": plan.cutoffs}
     sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
     sizes = {data: {"questions": len(chosen)} | size for data, chosen in _parts(plan).items()}
     read = {"digest": news.digest, "sample": sample, "seed": plan.seed, "sizes": sizes}

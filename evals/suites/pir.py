@@ -25,17 +25,7 @@ from evals.reports.records import Record
 from evals.reports.table import block, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, Form, leaning_scores
-from evals.suite import (
-    common_options,
-    cutoff_option,
-    digest,
-    names,
-    open_encoder,
-    progress,
-    retrieval_cache,
-    show,
-    shuffled,
-)
+from evals.suite import common_options, cutoff_option, digest, encoder_and_cache, names, progress, show, shuffled
 from tools.errors import InputError
 from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
@@ -83,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         replace(task, roots=tuple(shuffled(task.roots, args.limit, args.seed)))
         for task in load_tasks(args.data, args.task, args.published)
     ]
-    encoder, cache = open_encoder(), retrieval_cache()
+    encoder, cache = encoder_and_cache()
     ranks = rank_tasks(tasks, columns, encoder, cache)
     result = report(tasks, columns, ranks, _config(args, tasks, columns, encoder.name))
     result["seconds"] = time.perf_counter() - began

@@ -22,7 +22,7 @@ from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, Method, named
-from evals.suite import common_options, cutoff_option, names, open_encoder, progress, retrieval_cache, show, shuffled
+from evals.suite import common_options, cutoff_option, encoder_and_cache, names, progress, show, shuffled
 from tools.errors import ProviderDownError, ProviderError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
     judge = open_judge("settings") if any(m.judged for m in methods.values()) else None
     plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, judge)
-    encoder, cache = open_encoder(), retrieval_cache()
+    encoder, cache = encoder_and_cache()
     report = scored(plan, rank(plan, encoder, cache, args.out), encoder.name)
     report["seconds"] = time.perf_counter() - began
     show(args.json, report, lambda: table(report))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import candidates, pool_of
-from evals.suite import common_options, names, open_encoder, progress, retrieval_cache, show
+from evals.suite import common_options, encoder_and_cache, names, progress, show
 from tools.diversity.selection import SIGNALS, RelevanceWeights, signals
 from tools.errors import InputError
 from tools.inference.cache import VectorCache
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fits and tells. Raises InputError, SettingsError, ProviderDownError."""
     sets = load_sets(args.data, names(args.set))
-    encoder, cache = open_encoder(), retrieval_cache()
+    encoder, cache = encoder_and_cache()
     corpora = {" + ".join(s.name for s in part): part for part in by_corpus(sets)}
     if len(corpora) < 2:
         raise InputError("name sets of two corpora or more (--set): one is left out to tell how well the weights do.")
@@ -66,11 +66,8 @@ def fitted_report(labelled: dict[str, list[Labelled]], encoder: str) -> dict[str
     held_out = {}
     for name, own in labelled.items():
         weights = fit([q for other, questions in labelled.items() if other != name for q in questions])
-        held_out[name] = {
-            "questions": len(own),
-            "cosine": _precision(own, [q.cosine for q in own]),
-            "signals": _precision(own, [q.signals @ np.array(weights.signals) for q in own]),
-        }
+        scores = {"cosine": [q.cosine for q in own], "signals": [q.signals @ np.array(weights.signals) for q in own]}
+        held_out[name] = {"questions": len(own), **{by: _precision(own, of) for by, of in scores.items()}}
     fitted_weights = fit([q for questions in labelled.values() for q in questions])
     shown = {
         "signals": [round(w, 3) for w in fitted_weights.signals],
