@@ -67,9 +67,10 @@ def run(args: argparse.Namespace) -> int:
         figures = packing.pack_close(weights, tokenizer, corpus)
     else:
         figures = pack_small(weights, corpus)
+    print(json.dumps(figures, indent=1))
+    if weights and "relative.weight" not in weights:
         again = "The closer reading weighs this model's logits too: pack that again (docs/decisions/0017)."
         print(again, file=sys.stderr)
-    print(json.dumps(figures, indent=1))
     return 0
 
 
