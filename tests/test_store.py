@@ -59,7 +59,7 @@ def test_replacing_leaves_no_orphans_and_uses_no_id_again(house: House) -> None:
     assert counts(house) == {"documents": 2, "passages": 2, "vectors": 2}
     assert orphans(house) == 0
     assert {i for i, d in after.items() if d == "a"}.isdisjoint(before)
-    removed = {r.passage_id for r in house.store.changes.removals(0, 1000)}
+    removed = {passage for _, _, passage in house.store.changes.removals(0, 1000)}
     assert removed == before - set(after)
 
 

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import httpcore
@@ -66,7 +67,7 @@ def bound(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
     client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
     clock = _Clock(_WHOLE * seconds)
     transport: Any = httpx.HTTPTransport(**way_options(address, proxy))
-    transport._pool._network_backend = _Backend(transport._pool._network_backend, clock)
+    transport._pool._network_backend = _Timed(transport._pool._network_backend, clock)
     client._transport, client._mounts = transport, {}
 
     def mark(request: httpx.Request) -> None:
@@ -97,35 +98,21 @@ class _Clock(threading.local):
         return left if timeout is None else min(timeout, left)
 
 
-class _Backend(httpcore.NetworkBackend):
-    """Connections that look at the clock whenever they wait."""
+class _Timed:
+    """A connection of httpcore, or what opens one, that looks at the clock whenever it waits."""
 
-    def __init__(self, inner: httpcore.NetworkBackend, clock: _Clock) -> None:
+    def __init__(self, inner: Any, clock: _Clock) -> None:
         self._inner, self._clock = inner, clock
 
-    def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, *more: Any, **named: Any
-    ) -> httpcore.NetworkStream:
-        return _Stream(self._inner.connect_tcp(host, port, self._clock.left(timeout), *more, **named), self._clock)
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if name not in ("connect_tcp", "start_tls", "read", "write"):
+            return found
 
+        def in_time(*given: Any, **named: Any) -> Any:
+            asked = signature(found).bind(*given, **named)
+            asked.arguments["timeout"] = self._clock.left(asked.arguments.get("timeout"))
+            made = found(*asked.args, **asked.kwargs)
+            return _Timed(made, self._clock) if name in ("connect_tcp", "start_tls") else made
 
-class _Stream(httpcore.NetworkStream):
-    def __init__(self, inner: httpcore.NetworkStream, clock: _Clock) -> None:
-        self._inner, self._clock = inner, clock
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, self._clock.left(timeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, self._clock.left(timeout))
-
-    def start_tls(
-        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
-    ) -> "_Stream":
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, self._clock.left(timeout)), self._clock)
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
+        return in_time

@@ -49,7 +49,7 @@ SCHEMA = """
         passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE,
         sentences INTEGER NOT NULL, vectors BLOB NOT NULL
     );
-    -- What the indexes have to remove, and how far each of them is: `Removal`, `Position`.
+    -- What the indexes have to remove, and how far each of them is: `Changes`, `Position`.
     CREATE TABLE removals (
         number INTEGER PRIMARY KEY AUTOINCREMENT, collection_id INTEGER NOT NULL, passage_id INTEGER NOT NULL
     );
@@ -114,8 +114,7 @@ class Database:
             make_private_folder(path.parent)
             keep_private(path)
             try:
-                with self.connection() as connection:
-                    self._check_schema(connection)
+                self._check_schema()
             except BaseException:
                 self.close()
                 raise
@@ -182,11 +181,11 @@ class Database:
             mine.close()
             self._local.opened = None
 
-    def _check_schema(self, connection: sqlite3.Connection) -> None:
-        if _version(connection) == SCHEMA_VERSION:
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+    def _check_schema(self) -> None:
+        with self.connection() as connection:
+            if _version(connection) == SCHEMA_VERSION:
+                return
+        with self.write() as connection:
             version = _version(connection)  # another process may have made it meanwhile
             if version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
                 for statement in SCHEMA.split(";"):
@@ -199,11 +198,6 @@ class Database:
                     hint=f"Keep it by moving {self.path.parent} away, or set STEELMAN_DATA_DIR to a new folder; then "
                     "ingest your documents again.",
                 )
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -150,15 +150,6 @@ def _is_short_of_room(folder: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
-    """A passage that an index has to remove, or `EVERYTHING` of a collection."""
-
-    number: int
-    collection_id: int
-    passage_id: int
-
-
-@dataclass(frozen=True, slots=True)
 class Position:
     """How far an index has followed the store: the last passage that it was given, and the last removal. making: names
     this making of the index, and the last removal before it."""
@@ -196,10 +187,11 @@ class Changes:
         last = dict(tuple(row) for row in self._db.rows("SELECT name, seq FROM sqlite_sequence"))
         return last.get("passages", 0), last.get("removals", 0)
 
-    def removals(self, after: int, limit: int) -> list[Removal]:
-        """Up to `limit` of those with numbers above `after`, as far as an index still needs them."""
+    def removals(self, after: int, limit: int) -> list[tuple[int, int, int]]:
+        """Up to `limit` (number, collection id, passage id) with numbers above `after`, as far as an index still needs
+        them; the passage may be `EVERYTHING` of the collection."""
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
-        return [Removal(*row) for row in self._db.rows(query, (after, limit))]
+        return [(*row,) for row in self._db.rows(query, (after, limit))]
 
     def position(self, index: str) -> Position | None:
         """How far the index of that name is; None before it was first made."""

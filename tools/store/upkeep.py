@@ -10,7 +10,8 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,13 +66,9 @@ class Upkeep:
                     self._make_again(failed[1])
                 self.bring_up_to_date()
 
-    @contextmanager
-    def locked(self, until: float, *, exclusive: bool = True) -> Iterator[None]:
+    def locked(self, until: float, *, exclusive: bool = True) -> AbstractContextManager[None]:
         """The index's lock, as its only writer unless `exclusive` is off."""
-        with disk_errors(self._lock):
-            keep_folder_private(self._lock.parent)
-        with index_lock(self._lock, exclusive=exclusive, timeout=max(0.0, until - time.monotonic())):
-            yield
+        return index_lock(self._lock, exclusive=exclusive, timeout=max(0.0, until - time.monotonic()))
 
     def bring_up_to_date(self, progress: Progress = lambda *_: None) -> None:
         """Has the index hold what the store does, under the lock that is held."""
@@ -90,7 +87,7 @@ class Upkeep:
 
     def begin_again(self) -> None:
         """Empties the index, to be filled by `bring_up_to_date`, now or by whoever comes next."""
-        _, _, removal = self._changes.size()
+        _, removal = self._changes.last()
         with self._marked():
             self._opened = None
             self._index.clear()
@@ -165,20 +162,20 @@ class Upkeep:
             self._follow(progress)
 
     def _add(self, position: Position, progress: Progress) -> Position:
-        _, last, _ = self._changes.size()
+        last, _ = self._changes.last()
         while batch := self._store.scan(position.passage, BATCH):
             vectors = self._store.vectors(p.id for _, p in batch)
             self._index.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
-            position = self._reach(Position(position.making, batch[-1][1].id, position.removal))
+            position = self._reach(replace(position, passage=batch[-1][1].id))
             progress(self.name, len(batch))
         if last > position.passage:  # the last ones are gone again
-            position = self._reach(Position(position.making, last, position.removal))
+            position = self._reach(replace(position, passage=last))
         return position
 
     def _remove(self, position: Position, progress: Progress) -> Position:
         while removals := self._changes.removals(position.removal, BATCH):
-            self._index.apply([], [(r.collection_id, r.passage_id) for r in removals])
-            position = self._reach(Position(position.making, position.passage, removals[-1].number))
+            self._index.apply([], [(collection, passage) for _, collection, passage in removals])
+            position = self._reach(replace(position, removal=removals[-1][0]))
             progress(self.name, len(removals))
         return position
 
@@ -250,7 +247,7 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]
     """
     give_up = time.monotonic() + timeout
     with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        keep_folder_private(path.parent)
     gate = _acquired(path.with_name(f"{path.name}.gate"), exclusive=True, give_up=give_up)
     try:
         lock = _acquired(path, exclusive=exclusive, give_up=give_up)
