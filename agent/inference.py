@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
-from tools.inference.judges.judge import ClaimCheck, ClaimJudge, CloseJudge, Judge, Pair, StanceJudge
+from tools.inference.judges.batch import BatchJudge
+from tools.inference.judges.judge import ClaimCheck, CloseJudge, Judge, Pair, StanceJudge
 from tools.inference.judges.quoting import load_quoting
+from tools.inference.judges.server import ServerJudge
 from tools.inference.worker import Worker
 from tools.net.http import without_login
 from tools.passages import Sentence
@@ -30,13 +32,8 @@ _PROBE = 16  # pairs of the first batch, which measures the throughput, so that 
 _PROBE_CLOSELY = 2  # the same of a closer reading, which takes several times as long a pair
 
 
-class RemoteJudge(Judge, Protocol):
-    """A judge behind an address, which batches its requests itself."""
-
-    address: str
-
-    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
-        """Probabilities, shape (n,); NaN for a pair that was not answered within the seconds, or not with a verdict."""
+RemoteJudge = BatchJudge | ServerJudge[Any]
+"""A judge behind an address, which batches its requests itself."""
 
 
 class Models:
@@ -138,7 +135,7 @@ class RunJudge(ABC):
     checks_claims = False
     """Whether `check` may be asked."""
 
-    def __init__(self, judge: Judge, cache: VectorCache) -> None:
+    def __init__(self, judge: Judge | RemoteJudge, cache: VectorCache) -> None:
         self.name = judge.name
         self.threshold = judge.threshold
         self.sentence_threshold = judge.sentence_threshold
@@ -248,10 +245,10 @@ class _RemoteRunJudge(RunJudge):
         super().__init__(judge, cache)
         self._judge = judge
         self._patience = patience
-        self.checks_claims = isinstance(judge, ClaimJudge)
+        self.checks_claims = isinstance(judge, BatchJudge)
 
     async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> NDArray[np.float32]:
-        if not isinstance(self._judge, ClaimJudge):
+        if not isinstance(self._judge, BatchJudge):
             return await super().check(side, claims, seconds)
         try:
             return await self._judge.check(side, claims, seconds * self._patience)

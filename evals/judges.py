@@ -1,15 +1,18 @@
 """Whoever can be measured on pairs: the agent's judges, and the cosine."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.inference import RemoteJudge
 from agent.providers.models import build_judge, build_own_judge
 from agent.settings import load_settings
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.embedded import EmbeddedJudge, load_judge
 from tools.inference.judges.judge import Judge, Pair
 
@@ -34,6 +37,19 @@ class PairJudge:
 def judged(judge: Judge, together: int = 64) -> PairJudge:
     """A judge of the agent, without the agent's memory of scores."""
     return PairJudge(judge.name, judge.score, judge.threshold, together=together)
+
+
+def remotely(judge: RemoteJudge) -> PairJudge:
+    """A judge behind an address, which asks for many at once itself; a killed run loses no more than these."""
+
+    async def support(pairs: Sequence[Pair]) -> Floats:
+        try:
+            return await judge.support(pairs)
+        finally:
+            if isinstance(judge, BatchJudge):  # whose client belongs to this event loop
+                await judge.aclose()
+
+    return PairJudge(judge.name, lambda pairs: asyncio.run(support(pairs)), judge.threshold, together=256)
 
 
 def closely(judge: EmbeddedJudge) -> PairJudge:
@@ -61,7 +77,7 @@ def open_judge(choice: str) -> PairJudge:
     named = choice in ("chat", "score")
     settings = load_settings(judge=choice) if named else load_settings()
     if (remote := build_judge(settings)) is not None:
-        return judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these
+        return remotely(remote)
     if named:
         raise SettingsError(
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."

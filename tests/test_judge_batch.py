@@ -17,7 +17,7 @@ from agent.runs.service import Runs
 from agent.settings import load_settings
 from tools.inference.chat.model import ChatModel
 from tools.inference.judges.batch import TOGETHER, BatchJudge
-from tools.inference.judges.judge import ClaimCheck, ClaimJudge, Pair
+from tools.inference.judges.judge import ClaimCheck, Pair
 
 QUESTION = "Should ferries be free?"
 YES, NO = "Ferries should be free.", "Ferries should not be free."
@@ -85,7 +85,6 @@ async def test_one_call_takes_the_question_both_sides_and_all_passages(server: M
     found = await judge.support(both(FOR, AGAINST, STRAY))
     assert found.round(2).tolist() == pytest.approx([0.95, 0.05, 0.05, 0.95, 0.05, 0.05])
     assert len(server.requests) == 1
-    assert isinstance(judge, ClaimJudge)
 
 
 async def test_labels_and_order_are_new_for_each_call(server: ModelServer, judge: BatchJudge) -> None:

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
 
+    _Chunks = AsyncGenerator[BaseMessage, None]
+
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
@@ -217,7 +219,9 @@ class ChatModel:
         reply, given, written, budget = Reply(), 0, 0, current_budget()
         served = True
         try:
-            async with aclosing(self._chunks(messages, form, shape)) as chunks:
+            client, options = self._open(form.temperature), self._vendor.options(form, shape)
+            client.disable_streaming = not form.streamed
+            async with aclosing(cast("_Chunks", client.astream(list(messages), **options))) as chunks:
                 async for chunk in chunks:
                     reply.take(chunk)
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
@@ -238,19 +242,6 @@ class ChatModel:
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
         check_read(self.name, sum(len(text) for _, text in messages), given)
         return reply
-
-    async def _chunks(
-        self, messages: Sequence[tuple[str, str]], form: Form, shape: type[BaseModel]
-    ) -> "AsyncGenerator[BaseMessage, None]":
-        client, options = self._open(form.temperature), self._vendor.options(form, shape)
-        if not form.streamed:
-            yield await client.ainvoke(list(messages), **options)
-            return
-        async with aclosing(
-            cast("AsyncGenerator[BaseMessage, None]", client.astream(list(messages), **options))
-        ) as all_:
-            async for chunk in all_:
-                yield chunk
 
     def _open(self, temperature: bool = True) -> "BaseChatModel":
         if temperature not in self._clients:

@@ -56,15 +56,13 @@ class Listing:
 class Vendor:
     """What differs from vendor to vendor.
 
-    prefix: in front of a model's name; '' for any OpenAI-compatible server. package, module: LangChain's integration.
-    url: its address unless another is set. key, address: the variables that hold its key ('' where it wants none) and
-    its address. headers: what it has to be sent besides the usual. raises: the names of what its client raises.
-    bad_key: words of a refusal that is about the key, whatever its status. adds_counts: whether the parts of a reply
-    count tokens each for themselves.
+    prefix: in front of a model's name; '' for any OpenAI-compatible server. module: LangChain's integration. url: its
+    address unless another is set. key, address: the variables that hold its key ('' where it wants none) and its
+    address. raises: the names of what its client raises. bad_key: words of a refusal that is about the key, whatever
+    its status. adds_counts: whether the parts of a reply count tokens each for themselves.
     """
 
     prefix: str
-    package: str
     module: str
     url: str
     key: str
@@ -74,7 +72,6 @@ class Vendor:
     raises: tuple[str, ...]
     options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
     form: Form = field(default_factory=Form)
-    headers: frozenset[str] = frozenset()
     bad_key: str = ""
     adds_counts: bool = False
 
@@ -84,6 +81,16 @@ class Vendor:
             return given, written
         before = (given, written) if self.adds_counts else (0, 0)
         return before[0] + max(0, usage["input_tokens"]), before[1] + max(0, usage["output_tokens"])
+
+    @property
+    def headers(self) -> frozenset[str]:
+        """The headers that it has to be sent besides the usual."""
+        return frozenset(map(str.lower, self.listing.headers("key")))
+
+    @property
+    def package(self) -> str:
+        """What has to be installed for it."""
+        return self.module.replace("_", "-")
 
     def named(self, model: str) -> str:
         """The model's whole name."""
@@ -182,7 +189,6 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
 
 COMPATIBLE = Vendor(
     prefix="",
-    package="langchain-openai",
     module="langchain_openai",
     url=OPENAI,
     key="",
@@ -190,7 +196,6 @@ COMPATIBLE = Vendor(
     listing=Listing("/models", "data", "id", _bearer),
     build=_openai,
     raises=("openai.OpenAIError",),
-    headers=frozenset({"authorization"}),
 )
 
 # --- Anthropic
@@ -260,7 +265,6 @@ def _google_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
 _VENDORS = (
     Vendor(
         prefix="anthropic",
-        package="langchain-anthropic",
         module="langchain_anthropic",
         url="https://api.anthropic.com",
         key="ANTHROPIC_API_KEY",
@@ -270,11 +274,9 @@ _VENDORS = (
         raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
         form=Form(counted=False, ladder=("json_schema", "text")),
-        headers=frozenset({"authorization", "anthropic-version"}),
     ),
     Vendor(
         prefix="google_genai",
-        package="langchain-google-genai",
         module="langchain_google_genai",
         url="https://generativelanguage.googleapis.com",
         key="GOOGLE_API_KEY",
@@ -290,13 +292,11 @@ _VENDORS = (
         ),
         options=_google_options,
         form=Form(counted=False),
-        headers=frozenset({"x-goog-api-key"}),
         bad_key="API key",
         adds_counts=True,
     ),
     Vendor(
         prefix="ollama",
-        package="langchain-ollama",
         module="langchain_ollama",
         url="http://127.0.0.1:11434",
         key="",

@@ -9,10 +9,8 @@ A call that is longer than the model reads, which its server refuses or cuts, is
 passage; no later call is as large.
 """
 
-import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from random import SystemRandom
@@ -87,17 +85,6 @@ class BatchJudge:
         prompts = "".join(load_prompt(name).digest for name in ("judge_batch", "check"))
         self.name = f"batch-judge-{model.name}-{sha256(f'{prompts}{model.address}'.encode()).hexdigest()[:8]}"
 
-    def score(self, pairs: Sequence[Pair]) -> Floats:
-        """`support` for callers without an event loop."""
-
-        async def once() -> Floats:
-            try:
-                return await self.support(pairs)
-            finally:
-                await self.model.aclose()
-
-        return asyncio.run(once())
-
     async def aclose(self) -> None:
         """Closes its connections."""
         await self.model.aclose()
@@ -113,9 +100,10 @@ class BatchJudge:
         def take(statement: str, text: str, support: float) -> None:
             found[places.get((statement, text), [])] = support
 
+        question = next((p.question for p in pairs if p.question), "")
         calls = [
-            partial(self._in_halves, partial(self._judge, call, take), call.texts)
-            for call in _calls(pairs, self._together)
+            partial(self._in_halves, partial(self._judge, question, statements, take), texts)
+            for statements, texts in _calls(pairs, self._together)
         ]
         await within(seconds, calls, self._concurrency)
         return found
@@ -144,14 +132,20 @@ class BatchJudge:
             await self._in_halves(ask, part)
         self._together = min(self._together, half)
 
-    async def _judge(self, call: "_Call", take: Callable[[str, str, float], None], given: Sequence[str]) -> None:
+    async def _judge(
+        self,
+        question: str,
+        statements: Sequence[str],
+        take: Callable[[str, str, float], None],
+        given: Sequence[str],
+    ) -> None:
         missing = list(given)
         for _ in range(_ATTEMPTS):
             if not missing:
                 return
-            sides, texts = _labelled(call.statements, "S"), _labelled(missing, "P")
+            sides, texts = _labelled(statements, "S"), _labelled(missing, "P")
             system, user = load_prompt("judge_batch").render(
-                question=as_data("question", call.question) if call.question else "",
+                question=as_data("question", question) if question else "",
                 sides="\n".join(as_data("side", text, label=label) for label, text in sides.items()),
                 passages="\n".join(as_data("passage", text, label=label) for label, text in texts.items()),
             )
@@ -171,7 +165,7 @@ class BatchJudge:
                 return
             passages = _labelled(dict.fromkeys(text for i in missing for text in claims[i].passages), "P")
             label_of = {text: label for label, text in passages.items()}
-            asked = dict(zip(_labels(len(missing), "C"), _random.sample(missing, len(missing)), strict=True))
+            asked = _labelled(missing, "C")
             system, user = load_prompt("check").render(
                 side=f"The side that they are to serve: {as_data('side', side)}" if side else "",
                 passages="\n".join(as_data("passage", text, label=label) for label, text in passages.items()),
@@ -188,22 +182,13 @@ class BatchJudge:
             missing = [i for i in missing if np.isnan(found[i]).any()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """What is asked at once: the statements of the sides, and different texts."""
-
-    question: str
-    statements: tuple[str, ...]
-    texts: tuple[str, ...]
-
-
-def _calls(pairs: Sequence[Pair], together: int) -> Iterator[_Call]:
-    """The calls in which every pair's text is read beside its statement and the other sides'."""
-    question = next((p.question for p in pairs if p.question), "")
+def _calls(pairs: Sequence[Pair], together: int) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Statements and different texts of the calls in which every pair's text is read beside its statement and the other
+    sides'."""
     statements = list(dict.fromkeys(s for p in pairs for s in (p.statement, p.contrary) if s))
     for sides in parts(statements, _SIDES):
         texts = dict.fromkeys(p.text for p in pairs if p.statement in sides)
-        yield from (_Call(question, tuple(sides), tuple(part)) for part in _of_bounded_length(list(texts), together))
+        yield from ((sides, part) for part in _of_bounded_length(list(texts), together))
 
 
 def _of_bounded_length(texts: Sequence[str], together: int) -> Iterator[list[str]]:
@@ -217,13 +202,10 @@ def _of_bounded_length(texts: Sequence[str], together: int) -> Iterator[list[str
         yield part
 
 
-def _labelled(texts: Iterable[str], kind: str) -> dict[str, str]:
-    """The texts in random order by labels that nobody could know before."""
-    order = list(texts)
+def _labelled(items: Iterable[T], kind: str) -> dict[str, T]:
+    """The items in random order by labels that nobody could know before."""
+    order = list(items)
     _random.shuffle(order)
-    return dict(zip(_labels(len(order), kind), order, strict=True))
-
-
-def _labels(count: int, kind: str) -> list[str]:
-    letters = [f"{kind}{a}{b}" for a in _LETTERS for b in _LETTERS]
-    return _random.sample(letters, count)
+    return dict(
+        zip(_random.sample([f"{kind}{a}{b}" for a in _LETTERS for b in _LETTERS], len(order)), order, strict=True)
+    )

@@ -87,16 +87,6 @@ class ClaimCheck:
     passages: tuple[str, ...]
 
 
-@runtime_checkable
-class ClaimJudge(Protocol):
-    """A judge that can also check written claims, those of a side at once."""
-
-    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = ...) -> NDArray[np.float32]:
-        """For each claim how surely its texts say it, and how surely it serves the side (a statement, or empty), shape
-        (n, 2); NaN for one without an answer. Raises ProviderError."""
-        ...
-
-
 UNJUDGED = 0.3
 """What a passage that was not judged counts for: about what one that was found for a side gets on average."""
 

@@ -6,7 +6,6 @@ it as long as the server refuses.
 A cross-encoder on a vLLM server is such a judge (`ScoreJudge`): batches of pairs go to its /score.
 """
 
-import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -93,10 +92,6 @@ class ServerJudge(Served, ABC, Generic[Form]):
         self._together = together
         self._concurrency = concurrency
         self._form: Form | None = None
-
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """`support` for callers without an event loop."""
-        return asyncio.run(self.support(pairs))
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """Probabilities, shape (n,); NaN for a pair that was not answered within the seconds (or before the stage's
