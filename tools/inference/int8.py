@@ -50,13 +50,16 @@ class ModelFiles:
         """
         digest = hashlib.sha256()
         for path in (self.folder / "model.onnx", *sorted(self.folder.glob("model-*.bin"))):
-            size = path.stat().st_size
-            digest.update(f"{size},".encode())
-            with path.open("rb") as file:
-                digest.update(file.read(_SAMPLED))
-                file.seek(-min(_SAMPLED, size), os.SEEK_END)
-                digest.update(file.read())
+            digest.update(f"{path.stat().st_size},".encode() + head_and_tail(path))
         return digest.hexdigest()[:12]
+
+
+def head_and_tail(path: Path) -> bytes:
+    """What is read of a large file to tell it from another one."""
+    with path.open("rb") as file:
+        head = file.read(_SAMPLED)
+        file.seek(-min(_SAMPLED, path.stat().st_size), os.SEEK_END)
+        return head + file.read()
 
 
 class Int8Model:

@@ -13,7 +13,7 @@ import random
 import re
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Set
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -35,7 +35,6 @@ CONNECT_SECONDS = 5.0
 """The longest wait for a connection."""
 _ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
 _SPENT = "steelman.spent"  # marks a 429 of an account that is empty, which no waiting helps
-_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _PIECE = 1 << 16
 # What servers name as an encoding and pack nothing by: alphabets above all.
 _PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
@@ -65,13 +64,6 @@ def open_client(
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,
     )
-
-
-def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
-    """Takes out the headers that a client adds of itself: what it knows of this machine, and whatever the environment
-    names. kept: those that are sent beside the usual."""
-    for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
-        del request.headers[name]
 
 
 def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":

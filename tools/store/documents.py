@@ -2,7 +2,6 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -103,14 +102,6 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
         rows = [(i, len(v), to_half(v)) for i, v in zip(ids, document.sentences, strict=True)]
         db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
     return len(ids)
-
-
-def origins_of(db: sqlite3.Connection, collection_id: int, paths: Collection[str]) -> dict[str, str]:
-    """Identities of the documents that were read from these files or below these folders, with the file of each."""
-    query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
-    starts = tuple(p.rstrip("/") + "/" for p in paths)
-    rows = db.execute(query, (collection_id,)).fetchall()
-    return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
 
 
 def to_half(vectors: NDArray[np.float32]) -> bytes:

@@ -19,7 +19,6 @@ from tools.store.documents import (
     find_document,
     from_half,
     insert_document,
-    origins_of,
     remove_document,
     to_half,
 )
@@ -133,8 +132,10 @@ class Store:
         """Identities of the documents that were read from these files or below these folders (whole paths), with the
         file of each."""
         collection_id, _ = self.collection(name)
-        with self._db.read() as db:
-            return origins_of(db, collection_id, paths)
+        query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
+        starts = tuple(p.rstrip("/") + "/" for p in paths)
+        rows = self._db.rows(query, (collection_id,))
+        return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""

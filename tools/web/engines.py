@@ -36,7 +36,7 @@ class SearchEngine(ABC):
     """Finds pages by a service that gives one page of results after the other.
 
     title: what people call the engine. longest_query: characters; most_results: what one search gives at most.
-    patience: times the longest silence of the server that a page may take in all.
+    patience: times the longest silence of the server that a page, or an answer that is all of them, may take in all.
     """
 
     name: str
@@ -45,7 +45,7 @@ class SearchEngine(ABC):
     most_results = 100
     patience = 3.0
 
-    def __init__(self, address: str, seconds: float, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, address: str, seconds: float = 20.0, headers: dict[str, str] | None = None) -> None:
         """seconds: the longest silence of the server. headers: sent with every request."""
         self.address = address.rstrip("/")
         self._seconds = seconds

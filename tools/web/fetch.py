@@ -3,7 +3,6 @@
 import asyncio
 import math
 import re
-import ssl
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,6 +50,8 @@ _HTML_START = re.compile(
 )
 _XML_START = re.compile(rb"\s*<\?xml\b")
 _SNIFFED = 2048
+_LARGEST = 5_000_000  # bytes of a page, decompressed
+_MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _STATUSES = {
     401: "a login is asked for",
@@ -80,9 +81,8 @@ class PageFetcher:
     """Fetches pages over one pool of connections, without cookies, for the event loop of its first fetch.
 
     permit, resolver: which IP addresses may be connected to, and where those of a name come from. ports: the ports
-    that may be asked. largest: bytes of a page, decompressed. seconds: time for a page, redirects included.
-    tls: what certificates are verified with; by default `tools.net.route.trusted`. trust_proxy: whether a name without
-    an address here is asked of the proxy that the environment names, unchecked.
+    that may be asked. seconds: time for a page, redirects included. trust_proxy: whether a name without an address here
+    is asked of the proxy that the environment names, unchecked.
     """
 
     def __init__(
@@ -91,17 +91,12 @@ class PageFetcher:
         permit: Permit = is_public,
         resolver: Resolver = system_resolver,
         ports: Container[int] = WEB_PORTS,
-        largest: int = 5_000_000,
         seconds: float = 12.0,
-        most_redirects: int = 5,
         concurrency: int = 8,
-        tls: ssl.SSLContext | None = None,
         trust_proxy: bool = False,
     ) -> None:
-        self._permit, self._resolver, self._ports, self._tls = permit, resolver, ports, tls
-        self._largest = largest
+        self._permit, self._resolver, self._ports = permit, resolver, ports
         self._seconds = seconds
-        self._most_redirects = most_redirects
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._trust_proxy = trust_proxy
@@ -132,7 +127,7 @@ class PageFetcher:
 
     async def _followed(self, address: str) -> FetchedPage:
         seen: list[str] = []
-        while len(seen) <= self._most_redirects:
+        while len(seen) <= _MOST_REDIRECTS:
             if address in seen:
                 raise _failure(address, "redirects in a loop")
             seen.append(address)
@@ -140,7 +135,7 @@ class PageFetcher:
             if isinstance(answer, FetchedPage):
                 return answer
             address = check_url(urljoin(address, answer.strip()), self._ports)
-        raise _failure(seen[0], f"redirects more than {self._most_redirects} times")
+        raise _failure(seen[0], f"redirects more than {_MOST_REDIRECTS} times")
 
     async def _ask(self, address: str) -> FetchedPage | str:
         """The page, or where the server redirects to."""
@@ -189,7 +184,7 @@ class PageFetcher:
         if proxy not in self._pools:
             over = proxy.opened() if proxy else None
             self._pools[proxy] = httpcore.AsyncConnectionPool(
-                ssl_context=self._tls or trusted(),
+                ssl_context=trusted(),
                 max_connections=self._concurrency,
                 max_keepalive_connections=self._concurrency,
                 keepalive_expiry=5.0,
@@ -204,8 +199,8 @@ class PageFetcher:
         declared, charset = _declared_type(headers.get("content-type", ""))
         _check_type(address, declared)
         length = headers.get("content-length", "")
-        too_large = f"too large (over {self._largest / 1e6:g} MB)"
-        if length.isdecimal() and len(length) < 20 and int(length) > self._largest:
+        too_large = f"too large (over {_LARGEST / 1e6:g} MB)"
+        if length.isdecimal() and len(length) < 20 and int(length) > _LARGEST:
             raise _failure(address, too_large)
         data = bytearray()
         try:
@@ -213,7 +208,7 @@ class PageFetcher:
             async for part in response.aiter_stream():
                 for piece in unpack(part):
                     data += piece
-                    if len(data) > self._largest:
+                    if len(data) > _LARGEST:
                         raise _failure(address, too_large)
         except ValueError as exc:
             raise _failure(address, str(exc)) from exc

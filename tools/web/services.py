@@ -33,7 +33,6 @@ class Serper(SearchEngine):
     """Google's results by Serper (serper.dev), a call for every ten.
 
     Google gives ten results a page whatever `num` says (since September 2025), and at most a hundred or so in all.
-    seconds: the longest silence of the server, three times that for a page in all.
     """
 
     name = "serper"
@@ -49,16 +48,10 @@ class Serper(SearchEngine):
 
 
 class SearXng(SearchEngine):
-    """A SearXNG (docs.searxng.org), which asks other engines and needs no key; a call a page.
-
-    seconds: the longest silence of the server, three times that for a page in all.
-    """
+    """A SearXNG (docs.searxng.org), which asks other engines and needs no key; a call a page."""
 
     name = "searxng"
     title = "SearXNG"
-
-    def __init__(self, address: str, seconds: float = 20.0) -> None:
-        super().__init__(address, seconds)
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
         asked = urlencode({"q": query, "format": "json", "pageno": page, "categories": "general"})
@@ -73,10 +66,7 @@ class SearXng(SearchEngine):
 
 
 class Tavily(SearchEngine):
-    """Tavily's search by its own library, or one that speaks its format; one call a search.
-
-    seconds: the longest silence of the server, three times that in all.
-    """
+    """Tavily's search by its own library, or one that speaks its format; one call a search."""
 
     name = "tavily"
     title = "Tavily"

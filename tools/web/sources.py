@@ -26,19 +26,6 @@ async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", da
 
 
 def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: GivenUp) -> SourceDocument:
-    document = _read(page, given_up)
-    return replace(
-        document,
-        title=document.title or title,
-        date=document.date or date,
-        publisher=lists.publisher_of(document.url, document.publisher),
-        owner=lists.owner_of(document.url),
-        kind=lists.kind_of(document.url),
-        language=document.language or language_of(document.text),
-    )
-
-
-def _read(page: FetchedPage, given_up: GivenUp) -> SourceDocument:
     try:
         with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
             file.write(page.data)
@@ -50,6 +37,14 @@ def _read(page: FetchedPage, given_up: GivenUp) -> SourceDocument:
         hint = "Make room in the folder for temporary files, or name another one with TMPDIR."
         raise SourceError(f"{page.url}: could not be put down for its reader ({why}).", hint=hint) from exc
     match found:
-        case [SourceDocument() as document]:
-            return document
+        case [SourceDocument(url=url) as document]:
+            return replace(
+                document,
+                title=document.title or title,
+                date=document.date or date,
+                publisher=lists.publisher_of(url, document.publisher),
+                owner=lists.owner_of(url),
+                kind=lists.kind_of(url),
+                language=document.language or language_of(document.text),
+            )
     raise SourceError(f"{page.url}: its reader gave no document.")

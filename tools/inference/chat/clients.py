@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from tools.errors import ProviderDownError
+from tools.inference.chat.replies import read_json
 
 if TYPE_CHECKING:
     import httpx
@@ -126,7 +127,7 @@ def told_apart(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
 def _read_plain(data: bytes, request: "httpx.Request", response: "httpx.Response") -> "httpx.Response":
     import httpx
 
-    body = _json(data)
+    body = read_json(data)
     if isinstance(body, dict) and body.get("choices") and isinstance(failed := body["choices"][0], dict):
         body = failed if failed.get("error") else body
     if isinstance(body, dict) and body and not _is_reply(body):
@@ -153,13 +154,6 @@ def _read_plain(data: bytes, request: "httpx.Request", response: "httpx.Response
 def _is_reply(body: dict[str, Any]) -> bool:
     """Whether it is a whole reply of one of the vendors; Ollama's has its message in an object."""
     return bool(body.keys() & {"choices", "candidates", "content"}) or isinstance(body.get("message"), dict)
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _as_stream(body: dict[str, Any]) -> bytes:

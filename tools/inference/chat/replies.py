@@ -75,7 +75,7 @@ class Reply:
 def read_reply(text: str, shape: type[S]) -> S:
     """The last JSON object of the text that fits: what stands before it is a draft. Raises ProviderReplyError."""
     bare = text.strip()
-    if not _is_object(bare):  # what is JSON from end to end may well quote such a mark
+    if not isinstance(read_json(bare), dict):  # what is JSON from end to end may well quote such a mark
         bare = without_thoughts(bare).strip()
     if not bare:
         raise ProviderReplyError("the reply is empty")
@@ -141,14 +141,12 @@ def without_thoughts(text: str) -> str:
     return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
 
 
-def _is_object(text: str) -> bool:
-    if not (text.startswith("{") and text.endswith("}")):
-        return False
+def read_json(text: str | bytes) -> Any:
+    """What the whole of it says; None where it is no JSON."""
     try:
-        json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return None
 
 
 def _objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:

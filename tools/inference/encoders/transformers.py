@@ -1,7 +1,6 @@
 """Encoders in PyTorch: any model that is on this machine (extra `models`)."""
 
 import hashlib
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError, SettingsError
+from tools.inference.int8 import head_and_tail
 from tools.shell import command
 
-_SAMPLED = 1 << 20
 _TOGETHER = 32  # texts of one pass
 _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
 
@@ -111,12 +110,7 @@ def fingerprint(folder: Path) -> str:
     """Names what a model computes: of every file that matters its name, size, head and tail."""
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.suffix in _MATTERS and p.is_file()):
-        size = path.stat().st_size
-        digest.update(f"{path.relative_to(folder)}:{size}:".encode())
-        with path.open("rb") as file:
-            digest.update(file.read(_SAMPLED))
-            file.seek(-min(_SAMPLED, size), os.SEEK_END)
-            digest.update(file.read())
+        digest.update(f"{path.relative_to(folder)}:{path.stat().st_size}:".encode() + head_and_tail(path))
     return digest.hexdigest()
 
 

@@ -87,7 +87,8 @@ class EmbeddedJudge:
             return np.zeros(0, np.float32)
         parts, places = windowed(pairs)
         logits = self._read((p.asked, p.text) for p in parts)
-        scores = np.array([self._alone(logits, p) for p in parts], np.float32)
+        scores = self._alone(parts, np.stack([logits[p.asked, p.text] for p in parts]))[:, 0].copy()
+        scores[[p.text == p.statement for p in parts]] = 1.0
         doubted = [
             i
             for i, p in enumerate(parts)
@@ -105,10 +106,7 @@ class EmbeddedJudge:
         too, and the side that a sentence takes is told as well by one reading as by two (docs/results.md).
         """
         parts, places = windowed(pairs)
-        logits = self.logits([(p.asked, p.text) for p in parts])
-        own, other, offset = np.array([self._weights(p) for p in parts], np.float32).reshape(-1, 3).T[:, :, None]
-        scores = sigmoid(np.asarray(logits * own + logits[:, ::-1] * other + offset, np.float32))
-        return strongest(_by_side(scores, parts), places, len(pairs))
+        return strongest(self._alone(parts, self.logits([(p.asked, p.text) for p in parts])), places, len(pairs))
 
     def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """As `stances`, by both models: a regression on the logits that each has for a side.
@@ -141,15 +139,12 @@ class EmbeddedJudge:
         asked = list(dict.fromkeys(pairs))
         return dict(zip(asked, self.logits(asked), strict=True))
 
-    def _alone(self, logits: _Logits, pair: Pair) -> float:
-        if pair.text == pair.statement:
-            return 1.0
-        read = logits[pair.asked, pair.text]
-        turned = pair.form == "answer" and not pair.affirms
-        return regression(read[::-1] if turned else read, self._weights(pair))
-
-    def _weights(self, pair: Pair) -> tuple[float, ...]:
-        return self._calibration.answer if pair.form == "answer" else self._calibration.alone
+    def _alone(self, pairs: Sequence[Pair], logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities that each text supports the statement, and the contrary, of the logits beside it alone."""
+        fitted = {"statement": self._calibration.alone, "answer": self._calibration.answer}
+        own, other, offset = np.array([fitted[p.form] for p in pairs], np.float32).reshape(-1, 3).T[:, :, None]
+        scores = sigmoid(np.asarray(logits * own + logits[:, ::-1] * other + offset, np.float32))
+        return _by_side(scores, pairs)
 
     def _told(self, logits: _Logits, pair: Pair) -> float:
         both = np.concatenate([logits[pair.statement, pair.text], logits[pair.contrary, pair.text]])
