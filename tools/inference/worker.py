@@ -78,7 +78,10 @@ class Worker:
             result, model, items = self._requests.get()
             if result.set_running_or_notify_cancel():
                 try:
-                    result.set_result(_computed(model, items))
+                    output = model(items)
+                    if len(output) != len(items):
+                        raise ModelError(f"a model returned {len(output)} rows for {len(items)} items.")
+                    result.set_result(output)
                 except BaseException as exc:  # noqa: BLE001  # handed to the caller, who raises it
                     result.set_exception(exc)
 
@@ -86,10 +89,3 @@ class Worker:
 def _parts(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
     """One without items where there are none, so that the model says how wide its rows are."""
     return list(parts(items, _TOGETHER)) or [items]
-
-
-def _computed(model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
-    output = model(items)
-    if len(output) != len(items):
-        raise ModelError(f"a model returned {len(output)} rows for {len(items)} items.")
-    return output

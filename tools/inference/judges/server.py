@@ -175,22 +175,15 @@ class ServerJudge(Served, ABC, Generic[Form]):
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where and how the scores are asked for. cuts: whether the server knows to cut what is longer than the model."""
-
-    path: str
-    cuts: bool = True
-
-
-class ScoreJudge(ServerJudge[Place]):
+class ScoreJudge(ServerJudge[tuple[str, bool]]):
     """A sequence classifier with one label, whose score is the probability that the text supports the statement.
 
     `url` is the server's address with or without /v1. The statement is the first of the two texts.
     """
 
     refusals = ServerJudge.refusals | {404, 405}
-    forms = (Place("/score"), Place("/v1/score"), Place("/score", cuts=False), Place("/v1/score", cuts=False))
+    forms = tuple((path, cuts) for cuts in (True, False) for path in ("/score", "/v1/score"))
+    """Where scores are asked for, and whether the server is told to cut what is longer than the model."""
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
         """batch: pairs in one request. The options are those of every judge behind an address."""
@@ -201,15 +194,16 @@ class ScoreJudge(ServerJudge[Place]):
         windows, places = windowed(pairs)
         return strongest(await super().support(windows, seconds), places, len(pairs))
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Place) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
         body: dict[str, Any] = {
             "model": self.model,
             "text_1": [pair.statement for pair in pairs],
             "text_2": [pair.text for pair in pairs],
         }
-        if form.cuts:
+        path, cuts = form
+        if cuts:
             body["truncate_prompt_tokens"] = -1  # to the model's own length; without it one long text fails the batch
-        reply = await self.post(client, self.address.removesuffix("/v1") + form.path, body)
+        reply = await self.post(client, self.address.removesuffix("/v1") + path, body)
         scores = _in_order(reply.get("data"), len(pairs), self.server)
         if outside := [s for s in scores if not 0 <= s <= 1]:
             raise UnfitModelError(
