@@ -90,7 +90,7 @@ def _nothing_learned() -> None:
     """A later test's server may get the port of an earlier one's, of which something was learned."""
     if model := sys.modules.get("tools.inference.chat.model"):
         model._FORMS.clear()
-        sys.modules["tools.inference.chat.servers"]._TURNS.clear()
+        sys.modules["tools.inference.chat.servers"].TURNS.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -64,16 +64,12 @@ def is_public(address: str) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.scope_id:
             return False
-        carried = ip.ipv4_mapped or ip.sixtofour or (_last_four_bytes(ip) if ip in _NAT64 else None)
+        carried = ip.ipv4_mapped or ip.sixtofour or (ipaddress.IPv4Address(ip.packed[-4:]) if ip in _NAT64 else None)
         if carried is not None:
             return is_public(str(carried))
         if ip not in _GLOBAL_V6:
             return False
     return not any(ip in block for block in _REFUSED)
-
-
-def _last_four_bytes(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
-    return ipaddress.IPv4Address(ip.packed[-4:])
 
 
 def check_url(url: str, ports: Container[int] = WEB_PORTS) -> str:

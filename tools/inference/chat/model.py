@@ -32,7 +32,7 @@ from tools.inference.chat.refusals import (
     too_long,
 )
 from tools.inference.chat.replies import Reply
-from tools.inference.chat.servers import Price, check_read, cost_of, models_at, turns_at
+from tools.inference.chat.servers import TURNS, Price, check_read, cost_of, models_at
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
 from tools.net.http import (
@@ -150,7 +150,7 @@ class ChatModel:
 
     async def _answer(self, system: str, user: str, shape: type[S]) -> S:
         """One reply, read; asked for alone where it was broken off by another call, and from then on."""
-        here = turns_at(self.address)
+        here = TURNS[self.address]
         try:
             async with here.taken() as shared:
                 return self._read(await self._reply(system, user, shape), shape)

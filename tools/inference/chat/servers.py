@@ -10,6 +10,7 @@ multiple of 512, of which Ollama fills all or half and two.
 import asyncio
 import math
 import tomllib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -67,12 +68,8 @@ class Turns:
             self._ended += 1
 
 
-_TURNS: dict[str, Turns] = {}
-
-
-def turns_at(address: str) -> Turns:
-    """Those of the server at the address."""
-    return _TURNS.setdefault(address, Turns())
+TURNS = defaultdict[str, Turns](Turns)
+"""By the address of the server."""
 
 
 _LEAST = 500  # tokens; a smaller count is no full context, but one that leaves out what was cached, or a made-up one
@@ -132,10 +129,10 @@ def read_prices(named: str) -> dict[str, Price]:
         given, _, made = both.partition("/")
         try:
             price = float(given), float(made)
-        except ValueError as exc:
-            raise _no_price(entry) from exc
+        except ValueError:
+            price = math.nan, math.nan
         if not name.strip() or not all(0 <= p < math.inf for p in price):
-            raise _no_price(entry)
+            raise SettingsError(f"'{entry}' in STEELMAN_PRICES is no price. Write it as name=0.5/1.5.")
         prices[name.strip()] = price
     return prices
 
@@ -143,10 +140,6 @@ def read_prices(named: str) -> dict[str, Price]:
 def cost_of(price: Price | None, given: int, made: int) -> float | None:
     """US dollars for so many tokens given and made; None where the price is not known."""
     return None if price is None else (given * price[0] + made * price[1]) / 1e6
-
-
-def _no_price(entry: str) -> SettingsError:
-    return SettingsError(f"'{entry}' in STEELMAN_PRICES is no price. Write it as name=0.5/1.5.")
 
 
 @cache

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -103,12 +104,10 @@ class Vendor:
 
     def check(self) -> None:
         """Raises SettingsError when the integration is not installed. Nothing is imported."""
-        try:
-            found = importlib.util.find_spec(self.module)
-        except ImportError as exc:
-            raise self._missing() from exc
-        if found is None:
-            raise self._missing()
+        with suppress(ImportError):
+            if importlib.util.find_spec(self.module) is not None:
+                return
+        raise self._missing()
 
     def load(self) -> None:
         """Imports the integration, which takes a second or more. Raises SettingsError when it cannot be."""
@@ -128,11 +127,9 @@ class Vendor:
 
     def offers(self, model: str, listed: list[str]) -> bool:
         """Whether the model is among those listed: by its name, or by one that leaves out a date or a tag."""
-        bare = model.removesuffix("-latest")
-        return any(name in (model, f"{model}:latest") or self._dated(name, bare) for name in listed)
-
-    def _dated(self, name: str, bare: str) -> bool:
-        return self.prefix == "anthropic" and name.startswith(f"{bare}-") and name[len(bare) + 1 :].isdigit()
+        begin = f"{model.removesuffix('-latest')}-"
+        dated = [name for name in listed if self.prefix == "anthropic" and name.removeprefix(begin).isdigit()]
+        return bool(dated or {model, f"{model}:latest"} & set(listed))
 
 
 def _init(asked: ClientOptions, provider: str, **options: Any) -> "BaseChatModel":
