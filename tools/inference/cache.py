@@ -20,7 +20,7 @@ _A_DAY = 86_400.0  # seconds
 _LARGEST = 400_000  # rows; the oldest go first, when the cache is next opened
 
 
-class _CacheFile:
+class CacheFile:
     """Values by name in one file. A locked file is never a reason to fail: then nothing is known, and nothing kept.
 
     Neither is a damaged one, which is thrown away and begun again.
@@ -31,7 +31,7 @@ class _CacheFile:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def _load(self, names: Sequence[bytes], since: float = 0.0) -> dict[bytes, bytes]:
+    def load(self, names: Sequence[bytes], since: float = 0.0) -> dict[bytes, bytes]:
         """What is known under these names and was kept at or after `since` (seconds since the epoch)."""
         found: dict[bytes, bytes] = {}
         with self._lock:
@@ -45,7 +45,7 @@ class _CacheFile:
                 self._give_up(exc)
         return found
 
-    def _save(self, values: dict[bytes, bytes], since: float = 0.0) -> None:
+    def save(self, values: dict[bytes, bytes], since: float = 0.0) -> None:
         """Keeps the values, and removes what was kept before `since`."""
         now = int(time.time())
         with self._lock:
@@ -75,7 +75,7 @@ class _CacheFile:
                     Path(f"{self._path}{ending}").unlink(missing_ok=True)
 
 
-class VectorCache(_CacheFile):
+class VectorCache(CacheFile):
     """Rows of numbers by content."""
 
     def rows(
@@ -94,26 +94,26 @@ class VectorCache(_CacheFile):
     def known(self, space: str, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The cached rows of these keys."""
         names = {key: _name(space, key) for key in keys}
-        found = self._load(list(names.values()))
+        found = self.load(list(names.values()))
         return {key: np.frombuffer(found[name], np.float32) for key, name in names.items() if name in found}
 
     def keep(self, space: str, rows: dict[str, NDArray[np.float32]]) -> None:
         """Remembers a row for each key."""
         if rows:
-            self._save({_name(space, key): np.asarray(row, np.float32).tobytes() for key, row in rows.items()})
+            self.save({_name(space, key): np.asarray(row, np.float32).tobytes() for key, row in rows.items()})
 
 
-class TextCache(_CacheFile):
+class TextCache(CacheFile):
     """JSON values by key, for a day at most, since pages are large: what a search engine answered, what a page said."""
 
     def get(self, space: str, key: str, seconds: float) -> Any:
         """What was kept under the key within the last so many seconds; None when nothing was."""
         name = _name(space, key)
-        found = self._load([name], since=time.time() - seconds).get(name)
+        found = self.load([name], since=time.time() - seconds).get(name)
         return None if found is None else json.loads(found)
 
     def put(self, space: str, key: str, value: Any) -> None:
-        self._save({_name(space, key): json.dumps(value).encode()}, since=time.time() - _A_DAY)
+        self.save({_name(space, key): json.dumps(value).encode()}, since=time.time() - _A_DAY)
 
 
 def _prepare(db: sqlite3.Connection) -> None:
