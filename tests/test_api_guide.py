@@ -109,7 +109,7 @@ def test_its_tables_name_what_there_is() -> None:
     assert set(re.findall(r"^\| `(\w+)`", events[0], re.MULTILINE)) == set(KINDS)
     stages = re.search(r"a stage begins: (.*?) \|", events[0])
     assert stages
-    nodes = "".join(f.read_text() for f in (ROOT / "agent" / "nodes").glob("*.py"))
+    nodes = "".join(f.read_text() for f in (ROOT / "agent" / "stages").glob("*.py"))
     assert set(re.findall(r"[a-z]+", stages[1])) - {"or"} == set(re.findall(r'timed\("(\w+)"', nodes))
     settings = {f"STEELMAN_{name.upper()}" for name in Settings.model_fields if name.startswith("api_")}
     assert set(re.findall(r"`(STEELMAN_API_\w+)`", GUIDE)) == settings
