@@ -2,13 +2,13 @@
 
 import gzip
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from loopback import Silent, serving
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 _INFO = {
@@ -75,7 +75,7 @@ def collector() -> Iterator[Collector]:
     """Takes whatever is sent to it, and answers a GET as LangSmith says what it is."""
     kept = Collector()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Silent, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def _answer(self, body: bytes) -> None:
@@ -107,16 +107,5 @@ def collector() -> Iterator[Collector]:
             self.rfile.readline()
             return b"".join(parts)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    kept.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with serving(Handler) as kept.url:
         yield kept
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

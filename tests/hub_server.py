@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha1
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 
 import pytest
+from loopback import Silent, serving
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -20,7 +20,7 @@ def serve_hub(model: str, files: Mapping[str, bytes], licence: str) -> Iterator[
     told = {"id": model, "sha": COMMIT, "siblings": sizes, "cardData": {"license": licence}}
     tree = [{"type": "file", "path": n, "size": len(d), "oid": sha1(d).hexdigest()} for n, d in files.items()]
 
-    class Hub(BaseHTTPRequestHandler):
+    class Hub(Silent, BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             self._answer(body=False)
 
@@ -45,13 +45,8 @@ def serve_hub(model: str, files: Mapping[str, bytes], licence: str) -> Iterator[
             if body:
                 self.wfile.write(data)
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
-        server.shutdown()
+    with serving(Hub) as url:
+        yield url, asked
 
 
 def use_hub(monkeypatch: pytest.MonkeyPatch, address: str, cache: str) -> None:

@@ -6,17 +6,17 @@ Whatever it wanted from elsewhere it would ask a proxy of ours for, which writes
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx
 import pytest
 from conftest import ROOT
+from loopback import serving
 from vllm_server import free_port
 
 LANGGRAPH = ROOT / ".venvs" / "langgraph" / "bin" / "langgraph"
@@ -97,12 +97,5 @@ def _recording_proxy() -> Iterator[tuple[str, list[str]]]:
             self.close_connection = True
             self.wfile.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as url:
+        yield url, asked

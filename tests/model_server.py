@@ -13,17 +13,16 @@ Leaving the block raises AssertionError where a script went unused or a request 
 """
 
 import json
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any, cast
 
 import numpy as np
+from loopback import Connections, Served, Silent
 from model_replies import (
     Body,
     Content,
@@ -65,7 +64,7 @@ class _Rule:
         return self.used < (len(self.replies) if self.times is None else self.times)
 
 
-class ModelServer:
+class ModelServer(Served):
     """The server; `url` ends with /v1 and `root` does not. `most_at_once`: requests answered at the same time."""
 
     def __init__(
@@ -98,11 +97,9 @@ class ModelServer:
         )
         self._rules: list[_Rule] = []
         self._lock = threading.Lock()
-        self._server = _Server(self)
-        self.root = f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(_Server(self))
+        self.root = f"http://127.0.0.1:{self.port}"
         self.url = f"{self.root}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
 
     def on(
         self, match: Match, *replies: Script, times: int | None = None, path: str = "/chat/completions"
@@ -118,20 +115,10 @@ class ModelServer:
         """The text of all messages, of each chat request."""
         return [r.text for r in list(self.requests) if r.path.endswith("/chat/completions")]
 
-    def close(self) -> None:
-        """Ends all connections, the hanging ones too."""
+    def __exit__(self, *error: object) -> None:
         self.closing.set()
-        self._server.shutdown()
-        self._server.end_connections()
-        self._server.server_close()
-        self._thread.join()
-
-    def __enter__(self) -> "ModelServer":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, _e: BaseException | None, _t: TracebackType | None) -> None:
-        self.close()
-        if kind is None and self.strict:
+        super().__exit__(*error)
+        if error[0] is None and self.strict:
             self.check()
 
     def check(self) -> None:
@@ -179,30 +166,10 @@ class ModelServer:
             self.most_at_once = max(self.most_at_once, self.at_once)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # joined on closing, so that no socket is left to the garbage collector
-    request_queue_size = 512
-
+class _Server(Connections):
     def __init__(self, owner: ModelServer) -> None:
         self.owner = owner
-        self._connections: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, address = super().get_request()
-        self._connections.add(connection)
-        return connection, address
-
-    def shutdown_request(self, request: Any) -> None:
-        self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def end_connections(self) -> None:
-        for connection in list(self._connections):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # it is closed already
+        super().__init__(_Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         error = sys.exc_info()[1]
@@ -210,7 +177,7 @@ class _Server(ThreadingHTTPServer):
             self.owner.errors.append(f"the server itself failed: {error!r}")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Silent, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -227,9 +194,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._serve(json.loads(data))
         except ValueError:
             self._serve(data.decode("utf-8", "replace"))
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
 
     def _serve(self, body: Any) -> None:
         owner = cast(_Server, self.server).owner

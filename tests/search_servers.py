@@ -17,10 +17,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
+
+from loopback import Connections, Served, Silent
 
 Kind = Literal["tavily", "serper", "duckduckgo", "searxng"]
 
@@ -68,12 +69,7 @@ class _Script:
         return self.answers[min(self.used, len(self.answers)) - 1]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for them
-    request_queue_size = 64  # a connection that finds the queue full tries again a second later
-
-
-class SearchServer:
+class SearchServer(Served):
     """An engine on loopback. url: its base address; requests: what it was asked."""
 
     def __init__(self, kind: Kind = "tavily") -> None:
@@ -84,9 +80,8 @@ class SearchServer:
         self._unmatched: list[str] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(Connections(_handler(self)))
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def on(self, part: str, *answers: Answer) -> None:
         """What queries with this part in them get, one after the other; the last one is given again."""
@@ -100,18 +95,10 @@ class SearchServer:
     def queries(self) -> list[str]:
         return [r.query for r in self.requests]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-        if error is None:
+        super().__exit__(*error)
+        if error[0] is None:
             unused = [s.part for s in self._scripts if s.used < len(s.answers)]
             assert not unused, f"answers that were never asked for: {unused}"
             assert not self._unmatched, f"queries without an answer: {self._unmatched}"
@@ -133,8 +120,8 @@ class SearchServer:
         self._closing.wait(seconds)
 
 
-def _handler(server: SearchServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(server: SearchServer) -> type[Silent]:
+    class Handler(Silent, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = 10
 
@@ -161,9 +148,6 @@ def _handler(server: SearchServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
     return Handler
 

@@ -2,15 +2,15 @@
 
 import contextlib
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from chroma_server import ChromaServer, chroma_server
+from loopback import Silent, serving
 from toys import House, ToyEncoder, text
 
 from tools.budget import Budget, StageLog, using
@@ -162,19 +162,6 @@ def test_a_server_that_goes_away_and_comes_back(own: ChromaServer, houses: list[
     assert house.mine() == [2]
 
 
-@contextlib.contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """The address at which the handler answers."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 # Servers that are none
 
 
@@ -183,16 +170,13 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[dict[str, st
     """An address that says the same to everything, and the headers that it was sent."""
     heard: list[dict[str, str]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Silent, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             heard.append({k.lower(): v for k, v in self.headers.items()})
             self.send_response(status)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
     with serving(Handler) as url:
         yield url, heard

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from loopback import Served
 from model_server import ModelServer
 from search_servers import Found, SearchServer
 from web_server import WebServer, article
@@ -74,7 +74,7 @@ class Authority:
         return build.add_extension(x509.SubjectAlternativeName(names), critical=False) if names else build
 
 
-class _Listener:
+class _Listener(Served):
     """Serves each connection in a thread of its own while the context is open."""
 
     def __init__(self) -> None:
@@ -85,24 +85,12 @@ class _Listener:
                 with contextlib.suppress(OSError):
                     outer.serve(self.request)
 
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        super().__init__(server)
 
     def serve(self, connection: socket.socket) -> None:
         raise NotImplementedError
-
-    def __enter__(self) -> Any:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 class TlsFront(_Listener):
@@ -146,7 +134,7 @@ class Speaks(_Listener):
         while not self._over.is_set() and connection.recv(65536):
             pass
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._over.set()
         super().__exit__(*error)
 

@@ -9,17 +9,16 @@ Every method that adds a page returns its address. `requests` lists what was ask
 
 import contextlib
 import gzip
-import socket
 import ssl
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
+from loopback import Connections, Served, Silent
 from written_files import pdf_of
 
 from tools.web.fetch import PageFetcher
@@ -52,7 +51,7 @@ class Asked:
     headers: Mapping[str, str]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Silent, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: "_Server"
 
@@ -64,9 +63,6 @@ class Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):  # the reader had enough
             respond(self)
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
     def start(self, headers: Mapping[str, str], status: int = 200) -> None:
         self.send_response(status)
         for name, value in headers.items():
@@ -74,56 +70,32 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # joined when the server is closed
-    request_queue_size = 128
+class _Server(Connections):
     site: "WebServer"
-
-    def get_request(self) -> tuple[Any, Any]:
-        connection, address = super().get_request()
-        self.site.connections.append(connection)
-        return connection, address
-
-    def shutdown_request(self, request: Any) -> None:
-        with contextlib.suppress(ValueError):
-            self.site.connections.remove(request)
-        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         pass  # connections that end in the middle are what this server is for
 
 
-class WebServer:
+class WebServer(Served):
     """The site, served while the context is open. `latency`: seconds before each answer."""
 
     def __init__(self, latency: float = 0.0, tls: ssl.SSLContext | None = None) -> None:
         self.latency = latency
         self.requests: list[Asked] = []
         self.routes: dict[str, Respond] = {}
-        self.connections: list[socket.socket] = []
         self.ended = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        self._server.site = self
+        server = _Server(Handler)
+        server.site = self
         if tls is not None:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self.port = int(self._server.server_address[1])
+            server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        super().__init__(server)
+        self.connections = server.connections
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
-    def __enter__(self) -> "WebServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.ended.set()
-        self._server.shutdown()
-        self._thread.join()
-        for connection in list(self.connections):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        self._server.server_close()
+        super().__exit__(*error)
 
     def at(self, path: str, respond: Respond) -> str:
         self.routes[path] = respond
