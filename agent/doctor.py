@@ -16,8 +16,16 @@ from urllib.parse import parse_qs, unquote
 
 from pydantic import SecretStr
 
-from agent.providers.build import build_encoder, build_engine, build_search
-from agent.providers.models import build_chats, build_judge, build_own_judge, judges_in_batches, uses_chat
+from agent.providers.models import (
+    build_chats,
+    build_encoder,
+    build_engine,
+    build_judge,
+    build_own_judge,
+    build_search,
+    judges_in_batches,
+    uses_chat,
+)
 from agent.seams import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError

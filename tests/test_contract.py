@@ -58,8 +58,7 @@ from agent.answer.model import Note
 from agent.answer.notes import what_happened
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
-from agent.providers.build import build_encoder
-from agent.providers.models import build_judge
+from agent.providers.models import build_encoder, build_judge
 from agent.question import check_question
 from agent.settings import Settings, load_settings
 from agent.stages.expand import ContrarySide, PlannedSides

@@ -15,8 +15,7 @@ from providers import build
 
 from agent.__main__ import main
 from agent.doctor import Finding, examine, parts
-from agent.providers.build import build_engine
-from agent.providers.models import build_judge
+from agent.providers.models import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.inference.judges.batch import BatchJudge

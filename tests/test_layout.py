@@ -142,6 +142,14 @@ def test_the_help_loads_nothing_heavy() -> None:
     assert loaded & set(HEAVY) == set()
 
 
+def test_who_asks_nothing_loads_no_graph() -> None:
+    code = "import sys, agent.commands.ingest, agent.doctor\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "agent.doctor" in loaded
+    assert not loaded & {"langgraph", "langchain_core", "langchain"}
+
+
 def test_the_help_of_every_command_shows() -> None:
     from agent.__main__ import command_of, main
 

@@ -1,2 +1,1 @@
-"""What serves the stages: chat models and embedded providers, one falling back on the other, built from the settings.
-What serves the stages: chat models and embedded providers, one falling back on the other, built from the settings."""
+"""Which providers serve the stages, by the settings: chat models, judges, the indexes, the web."""

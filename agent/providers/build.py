@@ -4,12 +4,19 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from agent.evidence.quoting import quotations
 from agent.inference import Models
-from agent.providers.models import STAGES, build_chats, build_judge, build_own_judge, uses_chat
-from agent.providers.websearch import WebSearch
+from agent.providers.models import (
+    STAGES,
+    build_chats,
+    build_encoder,
+    build_judge,
+    build_own_judge,
+    build_search,
+    build_web,
+    uses_chat,
+)
 from agent.seams import Brief, Crux, Providers, RemoteService
 from agent.settings import Settings
 from agent.stages.expand import expand_by_chat, expand_by_rules
@@ -20,94 +27,15 @@ from agent.stages.write import crux_by_chat, write_by_chat
 from agent.state import Claim
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, ended
-from tools.inference.cache import TextCache, VectorCache
+from tools.inference.cache import VectorCache
 from tools.inference.chat.model import ChatModel
 from tools.inference.encoders import encoder as encoders
 from tools.inference.encoders.encoder import Encoder
-from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.encoders.transformers import TransformersEncoder
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.judge import Judge
 from tools.inference.worker import Worker
 from tools.net.http import is_local, without_login
-from tools.store.dense_server import DenseServer
-from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
-from tools.web.domains import DomainLists
-from tools.web.engines import SearchEngine
-from tools.web.fetch import PageFetcher
-from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
-
-_MAX_FETCHES = 32  # concurrent ones, of all runs together; reading a page is mostly waiting
-_NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
-
-
-def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
-    """The encoder of the dense index and of queries; `embedded` where no other is set. Raises SettingsError,
-    ModelError."""
-    if settings.embeddings_url:
-        return EndpointEncoder(
-            settings.embeddings_url,
-            settings.embeddings_model,
-            settings.embeddings_api_key.get_secret_value(),
-            query_prompt=settings.encoder_query_prompt,
-            document_prompt=settings.encoder_document_prompt,
-            batch=settings.embeddings_batch,
-        )
-    if not settings.encoder:
-        return embedded
-    return TransformersEncoder(
-        settings.encoder,
-        query_prompt=settings.encoder_query_prompt,
-        document_prompt=settings.encoder_document_prompt,
-    )
-
-
-def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:
-    """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
-    dense, url = None, settings.chroma_url
-    if url:
-        dense = DenseServer(url, store.store_id(), token=settings.chroma_token.get_secret_value())
-    embedded = not settings.embeddings_url and not settings.encoder  # no other encoder compares sentences
-    return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
-
-
-def build_engine(settings: Settings) -> SearchEngine | None:
-    """The search engine that is on; None without one."""
-    tavily, serper = settings.tavily_api_key.get_secret_value(), settings.serper_api_key.get_secret_value()
-    name: str = settings.web
-    if name == "auto":
-        known = {"tavily": tavily or settings.tavily_base_url, "serper": serper, "searxng": settings.searxng_url}
-        name = next((engine for engine, given in known.items() if given), "off")
-    match name:
-        case "tavily":
-            key, address = tavily or _NO_KEY, settings.tavily_base_url
-            return Tavily(key, address=address) if address else Tavily(key)
-        case "serper":
-            return Serper(serper)
-        case "searxng":
-            return SearXng(settings.searxng_url)
-        case "ddgs":
-            return DuckDuckGo()
-    return None
-
-
-def build_web(settings: Settings, store: Store, models: Models) -> WebSearch | None:
-    """The web search that is on; None without one."""
-    if (engine := build_engine(settings)) is None:
-        return None
-    return WebSearch(
-        engine=engine,
-        fetcher=PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy),
-        lists=DomainLists.load(settings.domains),
-        store=store,
-        models=models,
-        cache=TextCache(settings.cache_dir / "web.db"),
-        required=settings.web != "auto",
-    )
-
-
-P = TypeVar("P")
 
 
 def build_providers(

@@ -1,18 +1,30 @@
-"""Which chat model serves which stage, and which judge: made of the settings, or an error that says what is missing,
-before anything is asked."""
+"""What the settings name: which chat model serves which stage, which judge and encoder, the indexes and the web; made,
+or an error that says what is missing, before anything is asked."""
 
-from agent.inference import RemoteJudge
+from agent.inference import Models, RemoteJudge
+from agent.providers.websearch import WebSearch
 from agent.settings import Settings
 from tools.errors import SettingsError
+from tools.inference.cache import TextCache
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.servers import price_of
 from tools.inference.chat.vendors import COMPATIBLE, Vendor, vendor_of
+from tools.inference.encoders.encoder import Encoder
+from tools.inference.encoders.endpoint import EndpointEncoder
+from tools.inference.encoders.transformers import TransformersEncoder
 from tools.inference.judges import embedded
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.chat import ChatJudge, read_judge_prompt
 from tools.inference.judges.judge import Judge
 from tools.inference.judges.server import ScoreJudge
 from tools.net.http import is_address, is_local, without_login
+from tools.store.dense_server import DenseServer
+from tools.store.hybrid import HybridSearch
+from tools.store.store import Store
+from tools.web.domains import DomainLists
+from tools.web.engines import SearchEngine
+from tools.web.fetch import PageFetcher
+from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 STAGES = ("frame", "expand", "queries", "write")
@@ -167,3 +179,72 @@ def _judge_server(settings: Settings) -> tuple[str, str, str]:
             "STEELMAN_JUDGE=batch, or STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL to an OpenAI-compatible server."
         )
     return url, model, key
+
+
+_MAX_FETCHES = 32  # concurrent ones, of all runs together; reading a page is mostly waiting
+_NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
+
+
+def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
+    """The encoder of the dense index and of queries; `embedded` where no other is set. Raises SettingsError,
+    ModelError."""
+    if settings.embeddings_url:
+        return EndpointEncoder(
+            settings.embeddings_url,
+            settings.embeddings_model,
+            settings.embeddings_api_key.get_secret_value(),
+            query_prompt=settings.encoder_query_prompt,
+            document_prompt=settings.encoder_document_prompt,
+            batch=settings.embeddings_batch,
+        )
+    if not settings.encoder:
+        return embedded
+    return TransformersEncoder(
+        settings.encoder,
+        query_prompt=settings.encoder_query_prompt,
+        document_prompt=settings.encoder_document_prompt,
+    )
+
+
+def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:
+    """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
+    dense, url = None, settings.chroma_url
+    if url:
+        dense = DenseServer(url, store.store_id(), token=settings.chroma_token.get_secret_value())
+    embedded = not settings.embeddings_url and not settings.encoder  # no other encoder compares sentences
+    return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
+
+
+def build_engine(settings: Settings) -> SearchEngine | None:
+    """The search engine that is on; None without one."""
+    tavily, serper = settings.tavily_api_key.get_secret_value(), settings.serper_api_key.get_secret_value()
+    name: str = settings.web
+    if name == "auto":
+        known = {"tavily": tavily or settings.tavily_base_url, "serper": serper, "searxng": settings.searxng_url}
+        name = next((engine for engine, given in known.items() if given), "off")
+    match name:
+        case "tavily":
+            key, address = tavily or _NO_KEY, settings.tavily_base_url
+            return Tavily(key, address=address) if address else Tavily(key)
+        case "serper":
+            return Serper(serper)
+        case "searxng":
+            return SearXng(settings.searxng_url)
+        case "ddgs":
+            return DuckDuckGo()
+    return None
+
+
+def build_web(settings: Settings, store: Store, models: Models) -> WebSearch | None:
+    """The web search that is on; None without one."""
+    if (engine := build_engine(settings)) is None:
+        return None
+    return WebSearch(
+        engine=engine,
+        fetcher=PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy),
+        lists=DomainLists.load(settings.domains),
+        store=store,
+        models=models,
+        cache=TextCache(settings.cache_dir / "web.db"),
+        required=settings.web != "auto",
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agent.answer.model import Answer
 from agent.evidence.followups import opening
 from agent.options import Depth, RunOptions
-from agent.providers.build import build_encoder, build_providers, build_search
+from agent.providers.models import build_encoder, build_search
 from agent.question import check_form, check_question
 from agent.samples import index_samples
 from agent.seams import Providers
@@ -59,11 +59,16 @@ def reading_limits(settings: Settings) -> Limits:
     )
 
 
-def open_parts(settings: Settings, build: BuildProviders = build_providers, *, samples: bool = False) -> Parts:
-    """Opens the store and builds the providers, which takes seconds; `samples`: and indexes the samples.
+def open_parts(settings: Settings, build: BuildProviders | None = None, *, samples: bool = False) -> Parts:
+    """Opens the store and builds the providers (by `build`, else those that the settings turn on), which takes seconds;
+    `samples`: and indexes the samples.
 
     Raises SettingsError for settings that cannot be used, StoreError for data that cannot.
     """
+    if build is None:
+        from agent.providers.build import build_providers  # with LangGraph, which only a run needs
+
+        build = build_providers
     database = Database(settings.database_path)
     try:
         store = Store(database)

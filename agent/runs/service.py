@@ -19,7 +19,6 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
 from agent.evidence.followups import opening
 from agent.options import RunOptions
-from agent.providers.build import build_providers
 from agent.runs.executor import RECURSION, RunCrashedError, RunExecutor, RunFailure, config_of, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore, TableThread
@@ -59,7 +58,7 @@ class Runs:
     """The service, bound to one event loop. Use it as an async context manager."""
 
     def __init__(
-        self, settings: Settings, build: BuildProviders = build_providers, max_concurrent: int | None = None
+        self, settings: Settings, build: BuildProviders | None = None, max_concurrent: int | None = None
     ) -> None:
         """`max_concurrent`: runs worked on at a time; the others wait their turn, and their deadline with them."""
         self.settings = settings
@@ -297,8 +296,7 @@ async def open_runs(
 
     `warm`: what the first question would wait for is loaded too. `max_concurrent`, `build`: see Runs.
     """
-    given = {"build": build} if build else {}
-    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
+    async with Runs(settings or load_settings(), build, max_concurrent) as runs:
         if offline:
             runs.providers.check_offline()
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):

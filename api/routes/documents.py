@@ -208,6 +208,8 @@ async def _taken(
         def store() -> Stored | None:
             # Read to the end first: what is too much is not begun.
             given = list(islice(storing.taken(documents(storing)), LARGE_COUNT + 1))
+            if not given:  # said before the collection is looked at
+                raise NothingStoredError(storing.report.problems)
             return None if len(given) > LARGE_COUNT else storing.store(given, name)
 
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from evals.datasets.rows import Loose, Shape, Text, json_rows
 from evals.suite import digest
@@ -29,16 +29,18 @@ _STANCES: dict[str, Stance] = {
 
 @dataclass(frozen=True, slots=True)
 class GoldPerspective:
-    """A view on a question, with the ids of the passages that support it. `side` is as the file has it, or empty."""
+    """A view on a question, with the ids of the passages that support it. Its side is as the file has it, under either
+    name, or empty."""
 
     statement: Text
     gold: Annotated[frozenset[Loose], Field(min_length=1)]
-    side: Annotated[Loose, Field(validation_alias=AliasChoices("side", "stance"))] = ""
+    side: Loose = ""
+    other: Annotated[Loose, Field(validation_alias="stance")] = ""
 
     @property
     def stance(self) -> Stance:
         """What the side means; empty where it is not one of the words that are known."""
-        return _STANCES.get(self.side.casefold(), "")
+        return _STANCES.get((self.side or self.other).casefold(), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -75,7 +76,8 @@ def problem(exc: ValidationError) -> str:
     """The first thing that is wrong, with its place: "'perspectives' item 2 'gold': field required"."""
     first = exc.errors()[0]
     places = (f"item {part + 1}" if isinstance(part, int) else f"'{part}'" for part in first["loc"])
-    return f"{' '.join(places)}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
+    said = re.sub("(?i)frozenset|tuple", "list", first["msg"].removeprefix("Value error, "))  # as a file has them
+    return f"{' '.join(places)}: {said}".removeprefix(": ")
 
 
 def read_json(kind: type[_T], content: bytes, where: object) -> _T:
