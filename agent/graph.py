@@ -24,8 +24,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
+from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
-from agent.seams import Providers
 from agent.stages.expand import expand_node
 from agent.stages.frame import frame_node
 from agent.stages.judge import judge_node

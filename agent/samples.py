@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.inference import Models
+from agent.models.inference import Models
 from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester
 from tools.ingest.markdown import read_markdown

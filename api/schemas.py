@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
+from agent.evidence.question import LONGEST
 from agent.options import Depth
-from agent.question import LONGEST
 from agent.runs.store import RunStatus
 from tools.diversity.names import DIALS
 from tools.passages import SourceKind

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.inference import RemoteJudge
-from agent.providers.models import build_judge, build_own_judge
+from agent.models.from_settings import build_judge, build_own_judge
+from agent.models.inference import RemoteJudge
 from agent.settings import load_settings
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import Encoder, load_encoder

@@ -101,7 +101,7 @@ def shuffled(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
 
 def open_encoder() -> "Encoder":
     """The encoder that the settings name. Raises SettingsError, ModelError."""
-    from agent.providers.models import build_encoder
+    from agent.models.from_settings import build_encoder
     from agent.settings import load_settings
     from tools.inference.encoders.encoder import load_encoder
 

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.inference import Models
-from agent.seams import Brief, Providers
+from agent.models.inference import Models
+from agent.models.providers import Brief, Providers
 from agent.settings import Settings
 from agent.stages.frame import frame_by_rules
 from agent.stages.requery import queries_by_angle

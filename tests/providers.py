@@ -9,8 +9,8 @@ import numpy as np
 from instant_providers import InstantEncoder, instant_providers
 from numpy.typing import NDArray
 
-from agent.inference import Models
-from agent.seams import Brief, Providers
+from agent.models.inference import Models
+from agent.models.providers import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective, Tier
 from tools.inference.cache import VectorCache

@@ -13,7 +13,7 @@ from toys import ToyEncoder
 from written_answers import stands as stand_for
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
-from agent.inference import Models
+from agent.models.inference import Models
 from evals.answering.checks import check_claims, judge_claims
 from evals.metrics.answers import (
     Reply,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from providers import Build, ScriptedJudge, build
 
-from agent.seams import Brief
+from agent.models.providers import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.answering.plan import MISSING, PLAIN, plan, shelve

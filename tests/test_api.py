@@ -16,7 +16,7 @@ from providers import build
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
-from agent.providers.build import build_providers
+from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from model_server import ModelServer
 from providers import build
 
-from agent.providers.build import build_providers
+from agent.runs.build import build_providers
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from tools.errors import ProviderError

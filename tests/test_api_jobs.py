@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from providers import Build, build
 from raw_http import problem_of, wait_until
 
-from agent.seams import Providers
+from agent.models.providers import Providers
 from agent.settings import Settings
 from api.client import JobEndedError, Steelman
 from api.jobs import _Job

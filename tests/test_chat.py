@@ -12,7 +12,7 @@ from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 from ways import Speaks
 
-from agent.providers.models import build_chat
+from agent.models.from_settings import build_chat
 from agent.settings import load_settings
 from tools.budget import Budget, using
 from tools.errors import BudgetError, ProviderDownError, ProviderError, ProviderReplyError

@@ -10,8 +10,8 @@ from model_server import ModelServer
 from providers import ScriptedJudge
 
 from agent.evidence.claims import ground
-from agent.inference import Models
-from agent.seams import Brief
+from agent.models.inference import Models
+from agent.models.providers import Brief
 from agent.stages.expand import expand_by_chat
 from agent.stages.frame import frame_by_chat
 from agent.stages.requery import MOST_QUERIES, queries_by_chat

@@ -58,8 +58,8 @@ from agent.answer.model import Note
 from agent.answer.notes import what_happened
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
-from agent.providers.models import build_encoder, build_judge
-from agent.question import check_question
+from agent.evidence.question import check_question
+from agent.models.from_settings import build_encoder, build_judge
 from agent.settings import Settings, load_settings
 from agent.stages.expand import ContrarySide, PlannedSides
 from agent.stages.frame import FramedQuestion, frame_by_chat, frame_by_rules, frame_with

@@ -14,8 +14,8 @@ from model_server import ModelServer, Reply
 from providers import build
 
 from agent.__main__ import main
-from agent.doctor import Finding, examine, parts
-from agent.providers.models import build_engine, build_judge
+from agent.commands.doctor import Finding, examine, parts
+from agent.models.from_settings import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.inference.judges.batch import BatchJudge

@@ -16,7 +16,7 @@ from agent.answer.outline import to_terminal
 from agent.answer.words import claim_text
 from agent.evidence.cases import respond
 from agent.evidence.quoting import quotations
-from agent.seams import Brief, Reading
+from agent.models.providers import Brief, Reading
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
 from tools.language.quotable import Unit

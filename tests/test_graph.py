@@ -15,10 +15,10 @@ from agent.__main__ import DEGRADED
 from agent.answer.model import Answer
 from agent.answer.notes import THOUGH
 from agent.commands.ask import exit_status
+from agent.models.providers import Brief
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.runs.store import Event
-from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from api.mcp.tools import answer_text

@@ -126,8 +126,8 @@ def test_a_newcomer_can_draw_the_agent() -> None:
         if name.startswith("agent.")
     }
     arrows = {(room, other) for room, other in pairs if room in rooms and other in rooms - {room}}
-    assert len(rooms) <= 22, sorted(rooms)
-    assert len(arrows) <= 90, sorted(arrows)
+    assert len(rooms) <= 14, sorted(rooms)
+    assert len(arrows) <= 40, sorted(arrows)
 
 
 def test_the_help_loads_nothing_heavy() -> None:
@@ -143,10 +143,10 @@ def test_the_help_loads_nothing_heavy() -> None:
 
 
 def test_who_asks_nothing_loads_no_graph() -> None:
-    code = "import sys, agent.commands.ingest, agent.doctor\nprint(*sys.modules)"
+    code = "import sys, agent.commands.ingest, agent.commands.doctor\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "agent.doctor" in loaded
+    assert "agent.commands.doctor" in loaded
     assert not loaded & {"langgraph", "langchain_core", "langchain"}
 
 

@@ -10,7 +10,7 @@ from model_server import ModelServer
 from numpy.typing import NDArray
 from providers import ScriptedJudge
 
-from agent.inference import Models
+from agent.models.inference import Models
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.endpoint import EndpointEncoder
 from tools.inference.judges.judge import Pair

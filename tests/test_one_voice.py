@@ -7,7 +7,7 @@ import pytest
 
 from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.providers.build import build_providers
+from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.ingest.ingest import Ingester

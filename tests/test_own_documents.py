@@ -7,7 +7,7 @@ from web_server import pdf
 
 from agent.answer.outline import to_terminal
 from agent.options import RunOptions
-from agent.providers.build import build_providers
+from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.ingest.files import find_files

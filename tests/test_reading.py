@@ -13,8 +13,8 @@ from providers import side
 
 from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.sentences import read_perspectives
-from agent.inference import Models, RunJudge
-from agent.seams import Brief, Reading
+from agent.models.inference import Models, RunJudge
+from agent.models.providers import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM

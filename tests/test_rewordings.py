@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from agent.answer.notes import is_settled
 from agent.evidence.coverage import coverage_by_judge, same_as, with_cited
-from agent.inference import Models
+from agent.models.inference import Models
 from tools.inference.encoders.encoder import MiniLM
 from tools.language.copies import copy_groups, same_groups
 from tools.language.sentences import split_sentences

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent import samples
-from agent.inference import Models
+from agent.models.inference import Models
 from agent.samples import VECTORS, index_samples, nearest_questions, sample_documents, sample_questions, text_key
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM

@@ -10,7 +10,7 @@ from instant_providers import InstantJudge
 from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
-from agent.inference import Models
+from agent.models.inference import Models
 from tools.inference.cache import VectorCache
 from tools.inference.worker import Worker
 from tools.language.sentences import passage_sentences, split_sentences

@@ -11,10 +11,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from agent import tracing
-from agent.options import RunOptions
 from agent.settings import Settings
 from tools.errors import SettingsError
+from tools.net import tracing
 
 STAGES = {"frame", "expand", "search", "judge", "select", "write", "verify"}
 RUN = """
@@ -38,7 +37,7 @@ IN_A_REQUEST = f"""{RUN}
 async def request():
     import httpx
     from fastapi import FastAPI
-    from agent.tracing import set_up_tracing
+    from tools.net.tracing import set_up_tracing
     assert set_up_tracing() and set_up_tracing()
     app = FastAPI()
 
@@ -119,7 +118,7 @@ def test_a_run_that_may_not_leave_this_machine_is_traced_to_this_machine_only(
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr(tracing, "_tracer", provider.get_tracer("steelman"))
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", where)
-    with tracing.run_span("r", RunOptions.of(web=False)), tracing.stage_span("judge"):
+    with tracing.run_span("r", web=False), tracing.stage_span("judge"):
         pass
     assert bool(kept.get_finished_spans()) is traced
 

@@ -12,8 +12,8 @@ from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import says, script
 
-from agent.doctor import examine, parts
-from agent.providers.models import build_chat, build_chats, build_judge, uses_chat
+from agent.commands.doctor import examine, parts
+from agent.models.from_settings import build_chat, build_chats, build_judge, uses_chat
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.inference.chat.vendors import VENDORS

@@ -18,8 +18,8 @@ from search_servers import Found, SearchServer
 from web_fixtures import asked_for, at, instant_models, prose, publish, web_search
 from web_server import WebServer, article
 
-from agent.providers.websearch import WebSearch
-from agent.seams import WebFound
+from agent.models.providers import WebFound
+from agent.models.websearch import WebSearch
 from tools.budget import Budget, using
 from tools.passages import Passage
 from tools.store.database import Database

@@ -19,9 +19,9 @@ from providers import Build, ScriptedJudge, build
 from search_servers import SearchServer
 from web_server import WebServer, article, open_fetcher
 
-from agent.inference import Models
-from agent.providers.websearch import WebSearch
-from agent.seams import Providers
+from agent.models.inference import Models
+from agent.models.providers import Providers
+from agent.models.websearch import WebSearch
 from agent.settings import Settings
 from tools.inference.cache import TextCache, VectorCache
 from tools.inference.judges.judge import Pair

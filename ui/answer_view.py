@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from agent.answer.files import to_markdown
+from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
@@ -25,7 +26,6 @@ from agent.answer.words import (
     undone,
 )
 from agent.answer.words import label as stance
-from agent.evidence.followups import suggestions
 from agent.runs.store import RunRow
 from tools.passages import Passage
 from ui import ask_view, ledger, say, source_view

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from agent.answer.retrieved import Evidence
-from agent.doctor import Part, parts
+from agent.commands.doctor import Part, parts
 from agent.options import Depth
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from agent.doctor import Finding, examine
+from agent.commands.doctor import Finding, examine
 from ui import say
 from ui.service import PageService
 from ui.shown import text

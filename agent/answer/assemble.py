@@ -26,9 +26,9 @@ from agent.answer.model import (
 )
 from agent.answer.notes import counted_too, gone_since, notes_of, summarise, to_read, tried, unquoted, what_happened
 from agent.evidence.claims import verbatim
+from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
-from agent.seams import Providers
 from agent.state import (
     Claim,
     Coverage,

@@ -108,7 +108,7 @@ async def _delete_run(settings: Settings, store: RunStore, run_id: str) -> None:
 
 def doctor(args: argparse.Namespace) -> int:
     """Tries each part; exit status 1 when one that is on does not work."""
-    from agent.doctor import examine, parts
+    from agent.commands.doctor import examine, parts
 
     failed = False
     for part in parts(load_settings(), ask=args.ask):
@@ -123,7 +123,7 @@ def doctor(args: argparse.Namespace) -> int:
 def graph(_: argparse.Namespace) -> int:
     """Prints the agent's graph as Mermaid; the wiring needs no provider."""
     from agent.graph import build_graph
-    from agent.seams import Providers
+    from agent.models.providers import Providers
 
     print(build_graph(cast(Providers, None)).get_graph().draw_mermaid())
     return OK

@@ -28,13 +28,13 @@ from agent.answer.assemble import answer_of
 from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.runs.executor import RECURSION
+from agent.runs.executor import RECURSION, traced_of
 from agent.runs.parts import Parts, first_state, open_parts, usual_options
 from agent.settings import load_settings
 from agent.stages.stage import run_key
 from agent.state import RunState
-from agent.tracing import langsmith_of, run_span, set_up_tracing
 from tools.errors import InputError, SettingsError, SteelmanError
+from tools.net.tracing import langsmith_of, run_span, set_up_tracing
 from tools.store.store import Store
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ async def make_graph(runtime: ServerRuntime[Any]) -> AsyncIterator["Graph"]:
     with _refusing():
         options = read_options(RunOptions.of, running.context if running else None)
         graph = await asyncio.to_thread(_HOST.open)
-    with langsmith_of(options):
+    with langsmith_of(web=options.web):
         yield graph
 
 
@@ -198,7 +198,7 @@ def _stages(parts: Parts, agent: "Graph") -> Node:
         began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume brings none
         options = replace(options, deadline_at=began + options.deadline_seconds)
         try:
-            with _refusing(), run_span(_run_id(runtime), options) as traced:
+            with _refusing(), run_span(_run_id(runtime), **traced_of(options)) as traced:
                 ended = await agent.ainvoke(state["opening"], {"recursion_limit": RECURSION}, context=options)
                 traced.done("", parts.providers.names | ended.get("served", {}))
         except GraphBubbleUp:

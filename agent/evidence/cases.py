@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.claims import ClaimChecks, room_of
-from agent.seams import Brief, Providers, Reading
+from agent.models.providers import Brief, Providers, Reading
 from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, in_case, quotes_of
 from tools.budget import current_log
 from tools.passages import Passage

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.sentences import serves, stances_to
-from agent.inference import Models, RunJudge
-from agent.seams import Providers
+from agent.models.inference import Models, RunJudge
+from agent.models.providers import Providers
 from agent.state import (
     OF_NO_PERSPECTIVE,
     Check,

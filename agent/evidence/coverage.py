@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.inference import Models
+from agent.evidence.question import is_english
+from agent.models.inference import Models
+from agent.models.providers import Providers, Reading
 from agent.options import RunOptions, in_time
-from agent.question import is_english
-from agent.seams import Providers, Reading
 from agent.state import Coverage, CoverageStatus, Failure, RunState
 from tools.diversity.names import needs_clusters
 from tools.diversity.published import Clustered, cluster_sentences, is_clustered
@@ -262,6 +262,16 @@ async def nearness_to(
     stored = await asyncio.to_thread(providers.vectors, ids)
     asked = await providers.models.encode_queries(list(statements))
     return {i: np.asarray(asked @ vector, np.float32) for i, vector in stored.items()}
+
+
+def counter_rank(support: float, nearness: float) -> float:
+    """How good a counter-argument a text makes: surely for the contrary, and on the same point.
+
+    support: the judge's probability for the contrary statement; nearness: the cosine to the claim that is argued with.
+    The product, since either of them alone is worth nothing: a text far from the claim speaks of something else, and a
+    text near to it most often repeats it.
+    """
+    return support * max(0.0, nearness)
 
 
 async def _word_scores(

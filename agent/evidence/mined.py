@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.inference import Models
+from agent.models.inference import Models
 from agent.state import Perspective
 from tools.language.copies import average_linkage
 from tools.language.quotable import stands_alone

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.sentences import read_perspectives
-from agent.inference import Models
-from agent.seams import Brief, Reading
+from agent.models.inference import Models
+from agent.models.providers import Brief, Reading
 from agent.state import A_CASE, Claim, Response, Tier
 
 MOST_LEANING = 3

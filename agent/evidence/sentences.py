@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.aspects import speaking_of
-from agent.evidence.followups import counter_rank
-from agent.inference import Models, RunJudge
-from agent.seams import Brief, Reading
+from agent.evidence.coverage import counter_rank
+from agent.models.inference import Models, RunJudge
+from agent.models.providers import Brief, Reading
 from agent.state import Perspective, form_of
 from tools.inference.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
 from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers

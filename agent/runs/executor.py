@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 from agent.answer.assemble import answer_of
+from agent.models.providers import Providers
 from agent.options import RunOptions
 from agent.runs.store import RunStatus, RunStore, TableThread, new_owner
-from agent.seams import Providers
 from agent.state import RunState
-from agent.tracing import Traced, langsmith_of, run_span
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError
+from tools.net.tracing import Traced, langsmith_of, run_span
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -146,7 +146,7 @@ class RunExecutor:
                 await self.record(run_id, "queued", {"ahead": list(self.tasks).index(run_id)})
             async with self.turns:
                 options = replace(options, deadline_at=time.time() + options.deadline_seconds)
-                with run_span(run_id, options) as traced:
+                with run_span(run_id, **traced_of(options)) as traced:
                     await self._carry_out(run_id, *await begin(), options, traced)
         except asyncio.CancelledError:
             await asyncio.shield(self._end(run_id, "cancelled", {}))
@@ -166,7 +166,7 @@ class RunExecutor:
         stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
         # Closed here and now: left to the event loop, the graph would still write while the checkpoints are closed.
         async with contextlib.aclosing(cast(AsyncGenerator[Any, None], stream)):
-            with langsmith_of(options):
+            with langsmith_of(web=options.web):
                 async for event in stream:
                     data = dict(event)
                     await self.record(run_id, data.pop("kind"), data)
@@ -207,6 +207,12 @@ class RunExecutor:
     def _wake(self, run_id: str) -> None:
         if news := self._news.pop(run_id, None):
             news.set()
+
+
+def traced_of(options: RunOptions) -> dict[str, Any]:
+    """What a run's span tells of its options."""
+    told = {name: getattr(options, name) for name in ("depth", "web", "deadline_seconds")}
+    return {**told, "collections": len(options.collections)}
 
 
 def config_of(run_id: str) -> Any:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agent.answer.followups import opening
 from agent.answer.model import Answer
-from agent.evidence.followups import opening
+from agent.evidence.question import check_form, check_question
+from agent.models.from_settings import build_encoder, build_search
+from agent.models.providers import Providers
 from agent.options import Depth, RunOptions
-from agent.providers.models import build_encoder, build_search
-from agent.question import check_form, check_question
 from agent.samples import index_samples
-from agent.seams import Providers
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.ingest.documents import Limits
@@ -66,7 +66,7 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
     Raises SettingsError for settings that cannot be used, StoreError for data that cannot.
     """
     if build is None:
-        from agent.providers.build import build_providers  # with LangGraph, which only a run needs
+        from agent.runs.build import build_providers  # with LangGraph, which only a run needs
 
         build = build_providers
     database = Database(settings.database_path)

@@ -15,20 +15,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from agent.answer.followups import opening
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
-from agent.evidence.followups import opening
+from agent.models.providers import Providers
 from agent.options import RunOptions
 from agent.runs.executor import RECURSION, RunCrashedError, RunExecutor, RunFailure, config_of, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore, TableThread
-from agent.seams import Providers
 from agent.settings import Settings, load_settings
 from agent.state import RunState
-from agent.tracing import set_up_tracing
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import lower_priority
+from tools.net.tracing import set_up_tracing
 from tools.store.store import SAMPLES
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ async def open_runs(
 
     `warm`: what the first question would wait for is loaded too. `max_concurrent`, `build`: see Runs.
     """
-    async with Runs(settings or load_settings(), build, max_concurrent) as runs:
+    given = {"build": build} if build else {}
+    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
         if offline:
             runs.providers.check_offline()
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):

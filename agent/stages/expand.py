@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field, field_validator
 
 from agent.evidence.coverage import searched
 from agent.evidence.mined import answers_found, third_ways
-from agent.inference import Models
+from agent.models.inference import Models
+from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.seams import Providers
 from agent.stages.stage import Stage, ask_model, report, timed
 from agent.state import Failure, FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line

@@ -12,9 +12,9 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
+from agent.evidence.question import check_form, check_question, is_english, read_from, reads_as_english
+from agent.models.providers import Frame, Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.question import check_form, check_question, is_english, read_from, reads_as_english
-from agent.seams import Frame, Providers
 from agent.stages.stage import RULES, Fallback, Stage, ask_model, report, timed
 from agent.state import Failure, FramingState, RunState
 from prompts import as_data, one_line

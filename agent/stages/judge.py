@@ -19,9 +19,9 @@ from agent.evidence.coverage import (
     originals_of,
     same_as,
 )
-from agent.inference import RunJudge
+from agent.models.inference import RunJudge
+from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
-from agent.seams import Providers
 from agent.stages.stage import Stage, judge_replaced, report, timed
 from agent.state import Failure, Perspective, RunState, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log

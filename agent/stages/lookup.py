@@ -6,8 +6,8 @@ import numpy as np
 from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import Eligible, searched
+from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.seams import Providers
 from agent.stages.stage import Stage, report, run_key, timed
 from agent.state import Claim, Failure, RunState
 from tools.errors import DeadlineError

@@ -9,8 +9,8 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import not_outweighed
+from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.seams import Providers
 from agent.stages.stage import Stage, ask_model, report, timed
 from agent.state import Failure, FramingState, Perspective, RunState, asked_query, is_answer
 from prompts import as_data, one_line

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import eligible
+from agent.models.providers import Providers, WebFound
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.seams import Providers, WebFound
 from agent.stages.stage import Stage, report, run_key, timed
 from agent.state import BranchState, Failure, RunState
 from tools.budget import NoteKind, current_log

@@ -7,8 +7,8 @@ from typing import cast, get_args
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
-from agent.seams import Providers
 from agent.stages.stage import Stage
 from agent.state import Perspective, RunState, Stance
 from tools.errors import InputError

@@ -7,10 +7,9 @@ from collections.abc import Collection, Sequence
 from langgraph.runtime import Runtime
 
 from agent.evidence.aspects import speaking_of
-from agent.evidence.coverage import coverage_on_focus, nearness_to, originals_of, pool_of
-from agent.evidence.followups import counter_rank
+from agent.evidence.coverage import counter_rank, coverage_on_focus, nearness_to, originals_of, pool_of
+from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
-from agent.seams import Providers
 from agent.stages.stage import Stage, timed
 from agent.state import Failure, Reason, RunState
 from tools.diversity.coverage import Choice

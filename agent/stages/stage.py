@@ -16,14 +16,14 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
+from agent.models.providers import Providers
 from agent.options import Part, RunOptions, ends_at, options_of
-from agent.seams import Providers
 from agent.state import Failure, RunState, StageName
-from agent.tracing import stage_span
 from prompts import load_prompt
 from tools.budget import Budget, StageLog, current_budget, current_log, sooner, using
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ended
 from tools.inference.chat.model import ChatModel
+from tools.net.tracing import stage_span
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from agent.evidence.aspects import with_crux
 from agent.evidence.cases import fill
 from agent.evidence.claims import ClaimChecks, once
 from agent.evidence.coverage import same_as, with_cited
+from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.seams import Providers
 from agent.stages.stage import Stage, judge_replaced, report, timed
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, Failure, RunState, as_read, in_case
 from tools.errors import DeadlineError, JudgeError

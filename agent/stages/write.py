@@ -19,8 +19,8 @@ from agent.evidence.cases import NOT_WRITTEN, apart, brief_of, respond
 from agent.evidence.claims import in_comparable_room
 from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.sentences import read_perspectives
+from agent.models.providers import Brief, Providers, Reading
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.seams import Brief, Providers, Reading
 from agent.stages.stage import Stage, ask_model, judge_replaced, report, timed
 from agent.state import Claim, Coverage, Failure, FramingState, Perspective, Response, RunState
 from prompts import as_data, one_line

@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from agent.evidence.followups import suggestions
+from agent.answer.followups import suggestions
+from agent.evidence.question import LONGEST
 from agent.options import Depth
-from agent.question import LONGEST
 from api.callers import Caller
 from api.completions.tasks import CONTEXT, Message, Sent, blocks, unframed
 from api.problems import FieldProblem, ProblemError

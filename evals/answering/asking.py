@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent.answer.model import Answer
-from agent.providers.build import build_providers
+from agent.models.providers import Providers
+from agent.runs.build import build_providers
 from agent.runs.parts import open_parts, usual_options
 from agent.runs.service import Runs
-from agent.seams import Providers
 from agent.settings import Settings
 from evals.answering.plan import Ask, Shelf, shelve
 from evals.reports.records import Record, Records

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, Citation
 from agent.evidence.claims import ground
-from agent.inference import Models
+from agent.models.inference import Models
 from agent.state import Claim
 from evals.metrics.answers import SIDES, Reply, stands
 from tools.inference.judges.judge import Pair

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.inference import Models
-from agent.seams import Frame, Providers
+from agent.models.inference import Models
+from agent.models.providers import Frame, Providers
 from agent.settings import Settings
 from agent.stages.expand import planned
 from agent.state import FramingState

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from agent.answer.model import Answer
-from agent.providers.models import build_chats, uses_chat
+from agent.models.from_settings import build_chats, uses_chat
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings

@@ -22,8 +22,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.answer.model import Answer
-from agent.inference import Models
-from agent.providers.build import build_providers
+from agent.models.inference import Models
+from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
 from evals.answering.checks import check_claims, judge_claims

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agent.seams import Providers
+from agent.models.providers import Providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import in_force, providers_of, recorded
 from evals.datasets.rows import Shape, Text, json_rows

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from langgraph.config import get_config
 
-from agent.providers.build import build_providers
-from agent.seams import Brief, Providers, Write
+from agent.models.providers import Brief, Providers, Write
+from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent.options import RunOptions
 from tools.errors import SettingsError
 from tools.net.http import is_local
 
@@ -120,12 +119,11 @@ def _span(name: str, **attributes: Any) -> Iterator[Traced]:
 
 
 @contextmanager
-def run_span(run_id: str, options: RunOptions) -> Iterator[Traced]:
+def run_span(run_id: str, *, web: bool, **facts: Any) -> Iterator[Traced]:
     """The span of one run. A run of which nothing may leave this machine has none where spans go to another one."""
-    unseen = _untraced.set(not options.web and _leaves(os.environ))
-    facts = {"depth": options.depth, "web": options.web, "collections": len(options.collections)}
+    unseen = _untraced.set(not web and _leaves(os.environ))
     try:
-        with _span(f"{SERVICE}.run", run_id=run_id, deadline_seconds=options.deadline_seconds, **facts) as traced:
+        with _span(f"{SERVICE}.run", run_id=run_id, web=web, **facts) as traced:
             yield traced
     finally:
         _untraced.reset(unseen)
@@ -142,9 +140,9 @@ def stage_span(name: str) -> AbstractContextManager[Traced]:
     return _span(f"{SERVICE}.{name}", stage=name)
 
 
-def langsmith_of(options: RunOptions) -> AbstractContextManager[Any]:
+def langsmith_of(*, web: bool) -> AbstractContextManager[Any]:
     """A run of which nothing may leave this machine is not traced, whatever the environment asks of LangSmith."""
-    if options.web:
+    if web:
         return nullcontext()
     from langsmith import tracing_context
 

@@ -1,7 +1,7 @@
 """The interfaces between the graph's stages and what serves them, and the data that passes there.
 
 What serves a stage is a function of the stage's own type, so that another provider is one function and one line of
-`agent/providers/build.py`, which builds the providers that the settings turn on.
+`agent/runs/build.py`, which builds the providers that the settings turn on.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.inference import Models, RunJudge
+from agent.models.inference import Models, RunJudge
 from agent.state import Claim, FramingState, Perspective, Quote, Response
 from tools.errors import ProviderError, SettingsError
 from tools.language.quotable import Unit
@@ -19,7 +19,7 @@ from tools.passages import Passage
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from agent.providers.websearch import WebSearch
+    from agent.models.websearch import WebSearch
     from tools.store.hybrid import HybridSearch
 
 

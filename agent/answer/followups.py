@@ -2,7 +2,8 @@
 
 A counter-argument makes the same point with the opposite stance (Wachsmuth et al. 2018, 'Retrieval of the Best
 Counterargument without Prior Topic Knowledge'). Here the wording is read and resolved against the answer that it speaks
-of; the run that follows searches for the perspective that contradicts what was named, ranked by `counter_rank`.
+of; the run that follows searches for the perspective that contradicts what was named, ranked by
+`agent.evidence.coverage.counter_rank`.
 """
 
 import re
@@ -93,16 +94,6 @@ _MOST = 4
 _NO_ANSWER = (
     "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
 )
-
-
-def counter_rank(support: float, nearness: float) -> float:
-    """How good a counter-argument a text makes: surely for the contrary, and on the same point.
-
-    support: the judge's probability for the contrary statement; nearness: the cosine to the claim that is argued with.
-    The product, since either of them alone is worth nothing: a text far from the claim speaks of something else, and a
-    text near to it most often repeats it.
-    """
-    return support * max(0.0, nearness)
 
 
 def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) -> RunState:

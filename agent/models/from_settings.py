@@ -1,8 +1,8 @@
 """What the settings name: which chat model serves which stage, which judge and encoder, the indexes and the web; made,
 or an error that says what is missing, before anything is asked."""
 
-from agent.inference import Models, RemoteJudge
-from agent.providers.websearch import WebSearch
+from agent.models.inference import Models, RemoteJudge
+from agent.models.websearch import WebSearch
 from agent.settings import Settings
 from tools.errors import SettingsError
 from tools.inference.cache import TextCache

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from agent.inference import Models
-from agent.seams import WebFound
+from agent.models.inference import Models
+from agent.models.providers import WebFound
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
 from tools.inference.batching import parts

@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from agent.evidence.quoting import quotations
-from agent.inference import Models
-from agent.providers.models import (
+from agent.models.from_settings import (
     STAGES,
     build_chats,
     build_encoder,
@@ -17,7 +16,8 @@ from agent.providers.models import (
     build_web,
     uses_chat,
 )
-from agent.seams import Brief, Crux, Providers, RemoteService
+from agent.models.inference import Models
+from agent.models.providers import Brief, Crux, Providers, RemoteService
 from agent.settings import Settings
 from agent.stages.expand import expand_by_chat, expand_by_rules
 from agent.stages.frame import frame_by_chat, frame_by_rules, frame_with

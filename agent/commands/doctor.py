@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, unquote
 
 from pydantic import SecretStr
 
-from agent.providers.models import (
+from agent.models.from_settings import (
     build_chats,
     build_encoder,
     build_engine,
@@ -26,7 +26,7 @@ from agent.providers.models import (
     judges_in_batches,
     uses_chat,
 )
-from agent.seams import Providers
+from agent.models.providers import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
 from tools.inference.judges.judge import CloseJudge, Pair
