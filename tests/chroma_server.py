@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+
+from loopback import free_port
 
 _START = "from chromadb.cli.cli import app; app()"
 
@@ -62,9 +63,3 @@ def chroma_server(folder: Path) -> Iterator[ChromaServer]:
         yield server
     finally:
         server.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -3,15 +3,7 @@
 from visitors import Visitor
 from written_answers import answer, cited, stands
 
-from agent.answer.model import (
-    Answer,
-    AnswerClaim,
-    DocumentResponse,
-    Note,
-    Quotation,
-    ResponseGroup,
-    ResponseSentence,
-)
+from agent.answer.model import Answer, AnswerClaim, DocumentResponse, Note, Quotation, ResponseGroup, ResponseSentence
 from tools.passages import SourceDocument
 
 MARKUP = (

@@ -16,8 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 from conftest import ROOT
-from loopback import serving
-from vllm_server import free_port
+from loopback import free_port, serving
 
 LANGGRAPH = ROOT / ".venvs" / "langgraph" / "bin" / "langgraph"
 UP_WITHIN = 240.0

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
+
+from loopback import free_port
 
 from tools.errors import ModelError, SettingsError
 
@@ -65,7 +66,7 @@ class PageServer:
         self.home = home
         self.data = home / "data"
         self.log = home / "page.log"
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "PageServer":
@@ -114,12 +115,6 @@ class PageServer:
             except (URLError, ConnectionError, TimeoutError):
                 time.sleep(0.05)
         raise ModelError(f"the page did not come up. It said:\n{self.said()[-2000:]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":  # python -m tests.page_server: which one is used

@@ -1,5 +1,7 @@
 """What a dispute turns on, named from the points that both cases speak to."""
 
+import pytest
+
 from agent.evidence.aspects import shared_points, with_crux
 from agent.state import Claim, Perspective, RunState, Stance
 
@@ -34,17 +36,16 @@ def test_the_points_that_both_cases_speak_to_are_named_with_a_source_of_each_sid
     assert (crux["passages"], crux.get("evidence")) == ([1, 3], [DEAR["text"], TAXED["text"]])
 
 
-def test_what_the_question_asks_anyhow_is_no_point() -> None:
-    assert shared_points(SIDES, [DEAR, TAXED], "Should ferries cost nothing?") is None
-
-
-def test_cases_that_share_no_point_have_no_such_sentence() -> None:
-    assert shared_points(SIDES, [CLEAN, CROWDED], QUESTION) is None
-
-
-def test_what_merely_leans_is_no_case() -> None:
-    leaning = Claim(**{**TAXED, "tier": "leaning"})
-    assert shared_points(SIDES, [DEAR, leaning], QUESTION) is None
+@pytest.mark.parametrize(
+    ("claims", "question"),
+    [
+        ([DEAR, TAXED], "Should ferries cost nothing?"),  # what the question asks anyhow
+        ([CLEAN, CROWDED], QUESTION),  # cases that share no point
+        ([DEAR, Claim(**{**TAXED, "tier": "leaning"})], QUESTION),  # what merely leans is no case
+    ],
+)
+def test_where_there_is_no_such_point_there_is_no_sentence(claims: list[Claim], question: str) -> None:
+    assert shared_points(SIDES, claims, question) is None
 
 
 def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() -> None:

@@ -16,11 +16,7 @@ from providers import ScriptedJudge, build
 from written_answers import cited, stands
 
 from agent.answer.followups import argued_with, refers, resolve, suggestions
-from agent.answer.model import (
-    Answer,
-    AnswerClaim,
-    Quotation,
-)
+from agent.answer.model import Answer, AnswerClaim, Quotation
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings

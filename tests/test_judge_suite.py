@@ -2,19 +2,18 @@
 
 import json
 import math
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Suite
 from model_server import ModelServer, Reply
 
-from evals.__main__ import main
 from evals.reports.judge import measures, uninformed
 from evals.reports.records import read_records
 
 Report = dict[str, Any]
-Suite = Callable[..., tuple[int, str, str]]
 
 BOATS = ("Boats should run at night.", "Boats should not run at night.")
 ROWS = [
@@ -35,20 +34,8 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def suite(
-    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Suite:
-    """Runs the suite in this process with the built models; returns status, output and error output."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = main(["judge", *map(str, arguments)])
-        return status, *capsys.readouterr()
-
-    return run
+def suite(run_suite: Suite) -> Suite:
+    return partial(run_suite, "judge")
 
 
 def served(monkeypatch: pytest.MonkeyPatch, url: str) -> None:

@@ -1,54 +1,15 @@
 """Freed memory goes back to the machine."""
 
-import os
 import statistics
-import sys
 import threading
 from pathlib import Path
 
 import httpx
 import pytest
 from api_on_loopback import api
-from conftest import Spawn
 from server_process import resident_memory, server_process
 
 from agent.settings import Settings
-
-glibc = pytest.mark.skipif(
-    sys.platform != "linux" or "CS_GNU_LIBC_VERSION" not in os.confstr_names, reason="glibc's allocator"
-)
-
-# Each of many threads takes and frees as services do; what is held is printed before and after the word to glibc.
-THREADS = """
-import os, re, sys, threading
-from pathlib import Path
-from tools.memory import give_back, use_few_heaps
-if sys.argv[1] == "few":
-    use_few_heaps()
-started, gone = threading.Barrier(16), threading.Barrier(16)
-kept = []
-def work():
-    started.wait()
-    mine = [bytes(50_000) for _ in range(60)]
-    kept.append(mine[::20])  # a few that live on keep the others' heap from shrinking
-    gone.wait()
-threads = [threading.Thread(target=work) for _ in range(16)]
-[t.start() for t in threads]
-[t.join() for t in threads]
-def held():
-    return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
-before = held()
-give_back()
-print(before, held())
-"""
-
-
-@glibc
-def test_what_threads_freed_is_given_back(spawn: Spawn) -> None:
-    out, err = spawn(THREADS, "few").communicate(timeout=60)
-    before, after = map(float, out.split())
-    assert not err
-    assert after < before - 20
 
 
 def test_a_server_gives_back_now_and_then(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,14 +17,7 @@ from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, NewsSet, load_news
 from evals.metrics.diversity import PAPER, coverage, density, distance, f1, measures, precision, ratios, recall
 from evals.reports.lines import lines_of
-from evals.retrievers.news import (
-    METHODS,
-    Dials,
-    Ready,
-    article_cosine,
-    held_out,
-    prepared,
-)
+from evals.retrievers.news import METHODS, Dials, Ready, article_cosine, held_out, prepared
 from evals.suites.news import Plan, figures, measured, named, scored, table
 from tools.diversity.published import Clustered
 from tools.errors import InputError

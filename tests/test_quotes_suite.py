@@ -15,15 +15,7 @@ from agent.state import Form, FramingState
 from evals.__main__ import main
 from evals.answering.verdicts import GoldJudge, with_gold_verdicts
 from evals.datasets.cases import load_cases
-from evals.metrics.quoting import (
-    CASE_RIGHT,
-    LEANING_RIGHT,
-    MOST,
-    TIERS,
-    Question,
-    fit,
-    measures,
-)
+from evals.metrics.quoting import CASE_RIGHT, LEANING_RIGHT, MOST, TIERS, Question, fit, measures
 from evals.training import quotes
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.quoting import GROUNDS, Quoting, load_quoting

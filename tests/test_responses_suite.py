@@ -3,10 +3,12 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Suite
 from providers import ScriptedJudge
 from toys import ToyEncoder
 
@@ -18,8 +20,6 @@ from evals.reports.records import Record, Records
 from evals.suites.responses import ask, reported, table
 from tools.errors import InputError
 from tools.inference.judges.judge import Pair
-
-Suite = Callable[..., tuple[int, str, str]]
 
 KEPT = "Night ferries should be kept."
 YES, NO = "Yes: Should night ferries be kept?", "No: Should night ferries be kept?"
@@ -231,20 +231,8 @@ def test_a_stopped_run_goes_on_and_scoring_asks_nobody(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def suite(
-    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Suite:
-    """Runs the suite in this process with the built models; returns status, output and error output."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = main(["responses", *map(str, arguments)])
-        return status, *capsys.readouterr()
-
-    return run
+def suite(run_suite: Suite) -> Suite:
+    return partial(run_suite, "responses")
 
 
 def test_a_run_with_the_embedded_models(suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

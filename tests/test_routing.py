@@ -9,11 +9,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from providers import side
 
-from agent.graph import (
-    after_expand,
-    after_judge,
-    to_branches,
-)
+from agent.graph import after_expand, after_judge, to_branches
 from agent.options import Part, RunOptions, time_left
 from agent.state import Coverage, Form, FramingState, RunState
 from tools.errors import SettingsError

@@ -17,7 +17,8 @@ import pytest
 from conftest import ROOT
 from dotenv import dotenv_values
 from hub_server import COMMIT, serve_hub, use_hub
-from vllm_server import alive, free_port
+from loopback import free_port
+from vllm_server import alive
 
 from agent.settings import load_settings
 from tools.errors import ModelError, SettingsError

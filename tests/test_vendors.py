@@ -15,11 +15,7 @@ from pydantic import BaseModel, Field
 from vendor_replies import refuses, says, script
 
 from tools.budget import Budget, StageLog, using
-from tools.errors import (
-    ProviderDownError,
-    ProviderError,
-    ProviderReplyError,
-)
+from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.vendors import COMPATIBLE, VENDORS, vendor_of
 from tools.net import http

@@ -5,7 +5,6 @@ PYTEST_DONT_REWRITE: they also import names from here, which happens before it b
 """
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Literal
 
 import pytest
 from dotenv import dotenv_values
+from loopback import free_port
 
 from tools.serving.models import read_model
 from tools.serving.vllm import build_command, build_environment, has_gpu, running
@@ -47,12 +47,6 @@ class VllmServer:
     model: str
     folder: Path
     log: Path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def alive(pid: int) -> bool:
