@@ -172,6 +172,14 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
         Reading(path, text=("abc",))
 
 
+def test_a_dotted_key_beside_a_nested_one_is_another(tmp_path: Path) -> None:
+    row = {"meta.id": "7", "meta": {"id": "8"}, "text": LONG[0], "title": {}}
+    found = Reading(
+        made(tmp_path, "a.json", json.dumps([row, row | {"meta.id": "9", "title": "On zoos"}])), id="meta.id"
+    )
+    assert [(d.external_id, d.title) for d in found.documents] == [("7", ""), ("9", "On zoos")]
+
+
 # Ids
 
 
@@ -244,6 +252,7 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
         ("[]", "the file has no rows"),
         ("7", "no rows"),
         ("[[1, 2]]", "row 1: a row has to be an object"),
+        ("[{}, {}]", "no column holds text. It has no columns"),
         ("[" * 100_000, "not valid JSON"),
         ('{"a":' * 500 + "1" + "}" * 500, "no rows"),
         ('[{"a":' + '{"a":' * 500 + '"x"' + "}" * 501 + "]", "no column holds text. It has no columns"),

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     import httpx
 
 
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
 class Served:
     """A model at an address, asked over the house's transport: its retries, limits and way out are the only ones, and
     nothing is sent but the key and the body."""
 
     def __init__(self, url: str, model: str, key: str, seconds: float, price: Price | None = None) -> None:
-        """seconds: the longest silence of the server. price: of the model's tokens; one on this machine costs
-        nothing."""
+        """seconds: the longest silence of the server. price: of the model's tokens; one on this machine costs nothing.
+        Raises ProviderDownError for what is no address."""
+        check_address(url)
         self.address = url.rstrip("/")
         self.model = model
         self.server = f"{model} at {urlsplit(self.address).netloc.rpartition('@')[2] or self.address}"
@@ -32,13 +36,12 @@ class Served:
     async def opened(self) -> "AsyncIterator[httpx.AsyncClient]":
         """A client of the server, which belongs to an event loop.
 
-        Raises ProviderDownError for an address or a key that can be none, and for one elsewhere in an offline run.
+        Raises ProviderDownError for a key that can be none, and for an address elsewhere in an offline run.
         """
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(
                 f"{self.server} is not asked: nothing may leave this machine, and the run stays offline."
             )
-        check_address(self.address)
         async with open_client({"authorization": f"Bearer {self._key}"} if self._key else {}, self._seconds) as client:
             del client.headers["user-agent"]
             yield client
@@ -52,8 +55,8 @@ class Served:
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
         usage = reply.get("usage")
-        counts = [usage.get(k) if isinstance(usage, dict) else None for k in ("prompt_tokens", "completion_tokens")]
-        given, made = (c if isinstance(c, int) and 0 <= c < 10**9 else 0 for c in counts)
-        given = given or len(str(body)) // 4
+        counts = [usage.get(k) if isinstance(usage, dict) else None for k in _COUNTS]
+        given, made, total = (c if isinstance(c, int) and 0 <= c < 10**9 else 0 for c in counts)
+        given = given or total or len(str(body)) // 4
         budget.add_tokens(given, made, cost_of(self._price, given, made))
         return reply

@@ -83,7 +83,7 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
     """
     columns = _columns(names, rows)
     fields = {f: _resolved(file, columns, getattr(given, f)) for f in FIELDS if getattr(given, f)}
-    named = (part.strip() for name in given.text for part in ([name] if name in columns else name.split(",")))
+    named = (p for name in given.text for p in ([name] if name in columns else map(str.strip, name.split(","))))
     text = tuple(dict.fromkeys(_resolved(file, columns, name) for name in named if name))
     guessed: dict[str, str] = {}
     if not text:

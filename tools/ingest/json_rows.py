@@ -75,18 +75,21 @@ def _row(said: Any, number: int, where: str) -> Row | SourceError:
         return Row(number, where, {"text": said})
     if not isinstance(said, dict):
         return SourceError(f"{where}: a row has to be an object.")
-    values: defaultdict[str, list[str]] = defaultdict(list)
-    for path, value in _leaves(said, ""):
+    values: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for path, value in _leaves(said, ()):
         values[path].append(value)
-    return Row(number, where, {path: tuple(texts) for path, texts in values.items()})
+    named: dict[str, tuple[str, ...]] = {}
+    for path, texts in values.items():  # of 'a.b' and a 'b' within 'a' the first has the name
+        named.setdefault(".".join(path), tuple(texts))
+    return Row(number, where, named)
 
 
-def _leaves(said: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The texts of a value by their paths (`meta.title`), those of a list and of its objects one after another."""
+def _leaves(said: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts of a value by their paths (`meta`, `title`), those of a list and of its objects one after another."""
     if not isinstance(said, dict | list):
         yield path, "" if said is None else str(said)
     elif depth <= _DEEPEST:
-        if not said:
+        if said == []:
             yield path, ""
-        for key, value in said.items() if isinstance(said, dict) else (("", each) for each in said):
-            yield from _leaves(value, f"{path}.{key}" if path and key else path or key, depth + 1)
+        for key, value in said.items() if isinstance(said, dict) else ((None, each) for each in said):
+            yield from _leaves(value, path if key is None else (*path, key), depth + 1)

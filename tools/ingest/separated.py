@@ -74,18 +74,21 @@ def _lines(
     """
     plain: list[str] = []
     begin = start
-    while begin < len(lines):
-        left = (lines[i] for i in range(begin, len(lines)))
+    while (first := begin) < len(lines):
+        left = (lines[i] for i in range(first, len(lines)))
         reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
-        cells = next(reader)
-        end = begin + reader.line_num
-        if notes is not None and end - begin > 1 and not _is_closed(lines[begin:end], separator):
-            plain.append(str(begin + 1))
-            cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
-            end = begin + 1
-        if any(cell.strip() for cell in cells):
-            yield begin + 1, cells
-        begin = end
+        for cells in reader:
+            end = first + reader.line_num
+            opened = notes is not None and end - begin > 1 and not _is_closed(lines[begin:end], separator)
+            if opened:
+                plain.append(str(begin + 1))
+                cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
+                end = begin + 1
+            if any(cell.strip() for cell in cells):
+                yield begin + 1, cells
+            begin = end
+            if opened:  # the lines below are read anew
+                break
     if notes is not None and plain:
         shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
         notes.append(f"a quotation mark that opens a cell and is not closed was taken for a plain sign (line {shown})")
