@@ -73,9 +73,9 @@ def golden_settings(data_dir: Path) -> Settings:
 def give_outputs(settings: Settings) -> None:
     """What the models put out when the answers were written, known to a data directory as if it had computed it."""
     with np.load(FOLDER / OUTPUTS) as kept:
-        ends = np.cumsum(kept["sizes"])
-        values = (bytes(kept["values"][end - size : end]) for end, size in zip(ends, kept["sizes"], strict=True))
-        CacheFile(settings.cache_dir / "cache.db").save(dict(zip(map(bytes, kept["keys"]), values, strict=True)))
+        keys, sizes, values = (kept[part] for part in ("keys", "sizes", "values"))  # each is unpacked when it is read
+    rows = np.split(values, np.cumsum(sizes)[:-1])
+    CacheFile(settings.cache_dir / "cache.db").save(dict(zip(map(bytes, keys), map(bytes, rows), strict=True)))
 
 
 def _keep_outputs(settings: Settings, file: Path) -> None:
