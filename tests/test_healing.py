@@ -188,7 +188,7 @@ def test_what_is_not_the_indexes_fault_removes_nothing(
         house.find(text(5))
     assert not isinstance(caught.value, StoreDamagedError)
     monkeypatch.undo()
-    assert house.find("The late hornet came.")[0] == "late"
+    assert "late" in house.find("The late hornet came.")  # first by its words; a graph of neighbours may miss it
     house.store.delete_document("c", "late")
     house.search.refresh()
     close(house)
@@ -326,7 +326,7 @@ def test_the_other_serves_alone_and_it_is_told(
         assert "d8" not in house.find(text(8))
         say(maker)
     assert asked(house, 7) == ("d7", [])
-    assert house.find("The late hornet came.")[0] == "late"
+    assert "late" in house.find("The late hornet came.")  # first by its words; a graph of neighbours may miss it
     assert house.search.dense.count() == house.search.lexical.count() == MANY
     close(house)
 
