@@ -105,6 +105,7 @@ def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # a million words, two minutes on a slow machine
 def test_no_judge_is_trained_on_evaluation_data() -> None:
     folder = Path(os.environ.get("STEELMAN_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
     if not folder.is_dir():
