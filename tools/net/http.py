@@ -13,7 +13,7 @@ import random
 import re
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Set
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -215,29 +215,53 @@ async def fetch_json(
 ) -> Any:
     """The JSON of one call to the server called `name`. `key`: the variable that holds its key, for what to do next.
 
+    Raises as `reply_json`, and ProviderDownError for what is no address.
+    """
+    check_address(url)
+    call = client.request(method, url, json=body, headers=headers)
+    return await reply_json(call, url, name=name, sent=(client.headers, headers), key=key)
+
+
+async def reply_json(
+    call: "Awaitable[httpx.Response]",
+    url: str,
+    *,
+    name: str,
+    sent: Iterable[Mapping[str, str] | None],
+    key: str = "",
+) -> Any:
+    """The JSON that a call is answered with. sent: headers whose keys may not be said again.
+
     Raises ProviderDownError (unreachable, refused, still failing after the retries), ProviderReplyError (no JSON, or
     too much of it).
     """
     import httpx
 
-    check_address(url)
     try:
-        response = await client.request(method, url, json=body, headers=headers)
+        response = await call
         if response.status_code < 300:
             return response.json()
     except httpx.TimeoutException as exc:
         raise ProviderDownError(f"{name} did not answer in time.") from exc
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
-        said = without_key(cause(exc, url), client.headers, headers)
-        raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
+        raise ProviderDownError(f"{name} cannot be reached ({without_key(cause(exc, url), *sent)}).") from exc
     except (ValueError, RecursionError) as exc:
         raise ProviderReplyError(f"{name} answered with something that is no JSON.") from exc
     except ProviderReplyError as exc:  # of the transport, which knows no names
         raise ProviderReplyError(str(exc).replace("the server", name, 1)) from exc
-    said = without_key(response.content.decode("utf-8", "replace"), client.headers, headers)
+    said = without_key(response.content.decode("utf-8", "replace"), *sent)
     refusal = status_error(name, response.status_code, said, key)
     refusal.status, refusal.said = response.status_code, " ".join(said.split())[:200]
     raise refusal
+
+
+_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
+
+
+def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
+    """Takes out the headers that a vendor's client adds of itself: all but the usual ones and those that are kept."""
+    for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
+        del request.headers[name]
 
 
 def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:

@@ -42,6 +42,7 @@ from tools.net.http import (
     is_local,
     open_client,
     status_error,
+    strip_headers,
     without_login,
 )
 
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
     _Chunks = AsyncGenerator[BaseMessage, None]
 
-_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
@@ -261,9 +261,7 @@ class ChatModel:
         the organisation and project that its own variables name."""
         login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # of the address
         request.extensions[MARK] = MARK in request.headers
-        kept = _USUAL | self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset())
-        for name in [n for n in request.headers if n.lower() not in kept]:
-            del request.headers[name]
+        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset()))
         left = current_budget().seconds_left()
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
