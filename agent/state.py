@@ -238,25 +238,25 @@ def merge_distinct(left: list[T], right: list[T]) -> list[T]:
 
 
 class RunState(TypedDict, total=False):
-    """The state of a run."""
+    """The state of a run. Behind each key stand the stages that write it."""
 
     question: str  # given
     earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: Target  # given: what the question wants argued against, where it asks for that
-    framing: FramingState  # frame
-    perspectives: list[Perspective]  # expand; review may replace them
+    framing: FramingState  # given, frame: known before the run begins where rules alone frame
+    perspectives: list[Perspective]  # expand, review, lookup: a person may replace them; of a fact there are none
     first_pass: list[int]  # expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
     found: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
     unjudged: int  # judge: pairs that the budget or the deadline left out
-    coverage: dict[str, Coverage]  # judge; select keeps what is on a focus, verify counts the passages of its claims
+    coverage: dict[str, Coverage]  # judge, select, write, verify: by scores, focus, reading, claims
     round: int  # requery: how often it has searched again
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
     reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first
-    drafts: list[Claim]  # write
+    drafts: list[Claim]  # write, lookup
     spares: list[Claim]  # write: next best claims, for repair
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
     claims: list[Claim]  # verify

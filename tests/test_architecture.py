@@ -1,6 +1,8 @@
 """What documents name is there: paths, links, and the libraries that the project stands on."""
 
 import re
+import subprocess
+import sys
 
 from conftest import ROOT
 
@@ -41,3 +43,14 @@ def test_each_library_of_the_mission_does_its_part() -> None:
     for package, (module, use, document, way) in MISSION.items():
         assert use in (ROOT / module).read_text(), package
         assert way in (ROOT / document).read_text(), package
+
+
+def test_the_tour_tells_the_road_of_a_question() -> None:
+    """Its functions are called in its order."""
+    told = re.findall(r"`([\w.]+)` in `(agent/[\w/]+\.py)`", (ROOT / "docs" / "tour.md").read_text())
+    assert 15 <= len(told) <= 20
+    asked = [sys.executable, "-m", "tests.road", "Should schools ban smartphones?"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    road = done.stderr.splitlines()
+    places = [road.index(f"{module} {function}") for function, module in told]
+    assert places == sorted(places), [name for name, _ in told]

@@ -1,6 +1,7 @@
 """The house: who imports whom, how long a module may be, what the command line costs to start."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -171,3 +172,27 @@ def test_packages_of_tools_import_one_way() -> None:
         used = {name.split(".")[1] for name in imported(file) if name.startswith("tools.")} & set(order)
         before = order[: order.index(package) + 1] if package in order else []
         assert used <= set(before), f"{file} imports {used - set(before)}"
+
+
+def test_the_state_says_who_writes_it() -> None:
+    """Each key's comment begins with the stages whose modules write it; 'any node' and 'every node' name none."""
+    state = (ROOT / "agent" / "state.py").read_text().partition("class RunState")[2].partition("\n\n\n")[0]
+    lines = re.findall(r"^    (\w+): .*  # (.+)$", state, re.MULTILINE)
+    said = {key: set(re.findall(r"\w+", words.partition(":")[0])) for key, words in lines}
+    said = {key: names - {"given"} for key, names in said.items() if "node" not in names}
+    writes: dict[str, set[str]] = {key: set() for key in said}
+    for file in sorted((ROOT / "agent" / "stages").glob("*.py")):
+        for call in (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call)):
+            name = getattr(call.func, "id", "")
+            keys = (
+                {k.arg or "" for k in call.keywords}
+                if name == "RunState"
+                else {"judge"}
+                if name == "judge_replaced"
+                else set()
+            )
+            for key in keys & set(said):
+                writes[key].add(file.stem)
+    writes["judge"] -= {"stage"}
+    assert len(said) > 15
+    assert writes == said

@@ -137,7 +137,8 @@ async def first_state(
     state: RunState = await in_thread(lambda: opening(question, earlier, answers()))
     # Rules know at once; a model is asked in the run itself. What argues with a claim is framed already.
     if english_only and "against" not in state:
-        check_form((await providers.frame(question, state["earlier"]))["form"], question)
+        state["framing"] = await providers.frame(question, state["earlier"])
+        check_form(state["framing"]["form"], question)
     for collection in options.collections:
         _, made_by = await in_thread(providers.store.collection, collection)
         check_encoder(collection, made_by, providers.search.encoder.name)

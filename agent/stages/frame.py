@@ -37,8 +37,10 @@ def frame_node(providers: Providers) -> Stage[RunState]:
 
 
 async def _framed(providers: Providers, state: RunState) -> FramingState:
-    """What is asked; where the question wants something argued against, the thread's question with that in its focus:
-    there is nothing left to ask."""
+    """What is asked, where the run did not begin with it. Where the question wants something argued against, it is the
+    thread's question with that in its focus: there is nothing left to ask."""
+    if "framing" in state:
+        return state["framing"]
     if (against := state.get("against")) is None:
         return await providers.frame(state["question"], state.get("earlier", []))
     asked, focus, claim = against["question"], against["text"], against["statement"]
