@@ -45,12 +45,7 @@ STAGES = {
 """Words of each stage's prompt. Only follow-ups and questions in other languages are framed by a model."""
 FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": ("Should voting be compulsory?",)}
 """What a run is given that asks it."""
-FRAMED = {
-    "form": "polar",
-    "question": "Should voting be compulsory?",
-    "alternatives": [],
-    "focus": "",
-}
+FRAMED = {"form": "polar", "question": "Should voting be compulsory?", "alternatives": [], "focus": ""}
 SIDES = {
     "perspectives": [
         {"name": "Make it a duty", "statement": "Voting should be compulsory.", "stance": "supports"},

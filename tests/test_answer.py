@@ -142,22 +142,14 @@ def test_words_for_evidence(status: CoverageStatus, passages: int, sources: int,
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "settled"),
-    [
-        ((8, 4), (1, 1), True),
-        ((8, 3), (0, 0), False),
-        ((15, 5), (2, 2), False),
-    ],
+    ("one", "other", "settled"), [((8, 4), (1, 1), True), ((8, 3), (0, 0), False), ((15, 5), (2, 2), False)]
 )
 def test_when_the_sources_found_agree(one: tuple[int, int], other: tuple[int, int], settled: bool) -> None:
     assert is_settled(coverage(*one), coverage(*other)) is settled
 
 
 def summary(
-    *found: tuple[Any, Coverage],
-    outcome: Any = "answered",
-    silent: tuple[int, ...] = (),
-    beside: tuple[int, ...] = (),
+    *found: tuple[Any, Coverage], outcome: Any = "answered", silent: tuple[int, ...] = (), beside: tuple[int, ...] = ()
 ) -> str:
     """silent: sides without a claim. beside: sides of which every claim merely leans."""
     sides = [side(i, f"S{i}.", stance) for i, (stance, _) in enumerate(found)]

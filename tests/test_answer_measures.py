@@ -59,9 +59,7 @@ FAILED = Reply("failed", GOLD)
 EVEN = reply("even", side("supports", claim("a b", 1)), side("opposes", claim("c d", 3)))
 # Three claims for (the last with two citations, one of the other side's document), one against on an unlabelled one.
 UNEVEN = reply(
-    "uneven",
-    side("supports", claim("a b", 1), claim("c d", 2), claim("e f", 1, 3)),
-    side("opposes", claim("g h i", 5)),
+    "uneven", side("supports", claim("a b", 1), claim("c d", 2), claim("e f", 1, 3)), side("opposes", claim("g h i", 5))
 )
 ONLY_FOR = reply("one", side("supports", claim("a", 1)), side("opposes", status="thin"))
 NOTHING = Reply("nothing", GOLD, answer=answer(outcome="nothing_found"))
@@ -169,8 +167,7 @@ def test_claims_and_citations_that_hold_are_counted_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "holds"),
-    [("bridges help  a\ntown", True), ("Bridges help", False), ("bridges town", False), (" ", False)],
+    ("text", "holds"), [("bridges help  a\ntown", True), ("Bridges help", False), ("bridges town", False), (" ", False)]
 )
 def test_a_quotation_stands_word_for_word(text: str, holds: bool) -> None:
     assert stands(text, "We know that bridges help a  town.") is holds

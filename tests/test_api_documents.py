@@ -129,14 +129,7 @@ def test_files_that_cannot_be_read_are_named_and_why(client: httpx.Client) -> No
     assert beside["stored"] == 1
 
 
-NAMES = [
-    "../../etc/passwd.txt",
-    "/etc/passwd.txt",
-    "a b/ü.txt",
-    "..txt.txt",
-    "~/x.txt",
-    "a;b&c?.txt",
-]
+NAMES = ["../../etc/passwd.txt", "/etc/passwd.txt", "a b/ü.txt", "..txt.txt", "~/x.txt", "a;b&c?.txt"]
 
 
 def test_a_files_name_is_an_id_and_never_a_path(client: httpx.Client, tmp_path: Path) -> None:

@@ -86,12 +86,7 @@ async def test_a_framing_that_is_nonsense_is_refused(
         await frame_by_chat(model, QUESTION, [])
 
 
-@pytest.mark.parametrize(
-    ("question", "read"),
-    [
-        ("投票は義務であるべきですか?", "投票を義務にすべきか?"),
-    ],
-)
+@pytest.mark.parametrize(("question", "read"), [("投票は義務であるべきですか?", "投票を義務にすべきか?")])
 async def test_other_words_and_other_languages_are_no_nonsense(
     server: ModelServer, model: ChatModel, question: str, read: str
 ) -> None:

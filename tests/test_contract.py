@@ -683,11 +683,7 @@ async def hints_pasted(name: str, bench: Bench) -> str:
     with pytest.raises(UnknownCollectionError) as unknown, closing(Database(bench.folder / "s.db")) as database:
         Store(database).collection(name)
     columns = _columns(build_parser().parse_args(["ingest", "x", f"--collection={name}", f"--title={name}"]))
-    typed = [
-        unknown.value.hint.split("`")[1],
-        columns.hint,
-        command("python -m agent delete", name, name),
-    ]
+    typed = [unknown.value.hint.split("`")[1], columns.hint, command("python -m agent delete", name, name)]
     parsed = [vars(build_parser().parse_args(shlex.split(t.removeprefix("Type: "))[3:])) for t in typed]
     came = [v for p in parsed for k, v in p.items() if k in ("collection", "title", "name", "document") and v]
     return f"{len([v for v in came if v == name])} of {len(came)}"

@@ -13,10 +13,7 @@ def side(name: str, statement: str, contrary: str) -> Perspective:
     return Perspective(id=name, name=name, statement=statement, stance=stance, contrary=contrary, origin="question")
 
 
-SIDES = [
-    side("for", "Ferries should be free.", "against"),
-    side("against", "Ferries should not be free.", "for"),
-]
+SIDES = [side("for", "Ferries should be free.", "against"), side("against", "Ferries should not be free.", "for")]
 
 
 def claim(of: str, text: str, passage: int) -> Claim:

@@ -54,11 +54,7 @@ def test_another_schema(tmp_path: Path, other: int) -> None:
 def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.store.database.BUSY_SECONDS", 0.2)
     first, second = Database(tmp_path / "x.db"), Database(tmp_path / "x.db")
-    with (
-        first.write(),
-        pytest.raises(StoreBusyError, match="another process"),
-        second.write(),
-    ):
+    with first.write(), pytest.raises(StoreBusyError, match="another process"), second.write():
         pass
     with second.write() as db:
         db.execute("INSERT INTO meta VALUES ('a', 'b')")

@@ -264,10 +264,7 @@ def _of_a_claim(_: int, text: str) -> bool:
 
 @pytest.mark.parametrize(
     ("when", "how", "chat"),
-    [
-        (lambda n, _: n > 20, Reply("oh dear", status=500), False),
-        (_of_a_claim, Reply(raw=b"<html>"), True),
-    ],
+    [(lambda n, _: n > 20, Reply("oh dear", status=500), False), (_of_a_claim, Reply(raw=b"<html>"), True)],
     ids=["after twenty pairs", "with a sentence"],
 )
 @pytest.mark.usefixtures("library")

@@ -48,12 +48,7 @@ def test_words_to_the_writer_of_the_answer_are_no_evidence_wherever_they_stand()
 
 @pytest.mark.parametrize(
     ("page", "last", "section", "says"),
-    [
-        (0, 0, "", ""),
-        (14, 14, "", "p. 14"),
-        (14, 15, "Costs", "pp. 14–15, “Costs”"),
-        (0, 0, "Costs", "“Costs”"),
-    ],
+    [(0, 0, "", ""), (14, 14, "", "p. 14"), (14, 15, "Costs", "pp. 14–15, “Costs”"), (0, 0, "Costs", "“Costs”")],
 )
 def test_where_words_stand(page: int, last: int, section: str, says: str) -> None:
     assert place_of(Passage(1, "a", "c", "Text.", section=section, page=page, last_page=last)) == says

@@ -34,9 +34,7 @@ def tiny_tokenizer() -> Any:
     texts = [p.read_text() for p in sorted(SAMPLES.rglob("*.md"))[:5]]
     inner.train_from_iterator(texts, WordPieceTrainer(vocab_size=400, special_tokens=special))
     inner.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
     return PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=64, **names)

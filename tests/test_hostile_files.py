@@ -164,10 +164,7 @@ def seeds(folder: Path) -> dict[str, bytes]:
     row = f"<table:table-row>{cells}</table:table-row>"
     files = {
         "docx": word(folder / "a", paragraph(WORDS) + table(cell(paragraph("a"), '<w:gridSpan w:val="2"/>') * 2)),
-        "odt": odt(
-            folder / "b",
-            f"<text:p>{WORDS}</text:p><table:table>{row}</table:table>",
-        ),
+        "odt": odt(folder / "b", f"<text:p>{WORDS}</text:p><table:table>{row}</table:table>"),
         "pptx": slides(folder / "c", shape(WORDS, place='type="title"')),
         "epub": epub(folder / "d", {"one": f"<h1>One</h1><p>{WORDS}</p>"}),
     }

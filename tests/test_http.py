@@ -14,10 +14,7 @@ from tools.net.http import fetch_json, is_local, open_client, without_login
 
 
 async def fetch(
-    server: ModelServer,
-    budget: Budget | None = None,
-    seconds: float = 5.0,
-    headers: dict[str, str] | None = None,
+    server: ModelServer, budget: Budget | None = None, seconds: float = 5.0, headers: dict[str, str] | None = None
 ) -> Any:
     with using(budget or Budget()):
         async with open_client(headers, seconds) as client:
@@ -33,10 +30,7 @@ async def test_a_busy_server_is_asked_up_to_three_times(server: ModelServer, sta
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        *("", "soon", "nan", "-5", "Mon, 01 Jan 0001 00:00:00 -0000", "Mon, 99 Jan 2026 00:00:00 GMT", "(" * 200),
-    ],
+    "value", [*("", "soon", "nan", "-5", "Mon, 01 Jan 0001 00:00:00 -0000", "Mon, 99 Jan 2026 00:00:00 GMT", "(" * 200)]
 )
 def test_a_retry_after_that_is_nonsense_is_no_reason_to_wait(value: str) -> None:
     assert 0 <= http._retry_after(value, 0.5) <= 1

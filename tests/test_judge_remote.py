@@ -62,12 +62,7 @@ async def test_the_answer_may_begin_after_blanks_and_thoughts(server: ModelServe
 
 @pytest.mark.parametrize(
     ("text", "verdict"),
-    [
-        ("Yes", 1),
-        ("**No**, it", 0),
-        ("<think>No? Yes?</think>\nYes", 1),
-        ("so: </think> No", 0),
-    ]
+    [("Yes", 1), ("**No**, it", 0), ("<think>No? Yes?</think>\nYes", 1), ("so: </think> No", 0)]
     + [(text, math.nan) for text in ("", "Yesterday", "It does: yes", "<think>Yes")],
 )
 def test_a_verdict_in_words(text: str, verdict: float) -> None:

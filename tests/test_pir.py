@@ -114,12 +114,7 @@ RANKS = [np.array([[1, 5], [6, 5], [9, 6]]), np.array([[2, 10], [3, 11]])]
 
 
 @pytest.mark.parametrize(
-    ("k", "values"),
-    [
-        (1, [[1 / 3, 0], [0, 0]]),
-        (5, [[1 / 3, 2 / 3], [1, 0]]),
-        (10, [[1, 1], [1, 1 / 2]]),
-    ],
+    ("k", "values"), [(1, [[1 / 3, 0], [0, 0]]), (5, [[1 / 3, 2 / 3], [1, 0]]), (10, [[1, 1], [1, 1 / 2]])]
 )
 def test_p_recall_is_the_share_of_a_roots_perspectives(k: int, values: list[list[float]]) -> None:
     assert p_recall(RANKS, k) == pytest.approx(np.array(values))

@@ -59,14 +59,7 @@ def answer_with(text: str, **changes: Any) -> Answer:
         sample=False,
     )
     line = CoverageLine(
-        perspective="p1",
-        status="thin",
-        strength="weak",
-        passages=1,
-        sources=1,
-        copies=1,
-        strongest=0.9,
-        queries=[text],
+        perspective="p1", status="thin", strength="weak", passages=1, sources=1, copies=1, strongest=0.9, queries=[text]
     )
     answer = Answer(
         run_id="0123456789ab",

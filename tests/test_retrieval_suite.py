@@ -387,10 +387,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 # Of the whole sets; these are parts of them, of 49 and 113 questions.
-KNOWN = {
-    "theperspective_2way": {"mrecall@5": 0.74},
-    "perspectrum_clusters": {"mrecall@5": 0.25, "coverage@5": 0.49},
-}
+KNOWN = {"theperspective_2way": {"mrecall@5": 0.74}, "perspectrum_clusters": {"mrecall@5": 0.25, "coverage@5": 0.49}}
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")

@@ -87,13 +87,7 @@ def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"max_pairs": 0},
-        {"deadline_seconds": math.nan},
-        {"max_rounds": -1},
-        {"collections": ()},
-        {"breadth": 3},
-    ],
+    [{"max_pairs": 0}, {"deadline_seconds": math.nan}, {"max_rounds": -1}, {"collections": ()}, {"breadth": 3}],
 )
 def test_an_option_that_cannot_be_is_refused_by_name(changes: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"collection|" + next(iter(changes))):

@@ -16,10 +16,7 @@ SCORES = st.dictionaries(KEYS, st.dictionaries(st.integers(0, 3), st.integers(0,
 NUMBERS = st.dictionaries(KEYS, st.integers(-5, 5))
 
 
-@pytest.mark.parametrize(
-    ("reducer", "values"),
-    [(merge_lists, LISTS), (merge_scores, SCORES), (add_numbers, NUMBERS)],
-)
+@pytest.mark.parametrize(("reducer", "values"), [(merge_lists, LISTS), (merge_scores, SCORES), (add_numbers, NUMBERS)])
 @given(data=st.data())
 def test_reducers_are_associative_and_leave_their_arguments_alone(
     reducer: Callable[[Any, Any], Any], values: st.SearchStrategy[Any], data: st.DataObject

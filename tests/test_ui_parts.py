@@ -203,11 +203,7 @@ def test_the_card_says_where_the_words_stand() -> None:
     html = card(citation(1, 4), passage(1), passage(4))
     assert html.count("<mark>") == 2
     assert "<mark>It lasts.</mark> It carries" in html
-    for said in (
-        'href="https://paper.example/1"',
-        ">Paper 1, news, 12 March 2026<",
-        ">0.93, by the judge",
-    ):
+    for said in ('href="https://paper.example/1"', ">Paper 1, news, 12 March 2026<", ">0.93, by the judge"):
         assert said in html
 
 

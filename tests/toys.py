@@ -52,10 +52,7 @@ class House:
     opened: ClassVar[list["House"]] = []
 
     def __init__(
-        self,
-        folder: Path,
-        encoder: ToyEncoder | None = None,
-        dense: Callable[[Store], ChromaIndex] | None = None,
+        self, folder: Path, encoder: ToyEncoder | None = None, dense: Callable[[Store], ChromaIndex] | None = None
     ) -> None:
         self.encoder = encoder or ToyEncoder()
         self.database = Database(folder / "steelman.db")

@@ -31,10 +31,7 @@ Kind = Literal["chat", "score"]
 _FOREIGN = ("STEELMAN_", "VLLM_", "HF_", "OPENAI_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _OPTIONS = {
     # Between two values random weights write blanks until the token limit cuts the JSON.
-    "chat": (
-        "--structured-outputs-config",
-        '{"backend":"xgrammar","disable_any_whitespace":true}',
-    ),
+    "chat": ("--structured-outputs-config", '{"backend":"xgrammar","disable_any_whitespace":true}'),
     "score": (),
 }
 
@@ -98,11 +95,7 @@ def local_models(kind: Kind, folder: Path, home: Path) -> Iterator[tuple[dict[st
     with (
         TemporaryDirectory() as short,
         subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "HOME": str(home), "TMPDIR": short},
-            stdout=subprocess.PIPE,
-            text=True,
+            command, cwd=ROOT, env={**os.environ, "HOME": str(home), "TMPDIR": short}, stdout=subprocess.PIPE, text=True
         ) as launcher,
     ):
         try:
