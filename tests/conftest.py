@@ -1,5 +1,6 @@
 """No test reaches the internet or inherits the environment; what is slow to build is built once."""
 
+import logging
 import os
 import socket
 import subprocess
@@ -91,6 +92,13 @@ def _nothing_learned() -> None:
     if model := sys.modules.get("tools.inference.chat.model"):
         model._FORMS.clear()
         sys.modules["tools.inference.chat.servers"].TURNS.clear()
+
+
+@pytest.fixture(autouse=True)
+def _no_log_is_left() -> Iterator[None]:
+    """A server's command sends the log to a stream that is closed with its test."""
+    yield
+    logging.root.handlers = [h for h in logging.root.handlers if type(h) is not logging.StreamHandler]
 
 
 @pytest.fixture(autouse=True)
