@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from conftest import ROOT
 
 
@@ -45,6 +46,7 @@ def test_each_library_of_the_mission_does_its_part() -> None:
         assert way in (ROOT / document).read_text(), package
 
 
+@pytest.mark.slow
 def test_the_tour_tells_the_road_of_a_question() -> None:
     """Its functions are called in its order."""
     told = re.findall(r"`([\w.]+)` in `(agent/[\w/]+\.py)`", (ROOT / "docs" / "tour.md").read_text())
