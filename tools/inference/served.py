@@ -77,7 +77,7 @@ class Served:
 
         budget = current_budget()
         budget.begin_call()
-        reply = await reply_json(send(), url, name=self.server, sent=[{"authorization": client.api_key}])
+        reply = await reply_json(send(), url, name=self.server, sent=[{"authorization": self._key}])
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
         usage = reply.get("usage")
