@@ -4,7 +4,7 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from agent.runs import store as run_store
 from agent.runs.service import Runs
 from agent.runs.store import Event, RunStore
 from agent.settings import Settings
+from agent.stages.frame import frame_by_rules
+from agent.state import FramingState
 from tools.errors import (
     EncoderMismatchError,
     QuestionError,
@@ -54,6 +56,18 @@ class Gate:
     def __call__(self, query: str) -> None:
         self.asked.append(query)
         self.opened.wait(20)
+
+
+async def test_a_question_that_rules_frame_is_framed_once(settings: Settings) -> None:
+    framed: list[str] = []
+
+    async def frame(question: str, earlier: Sequence[str]) -> FramingState:
+        framed.append(question)
+        return await frame_by_rules(question, earlier)
+
+    async with door(settings, build(frame=frame)) as runs:
+        await runs.answer(await runs.start(QUESTION))
+    assert framed == [QUESTION]
 
 
 # Events

@@ -37,7 +37,7 @@ def frame_node(providers: Providers) -> Stage[RunState]:
 
 
 async def _framed(providers: Providers, state: RunState) -> FramingState:
-    """What is asked, where the run did not begin with it. Where the question wants something argued against, it is the
+    """The framing: what the run began with, or what frames it. A question that wants something argued against is the
     thread's question with that in its focus: there is nothing left to ask."""
     if "framing" in state:
         return state["framing"]
