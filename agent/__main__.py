@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import cast
 
-from tools.diversity.names import DIALS, OWN
 from tools.errors import InputError, SteelmanError
+from tools.selection.names import DIALS, OWN
 
 
 def prepare_streams() -> None:

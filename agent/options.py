@@ -9,8 +9,8 @@ from collections.abc import Awaitable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tools.diversity.names import OWN, parse_selection
 from tools.errors import DeadlineError, SettingsError
+from tools.selection.names import OWN, parse_selection
 from tools.store.store import SAMPLES
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RunOptions:
     then; deadline_at is that moment in seconds since the epoch, set by the run service each time the run begins or goes
     on (0: none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost:
     what the run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the
-    embedded providers do the rest. selection: how passages are chosen, one of `tools.diversity.names`.
+    embedded providers do the rest. selection: how passages are chosen, one of `tools.selection.names`.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.inference import Models
-from tools.inference.encoders.encoder import Encoder
-from tools.ingest.ingest import Ingester
-from tools.ingest.markdown import read_markdown
+from tools.documents.ingest import Ingester
+from tools.documents.markdown import read_markdown
+from tools.models.encoders.encoder import Encoder
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store

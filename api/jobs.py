@@ -23,11 +23,11 @@ from api.observing import SERVER
 from api.problems import ProblemError, unexpected
 from api.schemas import LONGEST_ID, JobDetails, Stored
 from tools.disk import disk_errors, keep_folder_private
+from tools.documents.apart import GivenUpError, read_apart
+from tools.documents.document import Columns, Limits
+from tools.documents.ingest import Ingester, IngestReport
+from tools.documents.readers import READERS
 from tools.errors import SourceError, SteelmanError
-from tools.ingest.apart import GivenUpError, read_apart
-from tools.ingest.documents import Columns, Limits
-from tools.ingest.ingest import Ingester, IngestReport
-from tools.ingest.readers import READERS
 from tools.passages import SourceDocument
 
 _MOST_OPEN = 16

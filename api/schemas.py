@@ -8,8 +8,8 @@ from agent.answer.model import Answer
 from agent.evidence.question import LONGEST
 from agent.options import Depth
 from agent.runs.store import RunStatus
-from tools.diversity.names import DIALS
 from tools.passages import SourceKind
+from tools.selection.names import DIALS
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
 LONGEST_ID = 2_000

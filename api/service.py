@@ -34,7 +34,7 @@ from tools.errors import (
     ended,
     without_hint,
 )
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 
 Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]

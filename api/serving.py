@@ -24,8 +24,8 @@ from api.keys import Keys
 from api.observing import SERVER, configure, told_by_loop
 from api.problems import ProblemError
 from api.service import OpenRuns
+from tools.documents.apart import end_readers
 from tools.errors import InputError, SteelmanError
-from tools.ingest.apart import end_readers
 from tools.memory import use_few_heaps
 from tools.store.database import Database
 

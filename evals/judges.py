@@ -11,10 +11,10 @@ from agent.models.from_settings import build_judge, build_own_judge
 from agent.models.inference import RemoteJudge
 from agent.settings import load_settings
 from tools.errors import SettingsError
-from tools.inference.encoders.encoder import Encoder, load_encoder
-from tools.inference.judges.batch import BatchJudge
-from tools.inference.judges.embedded import EmbeddedJudge, load_judge
-from tools.inference.judges.judge import Judge, Pair
+from tools.models.encoders.encoder import Encoder, load_encoder
+from tools.models.judges.batch import BatchJudge
+from tools.models.judges.embedded import EmbeddedJudge, load_judge
+from tools.models.judges.judge import Judge, Pair
 
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
 Floats = NDArray[np.float32]

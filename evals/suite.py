@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tools.inference.cache import VectorCache
-    from tools.inference.encoders.encoder import Encoder
+    from tools.models.cache import VectorCache
+    from tools.models.encoders.encoder import Encoder
 
 GOLD = Path(__file__).parent / "gold"
 HALVES = ("dev", "last")
@@ -103,7 +103,7 @@ def open_encoder() -> "Encoder":
     """The encoder that the settings name. Raises SettingsError, ModelError."""
     from agent.models.from_settings import build_encoder
     from agent.settings import load_settings
-    from tools.inference.encoders.encoder import load_encoder
+    from tools.models.encoders.encoder import load_encoder
 
     settings = load_settings()
     return build_encoder(settings, load_encoder())
@@ -112,7 +112,7 @@ def open_encoder() -> "Encoder":
 def encoder_and_cache() -> "tuple[Encoder, VectorCache]":
     """The same, and the vectors and verdicts of the suites that search corpora, kept between runs."""
     from agent.settings import load_settings
-    from tools.inference.cache import VectorCache
+    from tools.models.cache import VectorCache
 
     return open_encoder(), VectorCache(load_settings().cache_dir / "retrieval.db")
 

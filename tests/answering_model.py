@@ -23,8 +23,8 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings
-from tools.inference.judges.judge import Pair
-from tools.ingest.ingest import Ingester
+from tools.documents.ingest import Ingester
+from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
@@ -183,6 +183,6 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder of words and the judge that answers at once in the place of the weights."""
     import langchain_openai  # noqa: F401  # what it costs to import is no test's subject
 
-    monkeypatch.setattr("tools.inference.encoders.encoder.load_encoder", lambda: WordEncoder())
-    monkeypatch.setattr("tools.inference.judges.embedded.load_judge", lambda: QuickJudge())
+    monkeypatch.setattr("tools.models.encoders.encoder.load_encoder", lambda: WordEncoder())
+    monkeypatch.setattr("tools.models.judges.embedded.load_judge", lambda: QuickJudge())
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the library stands in for them

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import load_settings
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 from tools.passages import PassageText
 from tools.store.database import Database
 from tools.store.documents import PreparedDocument
@@ -56,7 +56,7 @@ async def answered_while_documents_change(
         server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], written)
         chat = {"openai_base_url": server.url, "model": "test-model", "openai_api_key": "sk"}
         if providers == "embedded":
-            patch.setattr("tools.inference.judges.embedded.load_judge", lambda: ChangingJudge())
+            patch.setattr("tools.models.judges.embedded.load_judge", lambda: ChangingJudge())
         settings = load_settings(judge="embedded", **(chat if providers == "chat" else {}))
         async with Runs(settings) as runs:
             options = RunOptions.of(deadline_seconds=30, max_rounds=0, collections=(SAMPLES,))

@@ -13,8 +13,8 @@ from vendor_replies import STREAMED, says
 from agent.stages.expand import PlannedSides
 from tools.budget import Budget, using
 from tools.errors import ProviderError
-from tools.inference.chat.model import ChatModel
-from tools.inference.chat.vendors import COMPATIBLE, VENDORS
+from tools.models.chat.model import ChatModel
+from tools.models.chat.vendors import COMPATIBLE, VENDORS
 
 Script = Callable[[Body], Reply | None]
 GOOD = {"perspectives": [{"name": "Aye", "statement": "It is so.", "stance": "supports"}]}

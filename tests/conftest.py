@@ -20,7 +20,7 @@ from model_server import ModelServer  # noqa: E402  # needs the path above, as d
 from search_servers import SearchServer  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
-from tools.inference.encoders.encoder import MiniLM, load_encoder  # noqa: E402
+from tools.models.encoders.encoder import MiniLM, load_encoder  # noqa: E402
 
 _VENDORS = (
     *("STEELMAN_", "OPENAI_", "ANTHROPIC_", "AZURE_", "GOOGLE_", "GEMINI_", "MISTRAL_", "COHERE_", "GROQ_", "VLLM_"),
@@ -89,9 +89,9 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_autho
 @pytest.fixture(autouse=True)
 def _nothing_learned() -> None:
     """A later test's server may get the port of an earlier one's, of which something was learned."""
-    if model := sys.modules.get("tools.inference.chat.model"):
+    if model := sys.modules.get("tools.models.chat.model"):
         model._FORMS.clear()
-        sys.modules["tools.inference.chat.servers"].TURNS.clear()
+        sys.modules["tools.models.chat.servers"].TURNS.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from instant_providers import instant_providers
 from raw_http import connected, read_to_end
 
 from agent.settings import load_settings
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store
 

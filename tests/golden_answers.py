@@ -27,7 +27,7 @@ from agent.runs.service import Runs, open_runs
 from agent.samples import sample_questions
 from agent.settings import Settings
 from tools.errors import InputError
-from tools.inference.cache import CacheFile
+from tools.models.cache import CacheFile
 
 FOLDER = Path(__file__).parent / "golden"
 OUTPUTS = "outputs.npz"

@@ -13,12 +13,12 @@ from agent.settings import Settings
 from agent.stages.frame import frame_by_rules
 from agent.stages.requery import queries_by_angle
 from agent.state import Claim, FramingState, Perspective
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.judges.judge import Pair
-from tools.inference.worker import Worker
-from tools.ingest.ingest import Ingester
+from tools.documents.ingest import Ingester
 from tools.language.sentences import split_sentences
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
+from tools.models.judges.judge import Pair
+from tools.models.worker import Worker
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store

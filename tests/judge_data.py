@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.samples import FOLDER
 from evals.datasets.cases import Case, load_samples
-from tools.ingest.markdown import read_markdown
+from tools.documents.markdown import read_markdown
 
 Row = dict[str, Any]
 

@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.ingest.readers import read_file
+from tools.documents.readers import read_file
 from tools.passages import SourceDocument
 
 _OFFICE = "http://schemas.openxmlformats.org"

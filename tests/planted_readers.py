@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.ingest import child
-from tools.ingest.readers import READERS, Read
+from tools.documents import child
+from tools.documents.readers import READERS, Read
 from tools.passages import SourceDocument
 
 

@@ -13,9 +13,9 @@ from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective, Tier
-from tools.inference.cache import VectorCache
-from tools.inference.judges.judge import Pair
-from tools.inference.worker import Worker
+from tools.models.cache import VectorCache
+from tools.models.judges.judge import Pair
+from tools.models.worker import Worker
 from tools.passages import Passage
 from tools.store.hybrid import Hit
 from tools.store.store import Store

@@ -28,8 +28,8 @@ from evals.metrics.answers import (
     supported,
 )
 from evals.metrics.stance_alignment import correlation, judged_alignment, polarity, stance_alignment
-from tools.inference.cache import VectorCache
-from tools.inference.worker import Worker
+from tools.models.cache import VectorCache
+from tools.models.worker import Worker
 
 GOLD = {"supports": frozenset({"s1", "s2"}), "opposes": frozenset({"o1", "o2"})}
 DOCUMENTS = ["s1", "s2", "o1", "o2", "x1"]  # citation numbers 1 to 5

@@ -18,7 +18,7 @@ from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
 from evals.suites.answers import add_arguments, evaluate
 from tools.errors import InputError
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 
 # Every sentence is worded in its own way: copies of one text are judged and cited once.

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Spawn
 
+from tools.documents.apart import GivenUpError, Readers, read_apart
+from tools.documents.document import Limits
 from tools.errors import ReaderFailedError, SourceError
-from tools.ingest.apart import GivenUpError, Readers, read_apart
-from tools.ingest.documents import Limits
 from tools.passages import SourceDocument
 
 LIMITS = Limits(
@@ -29,7 +29,7 @@ def readers() -> Iterator[Readers]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", f"{ROOT / 'tests'}")
         made = Readers("planted_readers", at_once=2)
-        patched.setattr("tools.ingest.apart.FILES", made)
+        patched.setattr("tools.documents.apart.FILES", made)
         yield made
         made.close()
 
@@ -152,7 +152,7 @@ def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn, sign: signa
     code = """
 import sys
 from pathlib import Path
-from tools.ingest import apart
+from tools.documents import apart
 apart.FILES = apart.Readers("planted_readers", at_once=2)
 print(list(apart.read_apart(Path(sys.argv[1]) / "plain.txt", "a"))[1].text.split()[1], flush=True)
 for document in apart.read_apart(Path(sys.argv[1]) / "sleep.txt", "b"):

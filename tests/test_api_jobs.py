@@ -21,7 +21,7 @@ from agent.settings import Settings
 from api.client import JobEndedError, Steelman
 from api.jobs import _Job
 from api.keys import Keys
-from tools.ingest.apart import Readers
+from tools.documents.apart import Readers
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -35,7 +35,7 @@ BATCH = 4
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.ingest.ingest._PASSAGES_A_BATCH", BATCH)
+    monkeypatch.setattr("tools.documents.ingest._PASSAGES_A_BATCH", BATCH)
 
 
 class Gate(InstantEncoder):
@@ -184,7 +184,7 @@ def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
     readers = Readers("planted_readers", at_once=1)
-    monkeypatch.setattr("tools.ingest.apart.FILES", readers)
+    monkeypatch.setattr("tools.documents.apart.FILES", readers)
     with contextlib.closing(readers):
         sent: dict[str, Any] = {"files": [("files", ("slow.txt", b"sleep"))], "headers": LATER}
         path = client.post("/v1/collections/slow/files", **sent).headers["location"]

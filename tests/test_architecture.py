@@ -24,13 +24,13 @@ def test_the_documents_name_paths_that_are_there() -> None:
 MISSION = {
     # package: (who uses it, what the file says, the document that names the way there, the way)
     "langgraph": ("agent/graph.py", "from langgraph.graph import", "README.md", "make ask"),
-    "langchain": ("tools/inference/chat/vendors.py", "init_chat_model", "README.md", "STEELMAN_MODEL=anthropic:"),
-    "openai": ("tools/inference/chat/vendors.py", "import openai", "README.md", "OPENAI_API_KEY="),
+    "langchain": ("tools/models/chat/vendors.py", "init_chat_model", "README.md", "STEELMAN_MODEL=anthropic:"),
+    "openai": ("tools/models/chat/vendors.py", "import openai", "README.md", "OPENAI_API_KEY="),
     "vllm": ("tools/serving/vllm.py", '"vllm.entrypoints', "README.md", "make local-models"),
     "chromadb": ("tools/store/chroma_client.py", "chromadb", "README.md", "make ask"),
     "tavily": ("tools/web/services.py", "AsyncTavilyClient", "README.md", "TAVILY_API_KEY="),
     "sentence_transformers": (
-        *("tools/inference/encoders/transformers.py", "SentenceTransformer("),
+        *("tools/models/encoders/transformers.py", "SentenceTransformer("),
         *("docs/providers.md", "STEELMAN_ENCODER="),
     ),
     "streamlit": ("ui/app.py", "import streamlit", "README.md", "make ui"),

@@ -19,8 +19,8 @@ from visitors import AGAIN, Visit, Visitor
 
 from agent.options import RunOptions
 from agent.runs.store import RunStore
-from tools.inference.encoders.encoder import MiniLM
-from tools.ingest.ingest import Ingester
+from tools.documents.ingest import Ingester
+from tools.models.encoders.encoder import MiniLM
 from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store

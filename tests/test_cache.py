@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.inference.cache import VectorCache
+from tools.models.cache import VectorCache
 
 
 class Lengths:
@@ -65,7 +65,7 @@ def test_a_locked_file(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.inference.cache._LARGEST", 3)
+    monkeypatch.setattr("tools.models.cache._LARGEST", 3)
     path = tmp_path / "cache.db"
     rows(VectorCache(path), "a", "b")
     db = sqlite3.connect(path)

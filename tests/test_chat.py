@@ -16,9 +16,9 @@ from agent.models.from_settings import build_chat
 from agent.settings import load_settings
 from tools.budget import Budget, using
 from tools.errors import BudgetError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat.model import ChatModel
-from tools.inference.chat.replies import read_reply
-from tools.inference.chat.servers import Price, models_at
+from tools.models.chat.model import ChatModel
+from tools.models.chat.replies import read_reply
+from tools.models.chat.servers import Price, models_at
 from tools.net import http
 
 pytestmark = pytest.mark.usefixtures("quick_retries")
@@ -201,7 +201,7 @@ async def test_the_price_of_a_distant_model(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, price: Price | None, cost: float, unpriced: int
 ) -> None:
     server.on("", Reply(GOOD, usage=(1000, 50)))
-    monkeypatch.setattr("tools.inference.chat.model.is_local", lambda _: False)
+    monkeypatch.setattr("tools.models.chat.model.is_local", lambda _: False)
     budget = await spent(server, price=price)
     assert budget.cost == pytest.approx(cost)
     assert budget.unpriced == unpriced
@@ -262,7 +262,7 @@ async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, s
 
 
 async def test_a_text_that_is_too_long_is_stopped(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.inference.chat.model.LARGEST_TEXT", 10_000)
+    monkeypatch.setattr("tools.models.chat.model.LARGEST_TEXT", 10_000)
     server.on("", Reply("x" * 20_000))
     assert "longer than" in str(await failed(server))
 

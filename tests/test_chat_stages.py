@@ -18,10 +18,10 @@ from agent.stages.requery import MOST_QUERIES, queries_by_chat
 from agent.stages.write import write_by_chat
 from agent.state import Claim, FramingState, Perspective
 from tools.errors import ProviderReplyError
-from tools.inference.cache import VectorCache
-from tools.inference.chat.model import ChatModel
-from tools.inference.encoders.encoder import MiniLM
-from tools.inference.worker import Worker
+from tools.models.cache import VectorCache
+from tools.models.chat.model import ChatModel
+from tools.models.encoders.encoder import MiniLM
+from tools.models.worker import Worker
 from tools.passages import Passage
 
 QUESTION = "Should voting be compulsory?"

@@ -70,13 +70,13 @@ from agent.state import RunState
 from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
 from tools.budget import Budget, StageLog, using
+from tools.documents.rows import read_rows
 from tools.errors import ProviderError, QuestionError, SettingsError, SourceError, UnknownCollectionError
-from tools.inference.chat.model import ChatModel
-from tools.inference.chat.refusals import strict_schema
-from tools.inference.judges.batch import BatchJudge, CheckedClaims, Verdicts
-from tools.inference.judges.judge import ClaimCheck, Pair
-from tools.ingest.rows import read_rows
 from tools.language.question import read_question
+from tools.models.chat.model import ChatModel
+from tools.models.chat.refusals import strict_schema
+from tools.models.judges.batch import BatchJudge, CheckedClaims, Verdicts
+from tools.models.judges.judge import ClaimCheck, Pair
 from tools.shell import command
 from tools.store.database import Database
 from tools.store.store import Store

@@ -1,7 +1,7 @@
 """Passages know where they stand in their document."""
 
-from tools.ingest.cutting import cut_document
-from tools.ingest.documents import document_of_blocks
+from tools.documents.cutting import cut_document
+from tools.documents.document import document_of_blocks
 from tools.passages import Block, PassageText
 
 LONG = " ".join(f"Sentence {i} says that parking costs the whole town a good deal of money." for i in range(20))

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from evals.retrievers.projection import FORMS, leaning_scores
-from tools.diversity.coverage import INDEPENDENCE, pairs_to_judge, select
-from tools.diversity.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
+from tools.selection.coverage import INDEPENDENCE, pairs_to_judge, select
+from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
 Array = NDArray[np.float32]
 

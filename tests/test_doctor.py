@@ -18,9 +18,9 @@ from agent.commands.doctor import Finding, examine, parts
 from agent.models.from_settings import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
-from tools.inference.judges.batch import BatchJudge
-from tools.inference.judges.chat import ChatJudge
-from tools.inference.judges.server import ScoreJudge
+from tools.models.judges.batch import BatchJudge
+from tools.models.judges.chat import ChatJudge
+from tools.models.judges.server import ScoreJudge
 
 NOWHERE = "127.0.0.1:9"
 SECRET = "very-secret"
@@ -149,8 +149,8 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
     def loaded(*_: object) -> None:
         raise AssertionError("a model was loaded a second time")
 
-    monkeypatch.setattr("tools.inference.judges.embedded.load_judge", loaded)
-    monkeypatch.setattr("tools.inference.encoders.encoder.load_encoder", loaded)
+    monkeypatch.setattr("tools.models.judges.embedded.load_judge", loaded)
+    monkeypatch.setattr("tools.models.encoders.encoder.load_encoder", loaded)
     async with door(settings, build(before_search=before)) as runs:
         run_id = await runs.start(QUESTION)
         try:

@@ -8,7 +8,7 @@ from model_server import ModelServer, Reply
 
 from tools.budget import Budget, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
-from tools.inference.encoders.endpoint import EndpointEncoder
+from tools.models.encoders.endpoint import EndpointEncoder
 
 
 def lengths(body: dict[str, Any]) -> Reply:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tools.errors import ModelError, SettingsError
-from tools.inference.encoders.transformers import TransformersEncoder, find_model
+from tools.models.encoders.transformers import TransformersEncoder, find_model
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = ["Trains are quiet.", "A city that builds more homes has lower rents, and its streets have more people.", "No."]

@@ -4,7 +4,7 @@ from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge, build
 
 from agent.settings import Settings
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 
 
 def _against_odd(pair: Pair) -> float:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.documents.files import find_files
 from tools.errors import InputError
-from tools.ingest.files import find_files
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from agent.settings import Settings
 from agent.state import Claim
 from api.mcp.tools import answer_text
 from tools.errors import InputError, RunError, StoreBusyError, StoreError
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 
 
 def against(pair: Pair) -> float:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from office_files import cell, epub, odt, packed, paragraph, shape, slides, table, word
 from written_files import pdf
 
+from tools.documents.apart import read_apart
+from tools.documents.document import Limits
 from tools.errors import SourceError, SteelmanError
-from tools.ingest.apart import read_apart
-from tools.ingest.documents import Limits
 from tools.passages import SourceDocument
 from tools.web.domains import DomainLists
 from tools.web.fetch import FetchedPage

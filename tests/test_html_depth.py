@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.ingest.html import html_document, read_html
-from tools.ingest.markup import parse
+from tools.documents.html import html_document, read_html
+from tools.documents.markup import parse
 
 MANY = 700
 DEEP = {

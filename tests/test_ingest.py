@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from toys import House
 
+from tools.documents.document import LARGEST_TEXT
 from tools.errors import InputError, StoreFullError
-from tools.ingest.documents import LARGEST_TEXT
 from tools.passages import SourceDocument
 
 BEES = "Bees dance to tell the others where the flowers are."

@@ -12,8 +12,8 @@ from evals.training import graph
 from evals.training.graph import build_bert, write_int8
 from evals.training.packing import Reader, as_float, reaches
 from tools.errors import ModelError
-from tools.inference.encoders.encoder import MiniLM, load_encoder
-from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, Text, load_model
+from tools.models.encoders.encoder import MiniLM, load_encoder
+from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, Text, load_model
 
 Array = NDArray[np.float32]
 HIDDEN, LAYERS, HEADS, INNER = 32, 2, 4, 64
@@ -130,7 +130,7 @@ def test_wrong_numbers_are_refused(files: ModelFiles) -> None:
 
 def test_another_model_under_the_encoders_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(WEIGHTS / "encoder", tmp_path / "encoder")
-    monkeypatch.setattr("tools.inference.encoders.encoder.WEIGHTS", tmp_path)
+    monkeypatch.setattr("tools.models.encoders.encoder.WEIGHTS", tmp_path)
     assert load_encoder().encode(["Bees dance."]).shape == (1, 384)
     with np.load(tmp_path / "encoder" / "reference.npz") as stored:
         turned = {"texts": stored["texts"], "vectors": stored["vectors"][::-1]}
@@ -161,7 +161,7 @@ def test_no_texts_and_odd_texts(encoder: MiniLM) -> None:
 def test_onnx_runtime_is_told_to_report_to_nobody_before_it_is_loaded(spawn: Spawn) -> None:
     code = """
 import os, sys
-from tools.inference.encoders.encoder import load_encoder
+from tools.models.encoders.encoder import load_encoder
 
 assert "onnxruntime" not in sys.modules and os.environ["ORT_DISABLE_TELEMETRY"] == "1"
 load_encoder()

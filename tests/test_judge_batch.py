@@ -15,9 +15,9 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import load_settings
-from tools.inference.chat.model import ChatModel
-from tools.inference.judges.batch import TOGETHER, BatchJudge
-from tools.inference.judges.judge import ClaimCheck, Pair
+from tools.models.chat.model import ChatModel
+from tools.models.judges.batch import TOGETHER, BatchJudge
+from tools.models.judges.judge import ClaimCheck, Pair
 
 QUESTION = "Should ferries be free?"
 YES, NO = "Ferries should be free.", "Ferries should not be free."

@@ -8,8 +8,8 @@ import pytest
 from evals.training.data import Example, load_corpus
 from evals.training.sampler import Sampler
 from evals.training.text import key, negated, shingles
-from tools.inference.judges.embedded import beside
-from tools.inference.judges.judge import tidy
+from tools.models.judges.embedded import beside
+from tools.models.judges.judge import tidy
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tools.errors import ModelError
-from tools.inference.judges import embedded as judge_embedded
-from tools.inference.judges.embedded import EmbeddedJudge, as_read, load_judge, swapped
-from tools.inference.judges.judge import CloseJudge, Pair, windows
+from tools.models.judges import embedded as judge_embedded
+from tools.models.judges.embedded import EmbeddedJudge, as_read, load_judge, swapped
+from tools.models.judges.judge import CloseJudge, Pair, windows
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."

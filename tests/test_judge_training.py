@@ -11,10 +11,10 @@ from judge_data import write_judge_data
 from evals.__main__ import main
 from evals.training import packing
 from evals.training.packing import Reader, as_float
-from tools.inference.encoders.encoder import encoder_files
-from tools.inference.int8 import Int8Model
-from tools.inference.judges import embedded
-from tools.inference.judges.judge import Pair
+from tools.models.encoders.encoder import encoder_files
+from tools.models.int8 import Int8Model
+from tools.models.judges import embedded
+from tools.models.judges.judge import Pair
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -53,10 +53,10 @@ def test_imports_point_one_way() -> None:
 def test_foreign_files_are_read_apart() -> None:
     """In this process only what is the project's own is read."""
     own = {"agent/samples.py", "evals/training/pack.py"}
-    readers = ("tools.ingest.pdf", "tools.ingest.html", "tools.web.pages")
+    readers = ("tools.documents.pdf", "tools.documents.html", "tools.web.pages")
     for file in modules():
         place = file.relative_to(ROOT).as_posix()
-        if place.startswith(("tools/ingest/", "tools/web/")) or place in own:
+        if place.startswith(("tools/documents/", "tools/web/")) or place in own:
             continue
         used = [name for name in imported(file) if name in readers]
         assert used == [], place
@@ -163,10 +163,9 @@ def test_the_help_of_every_command_shows() -> None:
 
 def test_packages_of_tools_import_one_way() -> None:
     """In the order of the docstring of `tools`, which names all of them."""
-    order = "net language inference store ingest web diversity responses serving".split()
+    order = "net language models store documents web selection serving".split()
     packages = {path.parent.name for path in (ROOT / "tools").glob("*/__init__.py")}
-    assert packages <= set(order)
-    assert all((ROOT / "tools" / f"{name}.py").exists() for name in set(order) - packages)
+    assert packages == set(order)
     for file in sorted((ROOT / "tools").rglob("*.py")):
         package = file.relative_to(ROOT / "tools").parts[0].removesuffix(".py")
         used = {name.split(".")[1] for name in imported(file) if name.startswith("tools.")} & set(order)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from providers import ScriptedJudge
 
 from agent.models.inference import Models
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.judges.judge import Pair
-from tools.inference.worker import Worker
+from tools.models.cache import VectorCache
+from tools.models.encoders.endpoint import EndpointEncoder
+from tools.models.judges.judge import Pair
+from tools.models.worker import Worker
 
 
 def models(tmp_path: Path, server: ModelServer) -> Models:

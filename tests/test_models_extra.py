@@ -6,8 +6,8 @@ import pytest
 
 from evals.training.graph import HEADS, build_bert, load_weights
 from evals.training.model import minilm_folder
-from tools.inference.encoders.encoder import encoder_files, load_encoder
-from tools.inference.int8 import Int8Model
+from tools.models.encoders.encoder import encoder_files, load_encoder
+from tools.models.int8 import Int8Model
 
 pytestmark = pytest.mark.slow
 

@@ -19,9 +19,9 @@ from evals.metrics.diversity import PAPER, coverage, density, distance, f1, meas
 from evals.reports.lines import lines_of
 from evals.retrievers.news import METHODS, Dials, Ready, article_cosine, held_out, prepared
 from evals.suites.news import Plan, figures, measured, named, scored, table
-from tools.diversity.published import Clustered
 from tools.errors import InputError
-from tools.inference.cache import VectorCache
+from tools.models.cache import VectorCache
+from tools.selection.published import Clustered
 
 FROZEN = "The harbour froze over on Monday and the ferries stayed in port."
 TEXTS: dict[str, dict[str, str]] = {

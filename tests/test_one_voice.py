@@ -10,7 +10,7 @@ from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import Settings
-from tools.ingest.ingest import Ingester
+from tools.documents.ingest import Ingester
 from tools.passages import SourceDocument
 
 QUESTION = "Should towns plant more street trees?"

@@ -10,8 +10,8 @@ from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import Settings
-from tools.ingest.files import find_files
-from tools.ingest.ingest import Ingester, IngestReport, read_all
+from tools.documents.files import find_files
+from tools.documents.ingest import Ingester, IngestReport, read_all
 
 QUESTION = "Should schools ban smartphones?"
 FOR = (

@@ -8,9 +8,9 @@ import pypdf
 import pytest
 from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
+from tools.documents.pdf import is_junk_title, read_pdf
+from tools.documents.plain import Vocabulary
 from tools.errors import SourceError
-from tools.ingest.pdf import is_junk_title, read_pdf
-from tools.ingest.plain import Vocabulary
 from tools.passages import Block, SourceDocument
 
 

@@ -16,7 +16,7 @@ from evals.metrics.p_recall import AVERAGE, drawn_means, figures, p_recall
 from evals.retrievers.projection import FORMS
 from evals.suites.pir import Column, rank_tasks
 from tools.errors import InputError
-from tools.inference.cache import VectorCache
+from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "pir" / "demo_pir_dataset.json.gz"

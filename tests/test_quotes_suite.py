@@ -17,8 +17,8 @@ from evals.answering.verdicts import GoldJudge, with_gold_verdicts
 from evals.datasets.cases import load_cases
 from evals.metrics.quoting import CASE_RIGHT, LEANING_RIGHT, MOST, TIERS, Question, fit, measures
 from evals.training import quotes
-from tools.inference.judges.judge import Pair
-from tools.inference.judges.quoting import GROUNDS, Quoting, load_quoting
+from tools.models.judges.judge import Pair
+from tools.models.judges.quoting import GROUNDS, Quoting, load_quoting
 from tools.store.database import Database
 from tools.store.store import Store
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.inference.judges.quoting import (
+from tools.models.judges.quoting import (
     FILE,
     Quoting,
     context,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from office_files import one
 
-from tools.ingest.html import html_document
-from tools.ingest.tidy import raised_as
+from tools.documents.html import html_document
+from tools.documents.tidy import raised_as
 
 SAID = "It sold 10^6 tonnes on 5 km^2 by the 21st, said Smith, and CO2 fell."
 HTML = (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
+from tools.documents.readers import read_file
 from tools.errors import SourceError
-from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
 
 SPEECH = "The harbour was closed in May. Nobody had asked the fishermen."

@@ -196,7 +196,7 @@ def test_a_file_of_something_else_is_no_document(tmp_path: Path, ending: str) ->
 @ZIPS
 def test_what_unpacks_to_far_more_than_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     path = packed(tmp_path / f"a.{ending}", {"word/media/a.bin": b"x" * 10_000})
-    monkeypatch.setattr("tools.ingest.packed._MOST_UNPACKED", 5000)
+    monkeypatch.setattr("tools.documents.packed._MOST_UNPACKED", 5000)
     with pytest.raises(SourceError, match="unpacks to more than"):
         one(path)
 

@@ -16,11 +16,11 @@ from agent.evidence.sentences import read_perspectives
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import MiniLM
-from tools.inference.judges.judge import Pair
-from tools.inference.judges.quoting import GROUNDS
-from tools.inference.worker import Worker
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import MiniLM
+from tools.models.judges.judge import Pair
+from tools.models.judges.quoting import GROUNDS
+from tools.models.worker import Worker
 from tools.passages import Passage
 
 YES = "Towns should build bridges over their rivers."

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tools.language.quotable import antecedent_added
-from tools.responses import Weights, choose_thesis, conditioned, group_theses, side_taken
+from tools.selection.responses import Weights, choose_thesis, conditioned, group_theses, side_taken
 
 NAN = math.nan
 QUESTION = np.array([1.0, 0.0])

@@ -19,7 +19,7 @@ from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2
 from evals.reports.records import Record, Records
 from evals.suites.responses import ask, reported, table
 from tools.errors import InputError
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 
 KEPT = "Night ferries should be kept."
 YES, NO = "Yes: Should night ferries be kept?", "No: Should night ferries be kept?"

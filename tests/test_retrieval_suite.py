@@ -21,8 +21,8 @@ from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, method, named
 from evals.suites.retrieval import Plan, rank, scored, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
-from tools.inference.cache import VectorCache
-from tools.inference.judges.judge import Pair
+from tools.models.cache import VectorCache
+from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "retrieval"

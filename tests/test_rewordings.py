@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from agent.answer.notes import is_settled
 from agent.evidence.coverage import coverage_by_judge, same_as, with_cited
 from agent.models.inference import Models
-from tools.inference.encoders.encoder import MiniLM
 from tools.language.copies import copy_groups, same_groups
 from tools.language.sentences import split_sentences
+from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage, Sentence
 
 

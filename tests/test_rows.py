@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tools.documents.document import Columns, Note
+from tools.documents.readers import read_file
 from tools.errors import SourceError
-from tools.ingest.documents import Columns, Note
-from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
 
 LONG = (

@@ -17,10 +17,10 @@ from toys import House, ToyEncoder
 from agent import samples
 from agent.models.inference import Models
 from agent.samples import VECTORS, index_samples, nearest_questions, sample_documents, sample_questions, text_key
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import MiniLM
-from tools.inference.worker import Worker
 from tools.language.sentences import split_sentences
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import MiniLM
+from tools.models.worker import Worker
 from tools.passages import SOURCE_KINDS
 from tools.store.store import SAMPLES
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.diversity.names import DIALS, OWN, parse_selection
-from tools.diversity.published import Clustered
-from tools.diversity.selection import (
+from tools.errors import InputError
+from tools.selection.methods import (
     SELECTIONS,
     SIGNALS,
     Pool,
@@ -21,7 +20,8 @@ from tools.diversity.selection import (
     sides_taken,
     signals,
 )
-from tools.errors import InputError
+from tools.selection.names import DIALS, OWN, parse_selection
+from tools.selection.published import Clustered
 
 
 def unit(*rows: tuple[float, ...]) -> NDArray[np.float32]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent.models.inference import Models
-from tools.inference.cache import VectorCache
-from tools.inference.worker import Worker
 from tools.language.sentences import passage_sentences, split_sentences
+from tools.models.cache import VectorCache
+from tools.models.worker import Worker
 from tools.passages import Passage, SourceDocument
 from tools.store.store import Store
 

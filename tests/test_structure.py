@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from test_readers import one, write
 
-from tools.ingest.encodings import decoded
-from tools.ingest.html import html_document
+from tools.documents.encodings import decoded
+from tools.documents.html import html_document
 from tools.passages import SourceDocument
 
 WRAPPED = [

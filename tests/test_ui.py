@@ -18,7 +18,7 @@ from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 from tools.store.database import Database
 from ui.service import PageService
 

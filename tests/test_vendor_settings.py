@@ -16,8 +16,8 @@ from agent.commands.doctor import examine, parts
 from agent.models.from_settings import build_chat, build_chats, build_judge, uses_chat
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
-from tools.inference.chat.vendors import VENDORS
-from tools.inference.judges.batch import BatchJudge
+from tools.models.chat.vendors import VENDORS
+from tools.models.judges.batch import BatchJudge
 
 KEY = "very-secret-0123456789"
 

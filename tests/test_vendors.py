@@ -16,8 +16,8 @@ from vendor_replies import refuses, says, script
 
 from tools.budget import Budget, StageLog, using
 from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat.model import ChatModel
-from tools.inference.chat.vendors import COMPATIBLE, VENDORS, vendor_of
+from tools.models.chat.model import ChatModel
+from tools.models.chat.vendors import COMPATIBLE, VENDORS, vendor_of
 from tools.net import http
 
 KEY = "very-secret-0123456789"

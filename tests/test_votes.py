@@ -13,7 +13,7 @@ from agent.evidence.cases import from_others
 from agent.evidence.claims import UNCHECKED, ClaimChecks, accepts, verdict_of
 from agent.state import Claim, RunState
 from tools.budget import Budget, StageLog, using
-from tools.inference.judges.judge import ClaimCheck
+from tools.models.judges.judge import ClaimCheck
 
 YES, NO, PARTLY, NOT_THE_SIDE, SILENT = (0.95, 0.95), (0.05, 0.05), (0.3, 0.95), (0.95, 0.05), (np.nan, np.nan)
 

@@ -13,7 +13,7 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 from tools.store.run_passages import WEB
 from tools.store.store import SAMPLES
 

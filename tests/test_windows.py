@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tools.inference.judges.judge import WINDOW_WORDS, strongest, windows
+from tools.models.judges.judge import WINDOW_WORDS, strongest, windows
 
 
 def numbered(count: int) -> str:

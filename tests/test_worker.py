@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.inference.worker import Worker
+from tools.models.worker import Worker
 
 
 class Doubles:

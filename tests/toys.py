@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.inference.encoders.encoder import encode_with_sentences
-from tools.ingest.cutting import cut_document
-from tools.ingest.files import find_files
-from tools.ingest.ingest import Ingester, IngestReport, read_all
+from tools.documents.cutting import cut_document
+from tools.documents.files import find_files
+from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.language.sentences import split_sentences
+from tools.models.encoders.encoder import encode_with_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.dense import ChromaIndex

@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from agent.settings import load_settings
 from tools.errors import SteelmanError
-from tools.inference.chat.model import ChatModel
-from tools.inference.chat.vendors import VENDORS
-from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.judges.judge import Pair
-from tools.inference.judges.server import ScoreJudge
+from tools.models.chat.model import ChatModel
+from tools.models.chat.vendors import VENDORS
+from tools.models.encoders.endpoint import EndpointEncoder
+from tools.models.judges.judge import Pair
+from tools.models.judges.server import ScoreJudge
 from tools.store.dense_server import DenseServer
 from tools.web.fetch import PageFetcher
 from tools.web.guard import is_public

@@ -23,9 +23,9 @@ from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.models.websearch import WebSearch
 from agent.settings import Settings
-from tools.inference.cache import TextCache, VectorCache
-from tools.inference.judges.judge import Pair
-from tools.inference.worker import Worker
+from tools.models.cache import TextCache, VectorCache
+from tools.models.judges.judge import Pair
+from tools.models.worker import Worker
 from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.services import Tavily

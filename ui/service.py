@@ -14,7 +14,7 @@ from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from tools.inference.worker import lower_priority
+from tools.models.worker import lower_priority
 from tools.passages import Passage
 
 T = TypeVar("T")

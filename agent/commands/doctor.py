@@ -29,14 +29,14 @@ from agent.models.from_settings import (
 from agent.models.providers import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
-from tools.inference.judges.judge import CloseJudge, Pair
+from tools.models.judges.judge import CloseJudge, Pair
 from tools.net.http import without_login
 from tools.store.database import Database
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from tools.inference.chat.model import ChatModel
-    from tools.inference.encoders.encoder import Encoder
+    from tools.models.chat.model import ChatModel
+    from tools.models.encoders.encoder import Encoder
 
 T = TypeVar("T")
 CheckState = Literal["ok", "fails", "off"]
@@ -216,7 +216,7 @@ class _Checks:
 
     def served_judge(self, *, ask: bool) -> str:
         """A chat model that judges is not asked unless that is wanted, since it costs; whether it is offered is."""
-        from tools.inference.judges.batch import BatchJudge
+        from tools.models.judges.batch import BatchJudge
 
         judge = build_judge(self.settings)
         assert judge is not None  # this check is only made where there is one
@@ -269,7 +269,7 @@ class _Checks:
 
     def _encoder(self) -> "Encoder":
         """What the collections are indexed with; one behind an address is made anew, so that its server is asked."""
-        from tools.inference.encoders.encoder import load_encoder
+        from tools.models.encoders.encoder import load_encoder
 
         if self._opened is not None and not self.settings.embeddings_url:
             return self._opened.models.retrieval_encoder

@@ -13,10 +13,10 @@ from pathlib import Path
 from agent.__main__ import FAILED, OK
 from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
+from tools.documents.document import FIELDS, Columns, FoundFile, printable
+from tools.documents.files import find_files
+from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.errors import InputError, SourceError
-from tools.ingest.documents import FIELDS, Columns, FoundFile, printable
-from tools.ingest.files import find_files
-from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.language.identification import name_of_language
 from tools.language.words import count
 from tools.passages import SourceDocument

@@ -2,7 +2,7 @@
 beside what a model wrote, so that no perspective is shorter for having been written.
 
 What documents answer (a thesis, the evidence for it, which theses are near each other) is that of a multi-perspective
-search engine (`tools/responses.py`), given what a run knows.
+search engine (`tools/selection/responses.py`), given what a run knows.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from agent.models.providers import Brief, Providers, Reading
 from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, in_case, quotes_of
 from tools.budget import current_log
 from tools.passages import Passage
-from tools.responses import MOST, Weights, choose_thesis, group_theses
+from tools.selection.responses import MOST, Weights, choose_thesis, group_theses
 
 
 async def brief_of(providers: Providers, state: RunState, perspective: Perspective, limit: int) -> Brief:

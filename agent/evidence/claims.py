@@ -27,10 +27,10 @@ from agent.state import (
 )
 from tools.budget import current_log
 from tools.errors import JudgeError, ended
-from tools.inference.judges.judge import ClaimCheck, Pair, side_score
 from tools.language.facts import intrusions
 from tools.language.grounding import SAID, evidence_sentences, is_grounded
 from tools.language.sentences import split_sentences
+from tools.models.judges.judge import ClaimCheck, Pair, side_score
 from tools.passages import Passage
 
 

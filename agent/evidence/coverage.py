@@ -19,15 +19,15 @@ from agent.models.inference import Models
 from agent.models.providers import Providers, Reading
 from agent.options import RunOptions, in_time
 from agent.state import Coverage, CoverageStatus, Failure, RunState
-from tools.diversity.names import needs_clusters
-from tools.diversity.published import Clustered, cluster_sentences, is_clustered
-from tools.diversity.selection import Pool
 from tools.errors import SteelmanError
-from tools.inference.encoders.encoder import MiniLM
 from tools.language.addressed import speaks_to_the_writer
 from tools.language.copies import copy_groups, reason_of, same_groups
 from tools.language.sentences import passage_sentences
+from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage
+from tools.selection.methods import Pool
+from tools.selection.names import needs_clusters
+from tools.selection.published import Clustered, cluster_sentences, is_clustered
 from tools.store.hybrid import fuse
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")

@@ -1,7 +1,7 @@
 """The passages of two contrary perspectives read sentence by sentence: what may be quoted for each, and how surely.
 
 A sentence is read once for both perspectives, and counts together with its passage and its document
-(`tools.inference.judges.quoting`). The likeliest are then read closer, by the judge's larger model where it has one;
+(`tools.models.judges.quoting`). The likeliest are then read closer, by the judge's larger model where it has one;
 only they can be quoted. What is sure makes the perspective's case; what merely leans its way may speak for it, and is
 shown apart.
 """
@@ -20,10 +20,10 @@ from agent.evidence.coverage import counter_rank
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Brief, Reading
 from agent.state import Perspective, form_of
-from tools.inference.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
-from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.language.polarity import plain_answer
 from tools.language.quotable import Unit, units
+from tools.models.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
+from tools.models.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.passages import Sentence
 
 ABOUT = 0.35

@@ -5,18 +5,18 @@ from agent.models.inference import Models, RemoteJudge
 from agent.models.websearch import WebSearch
 from agent.settings import Settings
 from tools.errors import SettingsError
-from tools.inference.cache import TextCache
-from tools.inference.chat.model import ChatModel
-from tools.inference.chat.servers import price_of
-from tools.inference.chat.vendors import COMPATIBLE, Vendor, vendor_of
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.encoders.transformers import TransformersEncoder
-from tools.inference.judges import embedded
-from tools.inference.judges.batch import BatchJudge
-from tools.inference.judges.chat import ChatJudge, read_judge_prompt
-from tools.inference.judges.judge import Judge
-from tools.inference.judges.server import ScoreJudge
+from tools.models.cache import TextCache
+from tools.models.chat.model import ChatModel
+from tools.models.chat.servers import price_of
+from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
+from tools.models.encoders.encoder import Encoder
+from tools.models.encoders.endpoint import EndpointEncoder
+from tools.models.encoders.transformers import TransformersEncoder
+from tools.models.judges import embedded
+from tools.models.judges.batch import BatchJudge
+from tools.models.judges.chat import ChatJudge, read_judge_prompt
+from tools.models.judges.judge import Judge
+from tools.models.judges.server import ScoreJudge
 from tools.net.http import is_address, is_local, without_login
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch

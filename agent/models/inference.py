@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.judges.batch import BatchJudge
-from tools.inference.judges.judge import ClaimCheck, CloseJudge, Judge, Pair, StanceJudge
-from tools.inference.judges.quoting import load_quoting
-from tools.inference.judges.server import ServerJudge
-from tools.inference.worker import Worker
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
+from tools.models.judges.batch import BatchJudge
+from tools.models.judges.judge import ClaimCheck, CloseJudge, Judge, Pair, StanceJudge
+from tools.models.judges.quoting import load_quoting
+from tools.models.judges.server import ServerJudge
+from tools.models.worker import Worker
 from tools.net.http import without_login
 from tools.passages import Sentence
 from tools.store.store import Store

@@ -28,7 +28,7 @@ class Reading:
     """The n quotable parts of a side's passages, in their order.
 
     features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells
-    whether it speaks to the dispute, (n, GROUNDS); see `tools.inference.judges.quoting`. sure: how surely it does, and
+    whether it speaks to the dispute, (n, GROUNDS); see `tools.models.judges.quoting`. sure: how surely it does, and
     argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely:
     whether it was read as closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the
     side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors:

@@ -15,11 +15,11 @@ from typing import Any
 from agent.models.inference import Models
 from agent.models.providers import WebFound
 from tools.budget import current_budget, current_log
+from tools.documents.cutting import cut_document
+from tools.documents.document import document_from_json, document_to_json
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
-from tools.inference.batching import parts
-from tools.inference.cache import TextCache
-from tools.ingest.cutting import cut_document
-from tools.ingest.documents import document_from_json, document_to_json
+from tools.models.batching import parts
+from tools.models.cache import TextCache
 from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage

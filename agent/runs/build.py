@@ -27,13 +27,13 @@ from agent.stages.write import crux_by_chat, write_by_chat
 from agent.state import Claim
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, ended
-from tools.inference.cache import VectorCache
-from tools.inference.chat.model import ChatModel
-from tools.inference.encoders import encoder as encoders
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.judges.batch import BatchJudge
-from tools.inference.judges.judge import Judge
-from tools.inference.worker import Worker
+from tools.models.cache import VectorCache
+from tools.models.chat.model import ChatModel
+from tools.models.encoders import encoder as encoders
+from tools.models.encoders.encoder import Encoder
+from tools.models.judges.batch import BatchJudge
+from tools.models.judges.judge import Judge
+from tools.models.worker import Worker
 from tools.net.http import is_local, without_login
 from tools.store.store import Store
 

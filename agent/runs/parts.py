@@ -16,13 +16,13 @@ from agent.options import Depth, RunOptions
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
-from tools.ingest.documents import Limits
+from tools.documents.document import Limits
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store, check_encoder
 
 if TYPE_CHECKING:
     from agent.runs.service import Runs
-    from tools.inference.encoders.encoder import Encoder
+    from tools.models.encoders.encoder import Encoder
     from tools.store.hybrid import HybridSearch
 
 BuildProviders = Callable[[Settings, Store], Providers]
@@ -89,7 +89,7 @@ def open_store() -> tuple[Store, Settings]:
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them, without the providers of a run."""
-    from tools.inference.encoders.encoder import load_encoder
+    from tools.models.encoders.encoder import load_encoder
 
     store, settings = open_store()
     encoder = build_encoder(settings, load_encoder())

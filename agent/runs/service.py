@@ -26,8 +26,8 @@ from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
-from tools.inference.judges.judge import Pair
-from tools.inference.worker import lower_priority
+from tools.models.judges.judge import Pair
+from tools.models.worker import lower_priority
 from tools.net.tracing import set_up_tracing
 from tools.store.store import SAMPLES
 

@@ -19,10 +19,10 @@ from agent.stages.stage import Stage, ask_model, report, timed
 from agent.state import Failure, FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
-from tools.inference.chat.model import ChatModel
 from tools.language.polarity import same_polarity
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
+from tools.models.chat.model import ChatModel
 from tools.passages import Passage
 
 

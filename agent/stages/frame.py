@@ -19,8 +19,8 @@ from agent.stages.stage import RULES, Fallback, Stage, ask_model, report, timed
 from agent.state import Failure, FramingState, RunState
 from prompts import as_data, one_line
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.inference.chat.model import ChatModel
 from tools.language.question import read_question
+from tools.models.chat.model import ChatModel
 
 
 def frame_node(providers: Providers) -> Stage[RunState]:

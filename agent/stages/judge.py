@@ -25,13 +25,13 @@ from agent.options import RunOptions, options_of, time_left
 from agent.stages.stage import Stage, judge_replaced, report, timed
 from agent.state import Failure, Perspective, RunState, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log
-from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError, ended
-from tools.inference.judges.judge import Pair
 from tools.language.sentences import prose
 from tools.language.words import count
+from tools.models.judges.judge import Pair
 from tools.net.http import is_local
 from tools.passages import Passage
+from tools.selection.coverage import pairs_to_judge
 
 _LIKELY = 0.5  # how likely the nearest passage supports its perspective, before it is judged
 _LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too

@@ -15,9 +15,9 @@ from agent.stages.stage import Stage, ask_model, report, timed
 from agent.state import Failure, FramingState, Perspective, RunState, asked_query, is_answer
 from prompts import as_data, one_line
 from tools.errors import DeadlineError
-from tools.inference.chat.model import ChatModel
 from tools.language.lexicon import lower_first
 from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
+from tools.models.chat.model import ChatModel
 
 _READ = 3  # passages whose words make a query
 

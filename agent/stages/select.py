@@ -12,10 +12,10 @@ from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import Stage, timed
 from agent.state import Failure, Reason, RunState
-from tools.diversity.coverage import Choice
-from tools.diversity.selection import Pool, pick
-from tools.inference.judges.judge import UNJUDGED
+from tools.models.judges.judge import UNJUDGED
 from tools.passages import Passage
+from tools.selection.coverage import Choice
+from tools.selection.methods import Pool, pick
 
 _NEAREST = 10  # passages, of all perspectives together, that are used where nothing speaks of a follow-up's focus
 _EXPLAINED = 4  # passages a perspective whose reasons are given

@@ -22,7 +22,7 @@ from agent.state import Failure, RunState, StageName
 from prompts import load_prompt
 from tools.budget import Budget, StageLog, current_budget, current_log, sooner, using
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ended
-from tools.inference.chat.model import ChatModel
+from tools.models.chat.model import ChatModel
 from tools.net.tracing import stage_span
 
 P = ParamSpec("P")

@@ -25,8 +25,8 @@ from agent.stages.stage import Stage, ask_model, judge_replaced, report, timed
 from agent.state import Claim, Coverage, Failure, FramingState, Perspective, Response, RunState
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
-from tools.inference.chat.model import ChatModel
 from tools.language.sentences import split_sentences
+from tools.models.chat.model import ChatModel
 from tools.passages import Passage
 
 _CRUX_SECONDS = 5.0  # after the cases are written

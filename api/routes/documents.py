@@ -21,11 +21,11 @@ from api.problems import LOCATED, FieldProblem, ProblemError, responses
 from api.schemas import AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
+from tools.documents.document import Columns, printable
+from tools.documents.readers import READERS
 from tools.errors import AmbiguousDocumentError
-from tools.inference.worker import lower_priority
-from tools.ingest.documents import Columns, printable
-from tools.ingest.readers import READERS
 from tools.language.sentences import clean
+from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 

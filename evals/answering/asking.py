@@ -17,9 +17,9 @@ from agent.settings import Settings
 from evals.answering.plan import Ask, Shelf, shelve
 from evals.reports.records import Record, Records
 from evals.suite import CachedEncoder, progress
+from tools.documents.ingest import Ingester, IngestReport
 from tools.errors import SteelmanError
-from tools.inference.cache import VectorCache
-from tools.ingest.ingest import Ingester, IngestReport
+from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
 from tools.store.store import Store
 

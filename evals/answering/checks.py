@@ -10,7 +10,7 @@ from agent.evidence.claims import ground
 from agent.models.inference import Models
 from agent.state import Claim
 from evals.metrics.answers import SIDES, Reply, stands
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 from tools.passages import Passage
 
 Checked = list[tuple[str, list[list[bool]]]]

@@ -14,7 +14,7 @@ from agent.stages.expand import planned
 from agent.state import FramingState
 from evals.answering.asking import Build
 from evals.datasets.cases import SIDES, Case, CaseSet
-from tools.inference.judges.judge import Pair
+from tools.models.judges.judge import Pair
 from tools.store.store import Store
 
 _SURE, _UNSURE = 0.97, 0.03

@@ -18,9 +18,9 @@ _CLOSELY = 32  # sentences, as many as an answer asks about
 def measure_judge() -> dict[str, float]:
     """Rates are medians over rounds. A pair of about 160 tokens is a short statement and a text of 115 words."""
     from agent.samples import sample_documents
-    from tools.inference.judges.embedded import load_judge
-    from tools.inference.judges.judge import Pair
     from tools.language.sentences import split_sentences
+    from tools.models.judges.embedded import load_judge
+    from tools.models.judges.judge import Pair
 
     began = time.perf_counter()
     judge = load_judge()

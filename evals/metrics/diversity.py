@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evals.metrics.coverage import hits
 from evals.metrics.measure import Figure, Values, mean
-from tools.diversity.published import NOISE, Clustered
+from tools.selection.published import NOISE, Clustered
 
 COMPARED = ("published_f1", "distance", "density", "coverage")
 

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from evals.metrics.measure import Ratio
-from tools.inference.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tiers
+from tools.models.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tiers
 
 MOST = 3
 """Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from evals.datasets.retrieval import GoldQuestion
 from evals.judges import PairJudge
 from evals.suite import CachedEncoder, progress
-from tools.diversity.published import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import ProviderDownError, ProviderError
-from tools.inference.batching import parts
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.judges.judge import Pair
+from tools.models.batching import parts
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
+from tools.models.judges.judge import Pair
 from tools.passages import Passage, SourceDocument
+from tools.selection.published import Clustered, cluster_sentences, clustered_sentences
 from tools.store.hybrid import passage_text
 from tools.store.lexical import LexicalIndex
 

@@ -7,7 +7,7 @@ QUERIES      the question is the query, or there is one a side and what they fin
              add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
                          their side (PIR §3.1); for dense only, the number is the strength
 SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-released, greedyplus, coverage
-             (`tools/diversity/names.py`)
+             (`tools/selection/names.py`)
 
 `steelman` is hybrid+coverage with the judge: it looks at the pairs of side and passage that change the choice most.
 """
@@ -23,12 +23,12 @@ import numpy as np
 from evals.datasets.retrieval import GoldQuestion
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.projection import FORMS, Form, leaning_scores
-from tools.diversity.coverage import pairs_to_judge
-from tools.diversity.names import DIALS, FOUND, needs_clusters
-from tools.diversity.selection import Pool, chosen, pick
 from tools.errors import InputError
-from tools.inference.judges.judge import Pair
 from tools.language.question import ANSWERS, read_question
+from tools.models.judges.judge import Pair
+from tools.selection.coverage import pairs_to_judge
+from tools.selection.methods import Pool, chosen, pick
+from tools.selection.names import DIALS, FOUND, needs_clusters
 from tools.store.hybrid import fuse
 
 # Searches, and what is searched for

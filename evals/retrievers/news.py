@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from evals.datasets.news import NewsEvent, NewsSet
 from evals.retrievers.corpus_index import CorpusIndex, Ranking, Vectors, highest
-from tools.diversity.published import Clustered, cluster_sentences, dkmips, greedy_plus, greedy_scs, mmr
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
+from tools.selection.published import Clustered, cluster_sentences, dkmips, greedy_plus, greedy_scs, mmr
 
 CANDIDATES = 100
 _PLUS_TRADE_OFF = 0.5  # λ of GreedyPlus in all of the paper's main results

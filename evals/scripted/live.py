@@ -11,7 +11,7 @@ from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.errors import InputError
-from tools.inference.chat.servers import cost_of, price_of
+from tools.models.chat.servers import cost_of, price_of
 
 QUESTIONS = (
     "Should voting be compulsory?",

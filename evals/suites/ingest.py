@@ -23,10 +23,10 @@ from evals.metrics.measure import Ratio
 from evals.reports.records import header
 from evals.reports.table import block, percent
 from evals.suite import GOLD, common_options, number, sample, show
+from tools.documents.apart import read_apart
+from tools.documents.cutting import cut_document
+from tools.documents.readers import READERS
 from tools.errors import InputError, SourceError
-from tools.ingest.apart import read_apart
-from tools.ingest.cutting import cut_document
-from tools.ingest.readers import READERS
 from tools.language.sentences import split_sentences, without_mark
 from tools.passages import SourceDocument
 

@@ -28,8 +28,8 @@ from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, 
 from evals.reports.records import Records
 from evals.suite import common_options, digest, progress, sample, show
 from tools.errors import InputError, ProviderReplyError
-from tools.inference.batching import parts
-from tools.inference.judges.judge import Pair, PairForm
+from tools.models.batching import parts
+from tools.models.judges.judge import Pair, PairForm
 
 _USUAL_RATE = 0.168
 """Share of the published pairs that support their perspective (BERDS)."""

@@ -48,8 +48,8 @@ from evals.scripted.live import ask_live
 from evals.scripted.player import MANNERS, Manner, Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
 from evals.suite import GOLD, HALVES, common_options, show, with_intervals
+from tools.documents.ingest import Ingester
 from tools.errors import InputError
-from tools.ingest.ingest import Ingester
 from tools.passages import SourceDocument
 
 CLAIMS = GOLD / "claims"

@@ -27,9 +27,9 @@ from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, Form, leaning_scores
 from evals.suite import common_options, cutoff_option, digest, encoder_and_cache, names, progress, show, shuffled
 from tools.errors import InputError
-from tools.inference.batching import parts
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
+from tools.models.batching import parts
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
 
 _AT_ONCE = 256  # texts
 _WITH_STRENGTH = ("pap", "pap+")

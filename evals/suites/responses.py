@@ -29,11 +29,11 @@ from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import common_options, digest, open_encoder, progress, sample, show
 from tools.errors import InputError, ProviderReplyError
-from tools.inference.batching import parts
-from tools.inference.encoders.encoder import Encoder
-from tools.inference.judges.judge import Pair
 from tools.language.quotable import stands_alone
-from tools.responses import Weights, choose_thesis
+from tools.models.batching import parts
+from tools.models.encoders.encoder import Encoder
+from tools.models.judges.judge import Pair
+from tools.selection.responses import Weights, choose_thesis
 
 JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
 PUBLISHED = {"theses_rouge2": 0.1192, "stance_accuracy": 0.916, "stance_f1": 0.916, "evidence_mse": 0.0397}

@@ -24,8 +24,8 @@ from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, Method, named
 from evals.suite import common_options, cutoff_option, encoder_and_cache, names, progress, show, shuffled
 from tools.errors import ProviderDownError, ProviderError
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _NEEDED = {

@@ -25,9 +25,9 @@ from evals.training.model import MAX_LENGTH, build_model, outputs, predict, trai
 from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS, Texts, side_told
 from evals.training.sampler import Sampler
 from evals.training.train import Plan
-from tools.inference.encoders.encoder import Encoder, load_encoder
-from tools.inference.judges.embedded import ANSWERS
-from tools.inference.judges.judge import tidy
+from tools.models.encoders.encoder import Encoder, load_encoder
+from tools.models.judges.embedded import ANSWERS
+from tools.models.judges.judge import tidy
 
 BASE = "all-MiniLM-L6-v2"
 _CHUNK = 3072

@@ -16,7 +16,7 @@ from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import LabelledPair, load_pairs
 from evals.datasets.rows import json_rows
 from evals.training.text import CUT, Asked, Row, claim, digest, fraction, key, questions, segments, sentences, shingles
-from tools.inference.judges.judge import tidy
+from tools.models.judges.judge import tidy
 
 HELD_OUT = 0.1
 SENTENCE_WORDS = 45

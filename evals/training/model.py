@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from evals.training.graph import EPSILON, REACH
 from tools.errors import InputError
-from tools.inference.judges.embedded import ANSWERS, sigmoid
+from tools.models.judges.embedded import ANSWERS, sigmoid
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""

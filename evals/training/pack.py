@@ -20,9 +20,9 @@ from evals.metrics.classification import NONE, best_f, roc_auc, stance_accuracy,
 from evals.training import packing
 from evals.training.data import Corpus, hard, load_corpus
 from evals.training.graph import build_bert, write_int8
-from tools.inference.int8 import Int8Model, load_model
-from tools.inference.judges import embedded
-from tools.inference.judges.judge import Pair, side_score, tidy
+from tools.models.int8 import Int8Model, load_model
+from tools.models.judges import embedded
+from tools.models.judges.judge import Pair, side_score, tidy
 
 Cases = list[tuple[Pair, bool]]
 """Pairs, and whether the text supports the statement."""
@@ -206,7 +206,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     one (1: oppose)."""
     from agent.samples import FOLDER
     from evals.datasets.cases import Side, load_samples
-    from tools.ingest.markdown import read_markdown
+    from tools.documents.markdown import read_markdown
     from tools.language.question import ANSWERS, read_question
     from tools.language.quotable import stands_alone
     from tools.language.sentences import split_sentences

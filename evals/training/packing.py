@@ -23,8 +23,8 @@ from evals.training.data import Corpus, Example, hard
 from evals.training.graph import HEADS, REACH, Weights, build_bert, load_weights, write_int8
 from evals.training.text import negated
 from tools.errors import InputError
-from tools.inference.int8 import Int8Model, load_model
-from tools.inference.judges import embedded
+from tools.models.int8 import Int8Model, load_model
+from tools.models.judges import embedded
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 """What `judge-train` leaves in `RUN/weights`: half-precision weights, their tokenizer, and what was done."""

@@ -1,7 +1,7 @@
 """How surely a quotation has to argue for a side before it is shown: the right side against the share of sides quoted.
 
 Each question is asked as the agent asks it, and what it read of the passages it chose is kept: each quotable part with
-its three leanings (`tools/inference/judges/quoting.py`) and its document, whose side is known or not. Then what is
+its three leanings (`tools/models/judges/quoting.py`) and its document, whose side is known or not. Then what is
 shown with the probabilities in force, in the case and in either tier:
 
 right     of the quotations from known documents those that stand under their document's side
@@ -41,7 +41,7 @@ from evals.reports.records import Records
 from evals.reports.table import block, percent
 from evals.suite import common_options, names, show
 from tools.errors import InputError
-from tools.inference.judges.quoting import FILE, GROUNDS, load_quoting
+from tools.models.judges.quoting import FILE, GROUNDS, load_quoting
 from tools.store.store import Store
 
 

@@ -6,7 +6,7 @@ from functools import cache
 
 from evals.training.data import HARD_TARGETS, Example
 from evals.training.text import negated, sentences, words_in_common
-from tools.inference.judges.embedded import beside
+from tools.models.judges.embedded import beside
 
 _UNRELATED = 0.05
 _ASKED = 0.3  # how often a told statement gives way to its question

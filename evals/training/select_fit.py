@@ -1,4 +1,4 @@
-"""Fits how the agent tells which passages speak to a question (`tools/diversity/selection.py`), on sets with gold.
+"""Fits how the agent tells which passages speak to a question (`tools/selection/methods.py`), on sets with gold.
 
 A passage speaks to a question where it is gold for any of its perspectives. A logistic regression is fitted over the
 signals of each question's candidates, once on all corpora, whose weights are kept, and once without each of them, which
@@ -19,10 +19,10 @@ from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import candidates, pool_of
 from evals.suite import common_options, encoder_and_cache, names, progress, show
-from tools.diversity.selection import SIGNALS, RelevanceWeights, signals
 from tools.errors import InputError
-from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
+from tools.selection.methods import SIGNALS, RelevanceWeights, signals
 
 _TOP = 5
 

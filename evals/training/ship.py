@@ -16,8 +16,8 @@ import numpy as np
 
 from evals.training.graph import HEADS, build_bert, load_weights, write_int8
 from tools.errors import InputError
-from tools.inference.encoders.encoder import BITS
-from tools.inference.int8 import WEIGHTS
+from tools.models.encoders.encoder import BITS
+from tools.models.int8 import WEIGHTS
 
 PINNED = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -41,9 +41,9 @@ def ship_encoder(source: Path) -> None:
 def ship_samples() -> None:
     """Writes the vectors of the samples' passages and sentences, in the half precision that the store keeps."""
     from agent.samples import VECTORS, sample_documents, text_key
-    from tools.inference.encoders.encoder import load_encoder
-    from tools.ingest.cutting import cut_document
+    from tools.documents.cutting import cut_document
     from tools.language.sentences import split_sentences
+    from tools.models.encoders.encoder import load_encoder
     from tools.store.hybrid import passage_text
 
     encoder = load_encoder()

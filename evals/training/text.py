@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tools.inference.judges.judge import tidy
+from tools.models.judges.judge import tidy
 
 Row = dict[str, Any]
 _WORD = re.compile(r"[a-z0-9]+")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
-from tools.inference.batching import parts
+from tools.models.batching import parts
 
 BUSY_SECONDS = 30
 _PAGES_KB = 256

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.inference.batching import parts
+from tools.models.batching import parts
 from tools.store.index import EVERYTHING, Entry, FolderIndex, Index, damaged
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import EncoderMismatchError
-from tools.inference.encoders.encoder import Encoder, encode_with_sentences
 from tools.language.sentences import split_sentences
+from tools.models.encoders.encoder import Encoder, encode_with_sentences
 from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder

@@ -6,8 +6,8 @@ from typing import Any
 
 import trafilatura  # noqa: F401  # takes longest to load, and most pages need it
 
-from tools.ingest.child import serve
-from tools.ingest.documents import Found
+from tools.documents.child import serve
+from tools.documents.document import Found
 from tools.web.fetch import FetchedPage
 from tools.web.pages import read_page
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from tools.documents.document import shortened
+from tools.documents.encodings import decoded
+from tools.documents.html import html_document
+from tools.documents.markdown import markdown_document
+from tools.documents.markup import parse, schema_items, shorten
+from tools.documents.pdf import pdf_document
+from tools.documents.plain import text_document
 from tools.errors import SourceError
-from tools.ingest.documents import shortened
-from tools.ingest.encodings import decoded
-from tools.ingest.html import html_document
-from tools.ingest.markdown import markdown_document
-from tools.ingest.markup import parse, schema_items, shorten
-from tools.ingest.pdf import pdf_document
-from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
 from tools.web.fetch import FetchedPage
 from tools.web.hosts import host_of, without_tracking

@@ -4,9 +4,9 @@ import tempfile
 from dataclasses import replace
 from functools import partial
 
+from tools.documents.apart import GivenUp, Readers
+from tools.documents.document import Limits
 from tools.errors import SourceError
-from tools.ingest.apart import GivenUp, Readers
-from tools.ingest.documents import Limits
 from tools.language.identification import language_of
 from tools.passages import SourceDocument
 from tools.web.domains import DomainLists

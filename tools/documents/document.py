@@ -1,0 +1,223 @@
+"""What every reader shares: from bytes to text, from text or blocks to a document, what reading one file may take."""
+
+import codecs
+import re
+import signal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+from tools.documents.encodings import Decoded, decoded
+from tools.errors import ReaderFailedError, SourceError
+from tools.language.sentences import clean
+from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
+
+_BETWEEN = "\n\n"  # blocks
+_OF_BLOCK = tuple(each.name for each in fields(Block))
+# Encoded data, a picture in an address: as a word it would be a passage of megabytes. Other scripts have no spaces.
+_ENDLESS = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
+_COUNTED = "words without end"
+_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a reader tells of a file beside its documents: what it guessed, what it left out."""
+
+    text: str
+
+
+FIELDS = ("id", "title", "url", "publisher", "date", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns as the user named them; what is left empty is guessed.
+
+    `text` may be several, whose texts are joined in this order; a name may also hold several with commas between.
+    `hint` tells how the text's column is named where the user stands; {file} and {column} are put in.
+    """
+
+    text: tuple[str, ...] = ()
+    id: str = ""
+    title: str = ""
+    url: str = ""
+    publisher: str = ""
+    date: str = ""
+    kind: str = ""
+    hint: str = "Name it with --text {column}."
+
+    def named(self) -> list[str]:
+        """All names that the user gave."""
+        return [name for name in (*self.text, *(getattr(self, f) for f in FIELDS)) if name]
+
+
+GUESSED = Columns()
+
+
+Found = SourceDocument | SourceError | Note
+"""What a reader finds in a file: wrong rows and notes among the documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that can be read: where it is, the name it is shown by, and its whole path, by which it is known."""
+
+    path: Path
+    name: str
+    origin: str
+
+
+def document_to_json(found: SourceDocument) -> dict[str, Any]:
+    """The document as JSON has it; shallow, since a book has a hundred thousand blocks."""
+    told = {each.name: getattr(found, each.name) for each in fields(found)}
+    blocks = [{name: getattr(block, name) for name in _OF_BLOCK} for block in found.blocks]
+    return {**told, "left_out": dict(found.left_out), "blocks": blocks}
+
+
+def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
+    """What `document_to_json` made, whose fields may be fewer; nothing is checked but their names.
+
+    Raises TypeError where they are others.
+    """
+    return SourceDocument(**{**told, "blocks": tuple(Block(**block) for block in told.get("blocks", ()))})
+
+
+def unforeseen(name: str, exc: Exception) -> ReaderFailedError:
+    """The problem of a file whose reader failed, through no fault of the file that anybody knows of."""
+    return ReaderFailedError(
+        f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
+        "with the file if it may be shown; saving it in another format may help meanwhile."
+    )
+
+
+def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
+    """The text of a file, its line ends as newlines, and what is uncertain in it; `markup`: of HTML.
+
+    Raises SourceError where it is no text, OSError where it cannot be opened.
+    """
+    data = path.read_bytes()
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
+    if not wide and (b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04"))):
+        raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
+    found = decoded(data, markup=markup)
+    return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def read_text(path: Path, name: str) -> str:
+    """The text of a file, as `read_decoded` has it."""
+    return read_decoded(path, name).text
+
+
+def document_of_blocks(
+    external_id: str,
+    blocks: Iterable[Block],
+    fields: Mapping[str, Any],
+    left_out: Mapping[str, int] | None = None,
+    untitled: str = "",
+) -> SourceDocument:
+    """A document with its structure; its text is what the blocks say, an empty line between them.
+
+    A title that is missing among the fields is the first heading; `untitled` where there is none.
+    """
+    told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
+    ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
+    taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
+    heading = next((b.text for b in taken if b.form == "heading"), "")
+    made = document(
+        external_id,
+        _BETWEEN.join(b.text for b in taken),
+        {**fields, "title": _unlinked(str(fields.get("title") or heading or untitled))},
+    )
+    found = {**(left_out or {}), _COUNTED: sum(n for _, n in ended)}
+    counts = {what: count for what, count in found.items() if count}
+    return replace(made, blocks=taken, left_out=counts)
+
+
+def _unlinked(heading: str) -> str:
+    """A heading without the sign that pages link its address to, which is copied along with it."""
+    return heading.removesuffix("¶").rstrip()
+
+
+def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:
+    """A document of plain text, its fields put in order; a field of no known value is left empty."""
+    values = {k: clean(str(fields.get(k) or "")).strip() for k in FIELDS[1:]}
+    kind = values["kind"].lower()
+    date = _DATE.match(values["date"])
+    text, endless = _ENDLESS.subn(r"\1…", clean(text).strip())
+    return SourceDocument(
+        external_id=printable(external_id),
+        text=text,
+        title=values["title"],
+        url=values["url"],
+        publisher=values["publisher"],
+        kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown",
+        date=date[0] if date else "",
+        left_out={_COUNTED: endless} if endless else {},
+    )
+
+
+def shortened(found: SourceDocument, most: int) -> SourceDocument:
+    """The document with at most so many characters of its text, and the blocks that these are of."""
+    if len(found.text) <= most:
+        return found
+    kept: list[Block] = []
+    left = most
+    for block in found.blocks:
+        if left <= 0:
+            break
+        kept.append(replace(block, text=block.text[:left].rstrip()))
+        left -= len(block.text) + len(_BETWEEN)
+    left_out = {**found.left_out, "characters beyond the limit": len(found.text) - most}
+    text = _BETWEEN.join(b.text for b in kept) if kept else found.text[:most]
+    return replace(found, text=text, blocks=tuple(kept), left_out=left_out)
+
+
+def printable(name: str) -> str:
+    """The name of a file that is not UTF-8 (or an id that is not Unicode) as text that can be stored and shown."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def title_of(name: str) -> str:
+    """What a file is called where it has no title of its own."""
+    return re.sub(r"[_-]+", " ", Path(name).stem).strip()
+
+
+LARGEST_TEXT = 20_000_000
+"""Characters of one document at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What reading one file may take.
+
+    seconds: of work; three times as many by the clock. megabytes: of memory. output: bytes of what is found, as it is
+    handed over. advice: what to do about a file that exceeds them; more_time, more_memory: how the one who asked gets
+    more, as hints.
+    """
+
+    seconds: float = 300.0
+    megabytes: int = 2048
+    output: int = 256 << 20
+    advice: str = "Split it, or save it in another format."
+    more_time: str = ""
+    more_memory: str = ""
+
+    def problem(self, name: str, told: str, more: str = "") -> SourceError:
+        """That of a file which takes more than these limits."""
+        return SourceError(" ".join(filter(None, (f"{name}: {told}", self.advice))), hint=more)
+
+    def too_slow(self, name: str) -> SourceError:
+        return self.problem(name, f"takes too long to read (over {self.seconds:g} seconds).", self.more_time)
+
+    def ended(self, name: str, status: int) -> SourceError:
+        """That of a file whose reader is gone; status: its exit status, or the number of a signal below zero."""
+        if status == -signal.SIGXCPU:
+            return self.too_slow(name)
+        how = signal.Signals(-status).name if status < 0 else f"status {status}"
+        told = f"is damaged, or unpacks to more than {self.megabytes:,} MB of memory: it ended its reader ({how})."
+        return self.problem(name, told, self.more_memory)
+
+
+USUAL = Limits()

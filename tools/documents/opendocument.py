@@ -1,0 +1,128 @@
+"""Reads OpenDocument texts (.odt), as LibreOffice writes them: their marking is renamed to that of HTML."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tools.documents.document import document_of_blocks, title_of
+from tools.documents.markup import blocks_of
+from tools.documents.packed import Package, attr, child, local, number, opened, own_title
+from tools.documents.tidy import drop, repeat_merged, write_raised
+from tools.passages import SourceDocument
+
+_TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
+_TAGS |= {"line-break": "br", "body": "body"}
+_NOT_TOLD = ""
+_DROPPED = {
+    "image": "images",
+    **dict.fromkeys(("object", "object-ole"), "embedded objects"),
+    **dict.fromkeys(("hidden-text", "hidden-paragraph"), "hidden texts"),
+    **dict.fromkeys(("note-citation", "forms", "sequence-decls", "ruby-text", "title", "desc"), _NOT_TOLD),
+    **dict.fromkeys(("variable-decls", "user-field-decls", "covered-table-cell", "bookmark"), _NOT_TOLD),
+    **dict.fromkeys(("table-of-content", "illustration-index", "table-index", "object-index"), "lists of contents"),
+    **dict.fromkeys(("user-index", "alphabetical-index"), "lists of contents"),
+    "annotation": "comments",
+    "tracked-changes": "lists of changes",
+}
+_BLOCKS = frozenset("p h1 h2 h3 h4 h5 h6 figcaption table".split())
+_ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
+
+
+def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
+    with opened(path, name, "an OpenDocument text") as package:
+        if package.has("META-INF/manifest.xml"):
+            listed = package.xml("META-INF/manifest.xml").iter()
+            if any(local(each) == "encryption-data" for each in listed):
+                raise ValueError("it has a password, save a copy without one and ingest that")
+        root = package.xml("content.xml")
+        body = child(root, "body", "text")
+        if body is None:
+            raise ValueError("it holds something else than a text")
+        others = package.xml("styles.xml") if package.has("styles.xml") else root
+        text = _OdtText({attr(e, "name"): e for each in (others, root) for e in each.iter() if local(e) == "style"})
+        text.rename(body)
+        for kind in ("header", "footer"):
+            shown = (each for each in others.iter() if local(each) == kind and "".join(each.itertext()).strip())
+            text.left_out[f"running {kind}s"] += sum(1 for _ in shown)
+        title, date = _said(package)
+    yield document_of_blocks(name, blocks_of(body), {"title": title, "date": date}, text.left_out, title_of(name))
+
+
+def _said(package: Package) -> tuple[str, str]:
+    found = {local(e): e.text or "" for e in package.xml("meta.xml").iter()} if package.has("meta.xml") else {}
+    return own_title(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
+
+
+class _OdtText:
+    """Renames the elements of a text; what is not shown is taken out and counted in `left_out`."""
+
+    def __init__(self, styles: dict[str, Any]) -> None:
+        self.left_out: Counter[str] = Counter()
+        self._styles = styles
+
+    def rename(self, body: Any) -> None:
+        waiting = [body]
+        while waiting:
+            each = waiting.pop()
+            if self._keeps(each, local(each), body):
+                waiting += reversed(each)
+        for table in body.iter("table"):
+            repeat_merged(table)
+        self.left_out["note marks"] += write_raised(body)
+        del self.left_out[_NOT_TOLD]
+
+    def _keeps(self, each: Any, name: str, body: Any) -> bool:
+        """Renames an element; whether it stays with what is in it."""
+        chain = list(self._chain(attr(each, "style-name")))
+        hidden = attr(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain)
+        if name in _DROPPED or hidden:
+            self.left_out[_DROPPED.get(name, "hidden texts")] += 1
+            drop(each)
+            return False
+        if name in ("note", "text-box"):
+            self._aside(each, name, body)
+        elif name == "table-cell":
+            each.tag = "td"
+            each.set("rowspan", str(number(attr(each, "number-rows-spanned"), 1)))
+            each.set("colspan", str(max(number(attr(each, "number-columns-spanned"), 1), 1)))
+        elif name in ("s", "tab"):
+            each.tag, each.text = "span", " "
+        elif name == "span" and any(_ABOVE.match(_property(style, "text-position")) for style in chain):
+            each.tag = "sup"
+        elif name in ("p", "h"):
+            names = [(attr(style, "display-name") or attr(style, "name")).lower() for style in chain]
+            level = min(max(number(attr(each, "outline-level"), 1), 1), 6) if name == "h" else int("title" in names)
+            each.tag = f"h{level}" if level else "figcaption" if "caption" in names else "p"
+        else:
+            each.tag = _TAGS.get(name, "span")
+        return True
+
+    def _chain(self, name: str) -> Iterator[Any]:
+        """The style of this name and those that it is based on."""
+        seen: set[str] = set()
+        while name in self._styles and name not in seen:
+            seen.add(name)
+            yield self._styles[name]
+            name = attr(self._styles[name], "parent-style-name")
+
+    def _aside(self, each: Any, name: str, body: Any) -> None:
+        """Notes and boxes come after the paragraph or table that they hang on, endnotes after the text."""
+        outer = [up for up in each.iterancestors() if up.tag in _BLOCKS]
+        drop(each)
+        each.tag = "div"
+        if name == "note":
+            each.set("role", "doc-footnote")
+        if attr(each, "note-class") == "endnote" or not outer:
+            body.append(each)
+        else:
+            place = outer[-1]
+            while (following := place.getnext()) is not None and following.tag == "div":
+                place = following
+            place.addnext(each)
+
+
+def _property(style: Any, name: str) -> str:
+    found = child(style, "text-properties")
+    return attr(found, name) if found is not None else ""

@@ -1,0 +1,194 @@
+"""Reads plain text: the paragraphs, headings and items that people make with line ends and spaces."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from tools.documents.document import document_of_blocks, read_decoded, title_of
+from tools.language.lexicon import is_word
+from tools.passages import Block, SourceDocument
+
+LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
+_WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
+_BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # bounded: a line of letters would take the square of its length
+_NEXT = re.compile(r"[^\W\d_]+")
+_TAIL = 102  # characters of a text that the end of its last line is looked for in
+_LONG_ENOUGH = 3  # letters of either part of a compound
+
+
+class Vocabulary:
+    """The words of a document, to tell the hyphen of 'well-known' from that of 'adip-iscing'."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._words: Counter[str] = Counter()
+        for line in lines:
+            # What a line ends with may be the half of a word.
+            self._words.update(word.lower() for word in _WORD.findall(_BROKEN.sub("", line)))
+
+    def join(self, lines: Iterable[str]) -> str:
+        """The lines as one. A word that a line's end divides is put together, unless the hyphen is its own."""
+        text = ""
+        for line in lines:
+            broken, rest = _BROKEN.search(text[-_TAIL:]), _NEXT.match(line)
+            if text.endswith("\u00ad") or (broken and rest and not self._keeps(broken[1], rest[0])):
+                text = text[:-1] + line
+            elif text.endswith(("-", "‐", "/")) and rest and (broken or text.endswith("/")):
+                text += line
+            else:
+                text += f" {line}" if text else line
+        return text
+
+    def _keeps(self, first: str, second: str) -> bool:
+        """Whether 'first-second' is written with its hyphen.
+
+        As the document writes it elsewhere, or as the lexicon does ('well-known'). A capital after the hyphen keeps it,
+        and so do two parts that are words where what they make together is none that is known.
+        """
+        whole, compound = (first + second).lower(), f"{first}-{second}".lower()
+        if self._words[whole] != self._words[compound]:
+            return self._words[compound] > self._words[whole]
+        if not second[0].islower() or (first.isupper() and len(first) > 1) or is_word(compound):
+            return True
+        if is_word(whole) or min(len(first), len(second)) < _LONG_ENOUGH:
+            return False
+        return all(self._words[part.lower()] or is_word(part.lower()) for part in (first, second))
+
+
+_BULLET = re.compile(r"\s*(?:[-*+•·‣◦●▪–—][ \t]+|o[ \t]{2,}|\(?(?:\d{1,3}|[a-z]|[ivx]{2,5})[.)][ \t]+)(?=\S)")
+_UNDERLINE = re.compile(r"\s*(={3,}|-{3,}|~{3,}|\*{3,}|#{3,}|\^{3,})\s*$")
+_NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s{1,4}(?=[A-Z])")
+_CHAPTER = re.compile(r"(?:chapter|part|book|section|appendix|act|scene)\s+(?:\d+|[IVXLC]+|[A-Z])\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?;:,…][\"'”’)\]]*$")
+_GAP = re.compile(r"\S\s{3,}\S")
+_COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
+_QUOTED = re.compile(r"\s*(?:>\s?)+")
+_NARROWEST, _LOOSE = 30, 6  # characters: nobody wraps text closer; by which a full line may fall short of the width
+_FULL, _GOING = 0.7, 0.25  # of a wrapped paragraph's lines: too long for another word; begin in a sentence
+_WORDS = Vocabulary(())
+# The marking of reStructuredText: explicit marking and options, and what stands around words.
+_RST = (
+    (re.compile(r"^ *(?:\.\. +\[[^\]\s]+\] *|\.\.(?:$| .*)|:[\w -]+:(?: .*)?$)", re.MULTILINE), ""),
+    (re.compile(r"\s?\[[\w#*.-]{1,40}\]_(?!\w)"), ""),
+    (re.compile(r"(?::[\w:.+-]{1,40}:)?`{1,2}[~!]?([^`<>]{1,300}?)(?:\s*<[^<>`]{1,500}>)?`{1,2}_{0,2}"), r"\1"),
+    (re.compile(r"(?<![\w*])\*{1,2}(?=\S)([^*]{1,500}?)(?<=\S)\*{1,2}(?![\w*])"), r"\1"),
+)
+
+
+def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
+    """Text, and reStructuredText as text without the marking."""
+    found = read_decoded(path, name)
+    text = found.text
+    for marking, kept in _RST if path.suffix.lower() == ".rst" else ():
+        text = marking.sub(kept, text)
+    yield text_document(text, name, found.left_out)
+
+
+def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
+    """A document of plain text."""
+    counts = Counter(left_out or {})
+    return document_of_blocks(name, text_blocks(text, counts), {"title": title_of(name)}, counts)
+
+
+def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
+    """The blocks of a text; what is no text goes into the counts of `left_out`."""
+    lines = [line.rstrip() for line in _without_pages(text.expandtabs(8), left_out).split("\n")]
+    return [block for chunk in _chunks(lines) for block in _blocks(chunk)]
+
+
+def _without_pages(text: str, left_out: Counter[str]) -> str:
+    """The text without the running lines of its pages, which are alike or have a gap.
+
+    Over the end of a page a paragraph goes on where its sentence does.
+    """
+    pages = [page.strip("\n").split("\n") for page in text.split("\f")]
+    shapes = Counter(shape for page in pages for shape in {_shape(page[0]), _shape(page[-1])})
+    found: list[str] = []
+    for number, page in enumerate(pages):
+        for at, ends_here in ((0, number > 0), (-1, number < len(pages) - 1)):
+            if len(page) > 1 and (shapes[_shape(page[at])] > 1 or (ends_here and _GAP.search(page[at]))):
+                left_out["running headers and footers"] += 1
+                del page[at]
+        inner = "\n".join(page).strip("\n")
+        goes_on = found and found[-1].rstrip()[-1:] not in ".!?:" and inner.lstrip()[:1].islower()
+        found.append(inner if goes_on else f"\n{inner}")
+    return "\n".join(found)
+
+
+def _shape(line: str) -> str:
+    return re.sub(r"\d+|\b[ivxlc]+\b", "#", " ".join(line.split()))
+
+
+def _chunks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """The lines between empty lines; the marks of a quoted message are taken off."""
+    chunk: list[str] = []
+    for line in (*lines, ""):
+        bare = _QUOTED.sub("", line) if line.lstrip().startswith(">") else line
+        if bare.strip():
+            chunk.append(bare)
+        elif chunk:
+            yield chunk
+            chunk = []
+
+
+def _blocks(chunk: list[str]) -> Iterator[Block]:
+    """The blocks of neighbouring lines: headings that are underlined come first; what has no letter is a rule."""
+    alone = len(chunk) == 1
+    part: list[str] = []
+    for i, line in enumerate(chunk):
+        if not any(map(str.isalnum, line)):
+            continue
+        mark = _UNDERLINE.match(chunk[i + 1]) if i + 1 < len(chunk) and not part else None
+        if mark and any(map(str.isalpha, line)):
+            yield Block(" ".join(line.split()), "heading", 1 if mark[1][0] in "=*#" else 2)
+        else:
+            part.append(line)
+    if alone and part and (heading := _heading(" ".join(part[0].split()))):
+        yield heading
+    elif part:
+        yield from _body(part)
+
+
+def _heading(text: str) -> Block | None:
+    """A line that stands alone and is plainly one: numbered by section, called a chapter, or in capitals."""
+    if len(text.split()) > 12 or _SENTENCE_END.search(text):
+        return None
+    if numbered := _NUMBERED.match(text):
+        return Block(text, "heading", 1 + numbered[1].count("."))
+    if _CHAPTER.match(text) or (text.isupper() and sum(map(str.isalpha, text)) > 3):
+        return Block(text, "heading", 1)
+    return None
+
+
+def _body(lines: Sequence[str]) -> Iterator[Block]:
+    """A table, the items of a list that stand close, the paragraph that a width broke, or else each line."""
+    rows = [[cell for cell in _COLUMN.split(line.strip(" |")) if cell] for line in lines]
+    if len(rows) > 1 and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1 and not _BULLET.match(lines[0]):
+        yield Block("\n".join(" | ".join(row) for row in rows), "table")
+        return
+    marks = [_BULLET.match(line) for line in lines]
+    listed = marks[0] is not None or sum(mark is not None for mark in marks) > 1
+    starts = [0, *(i for i, mark in enumerate(marks) if i and mark and listed), len(lines)]
+    for first, end in pairwise(starts):
+        part = lines[first:end]
+        if mark := marks[first]:
+            yield Block(_joined([part[0][mark.end() :], *part[1:]]), "item")
+        elif _is_wrapped(part):
+            yield Block(_joined(part))
+        else:
+            yield from (Block(_joined([line])) for line in part)
+
+
+def _is_wrapped(lines: Sequence[str]) -> bool:
+    """Whether each line ends because the next word had no room; lines of verses and lists begin with a capital."""
+    margin = max(map(len, lines))
+    pairs = list(pairwise(lines))
+    full = sum(len(line) + 1 + len(after.split()[0]) > margin - _LOOSE for line, after in pairs)
+    going = sum(not after.lstrip()[0].isupper() or not _SENTENCE_END.search(line) for line, after in pairs)
+    return margin >= _NARROWEST and full >= _FULL * len(pairs) and going >= _GOING * len(pairs)
+
+
+def _joined(lines: Sequence[str]) -> str:
+    """On one line; a word that was divided at the end of a line is one again, and a compound keeps its hyphen."""
+    return _WORDS.join(" ".join(line.split()) for line in lines)

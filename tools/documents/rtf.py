@@ -1,0 +1,100 @@
+"""Reads rich text (.rtf), the format that every word processor can write, as striprtf makes text of it."""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from tools.documents.document import document_of_blocks, title_of
+from tools.documents.packed import HYPHENS, form_of_name, own_title
+from tools.errors import SourceError
+from tools.passages import Block, BlockForm, SourceDocument
+
+_USUAL = "cp1252"
+_MOST = 200_000_000  # bytes, most of them pictures
+_BRACE = re.compile(r"\\[\\{}]|[{}]")
+_HEADING = "\ue020"  # put before what a style makes a heading; the level's digit follows
+_STYLE = re.compile(r"\{\\s(\d{1,5})(?![a-z\d])((?:[ \r\n]*\\[a-z]+-?\d*)*)[ \r\n]*([^{}\\;]*);\}")
+_STYLED = re.compile(r"\\s(\d{1,5}) ?(?![a-z\d])")
+_UNSEEN = re.compile(r"(\{(?:\\[a-z]+-?\d* ?)*)\\(?:v|deleted)(?![a-z\d])(?![^{}]*\\v0)")
+_WHEN = re.compile(r"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
+_COUNTED = {
+    "header[lrf]?": "running headers",
+    "footer[lrf]?": "running footers",
+    "annotation": "comments",
+    "footnote": "notes",
+}
+
+
+def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
+    if path.stat().st_size > _MOST:
+        raise SourceError(f"{name}: this RTF document is longer than {_MOST:,} bytes. Split it.")
+    data = path.read_bytes()
+    if not data.startswith(b"{\\rtf"):
+        raise SourceError(f"{name}: this is not an RTF document, whatever its name says. Give it its right ending.")
+    text = data.decode(_codepage(data), "replace")
+    braces = Counter(_BRACE.findall(text))
+    if braces["{"] > braces["}"] and "\\bin" not in text:
+        raise SourceError(
+            f"{name}: this RTF document is damaged: its braces do not match. Save it anew and ingest that."
+        )
+    left_out = Counter({what: len(re.findall(rf"\\{word}(?![a-z])", text)) for word, what in _COUNTED.items()})
+    title = re.search(r"\{\\title ([^{}]*)\}", text)
+    when = max(_WHEN.findall(text), key=lambda found: tuple(map(int, found)), default=())
+    try:
+        blocks = list(_blocks(_plain(_with_headings(text))))
+        own = own_title(_plain(f"{{\\rtf1 {title[1]}}}")) if title else ""
+    except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf meets damage in many ways
+        raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
+    date = "-".join(part.zfill(2) for part in when)
+    yield document_of_blocks(name, blocks, {"title": own, "date": date}, left_out, title_of(name))
+
+
+def _codepage(data: bytes) -> str:
+    """The encoding that the document names for its bytes beyond ASCII."""
+    named = re.search(rb"\\ansicpg(\d{1,5})", data)
+    with suppress(LookupError):
+        return codecs.lookup(f"cp{named[1].decode()}").name if named else _USUAL
+    return _USUAL
+
+
+def _plain(text: str) -> str:
+    from striprtf.striprtf import rtf_to_text
+
+    found = str(rtf_to_text(text, errors="replace"))  # type: ignore[no-untyped-call]
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves of signs that come as two
+
+
+def _with_headings(text: str) -> str:
+    """The document with a sign before its headings, and without hidden and deleted text."""
+    levels: dict[str, int] = {}
+    for number, words, name in _STYLE.findall(text):
+        outline = re.search(r"\\outlinelevel([0-8])", words)
+        form, level = form_of_name(name) or ("", 0)
+        levels[number] = min(int(outline[1]) + 1, 6) if outline else level if form == "heading" else 0
+
+    def styled(match: re.Match[str]) -> str:
+        level = levels.get(match[1], 0)
+        return f"{match[0].rstrip()} {_HEADING}{level}" if level else match[0]
+
+    text = re.sub(r"\\field(?![a-z])", "", text)  # a link's address, which striprtf would put behind its words
+    text = re.sub(r"\\(?:line|lbr|page|column)(?![a-z])", r"\\tab", text)  # the paragraph goes on
+    return _STYLED.sub(styled, _UNSEEN.sub(r"\1\\comment ", text))
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    rows: list[str] = []
+    for line in (*text.translate(HYPHENS).split("\n"), ""):
+        if line.rstrip().endswith("|"):
+            cells = [" ".join(cell.split()) for cell in line.rstrip().removesuffix("|").split("|")]
+            rows += [" | ".join(cells).strip(" |")] if any(cells) else []
+            continue
+        if rows:
+            yield Block("\n".join(rows), "table")
+            rows = []
+        heading = re.match(rf"\s*{_HEADING}([1-6])", line)
+        if shown := " ".join(re.sub(rf"{_HEADING}\d", "", line).split()):
+            form: BlockForm = "heading" if heading else "item" if shown.startswith(("• ", "· ")) else "paragraph"
+            yield Block(shown.removeprefix("• ").removeprefix("· "), form, int(heading[1]) if heading else 0)

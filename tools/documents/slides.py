@@ -1,0 +1,114 @@
+"""Reads PowerPoint presentations (.pptx): a slide counts as a page, its title as a heading, its notes as notes."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tools.documents.document import document_of_blocks, title_of
+from tools.documents.packed import child, local, newest, opened
+from tools.passages import Block, BlockForm, SourceDocument
+
+_STRICT = b"http://purl.oclc.org/ooxml/"  # the names of a form that python-pptx does not read
+_FURNITURE = {"sldNum": "page numbers", "ftr": "running footers", "hdr": "running headers", "dt": "running footers"}
+
+
+def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
+    from pptx import Presentation
+    from pptx.exc import PythonPptxError
+
+    left_out: Counter[str] = Counter()
+    with opened(path, name, "a PowerPoint presentation") as package:
+        if _STRICT in package.read("_rels/.rels"):
+            raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
+        try:
+            blocks = list(_blocks(Presentation(str(path)), left_out))
+        except (PythonPptxError, AttributeError, TypeError) as exc:  # what python-pptx does not foresee
+            raise ValueError(str(exc)) from exc
+        title, date = package.title_and_date()
+    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
+
+
+def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
+    for page, slide in enumerate(presentation.slides, start=1):
+        if slide.element.get("show") in ("0", "false"):
+            left_out["hidden slides"] += 1
+            continue
+        left_out["comments"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
+        for way in [each for each in slide.element.iter() if local(each) == "AlternateContent"]:
+            for shown in newest(way):
+                way.addprevious(shown)
+            way.getparent().remove(way)
+        found = list(_shapes(slide.shapes, left_out))
+        notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+        found += [Block(" ".join(notes.text.split()), "note")] if notes is not None else []
+        yield from (replace(block, page=page, last_page=page) for block in found)
+
+
+def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
+    """The shapes of a slide or a group, in the order in which they lie there."""
+    for shape in shapes:
+        name = local(shape.element)
+        if name == "grpSp":
+            yield from _shapes(shape.shapes, left_out)
+        elif name == "pic":
+            left_out["images"] += 1
+        elif name == "graphicFrame" and shape.has_table:
+            yield from _table(shape.table)
+        elif name == "graphicFrame" and shape.has_chart:
+            yield from _chart(shape.chart)
+        elif name == "graphicFrame":
+            left_out["embedded objects and diagrams"] += 1
+        elif shape.has_text_frame:
+            yield from _text(shape, left_out)
+
+
+def _text(shape: Any, left_out: Counter[str]) -> Iterator[Block]:
+    place = shape.element.ph.get("type", "text") if shape.is_placeholder else ""
+    lines = [" ".join(paragraph.text.split()) for paragraph in shape.text_frame.paragraphs]
+    if place in _FURNITURE:
+        left_out[_FURNITURE[place]] += 1
+    elif place in ("title", "ctrTitle"):
+        yield Block(" ".join(filter(None, lines)), "heading", 1)
+    else:
+        for paragraph, line in zip(shape.text_frame.paragraphs, lines, strict=True):
+            yield Block(line, _form(paragraph, place))
+
+
+def _form(paragraph: Any, place: str) -> BlockForm:
+    """The places of text have bullets unless a paragraph says otherwise; a box of its own has none."""
+    properties = child(paragraph._p, "pPr")
+    said = {local(each) for each in properties} if properties is not None else set()
+    bullets = said & {"buChar", "buAutoNum", "buBlip"} or (place in ("text", "body", "obj") and "buNone" not in said)
+    return "item" if bullets else "paragraph"
+
+
+def _table(table: Any) -> Iterator[Block]:
+    above: dict[int, str] = {}  # by column: a merged cell stands in each row that it covers
+    rows = []
+    for row in table.rows:
+        cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]
+        above |= {at: " ".join(cell.text.split()) for at, cell in cells if not cell._tc.vMerge}
+        rows.append([above.get(at, "") for at, _ in cells])
+    yield from _rows(rows)
+
+
+def _rows(rows: Iterable[Sequence[str]]) -> Iterator[Block]:
+    if said := [" | ".join(row) for row in rows if any(row)]:
+        yield Block("\n".join(said), "table")
+
+
+def _chart(chart: Any) -> Iterator[Block]:
+    """The title, and the values by category."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield Block(" ".join(chart.chart_title.text_frame.text.split()), "caption")
+    for plot in chart.plots:
+        series = [(one.name, [_rounded(value) for value in one.values]) for one in plot.series]
+        categories = [str(category) for category in plot.categories]
+        values = ([said, *(of[at] for _, of in series if at < len(of))] for at, said in enumerate(categories))
+        yield from _rows([["", *(name for name, _ in series)], *values])
+
+
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"

@@ -1,0 +1,246 @@
+"""Takes out of a tree of HTML what is no text to read, tells which parts are notes, and writes what is raised.
+
+Pages come this way and whatever is turned into HTML first, before `tools.documents.markup` makes blocks of them. Raised
+digits are written as a power (10^6, km^2), or left out where they are the mark of a note: one rule for every format.
+Glued to what they stand behind, they would make another figure of it. What is lowered stays as it is (CO2), and so do
+the letters of an ordinal (21st) and the charge of an ion (Ca2+).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from copy import deepcopy
+from itertools import accumulate
+from typing import Any
+
+_BLOCK = frozenset("p li div aside dd td tr".split())
+_NOTE_SIGN = re.compile(
+    r"[\[(]?\s*(?:\d{1,4}|[a-z]{1,3}|[ivxlc]{1,6}|[*†‡§¶]{1,3}|note \d+|nb \d+)\s*[\])]?[.:]?", re.IGNORECASE
+)
+_BACK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
+_CODE = ("code", "samp", "kbd", "tt")
+STRUCK = ("del", "s", "strike")
+"""What an author takes back and leaves to be seen."""
+_LONGEST_NOTE = 6_000  # characters; what is longer is a section that a mark points to, and no note
+_LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many rows stands in the first of them only
+_CODE_CLASS = re.compile(
+    r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
+)
+RAISED, LOWERED = "\ue000", "\ue001"
+"""Around what is raised, in a text whose format tells it; `written` takes them out again."""
+
+NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
+_RAISED = re.compile(f"{RAISED}([^{RAISED}{LOWERED}]*){LOWERED}")
+_POWER = re.compile(r"([+−–-]?)\s?\d{1,3}(?:[.,/]\d{1,3})?|[nxk]")
+_NUMBER, _SYMBOL = re.compile(r"\d$"), re.compile(r"(?:^|[\W\d_])[^\W\d_]{1,2}$")
+_UNIT = re.compile(
+    r"\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|(?:kilo|centi|milli)?met(?:er|re)s?)$", re.IGNORECASE
+)
+_TERM = r"(?:\d[\d.,]*|[^\W\d_])"
+_FORMULA = re.compile(rf"\({_TERM}(?:\s?[+−×*·/]\s?{_TERM}|\s-\s{_TERM})+\)$")
+_WORD = re.compile(  # with at least three letters, or one of the shorter ones, which are no units
+    r"[^\W\d_]{3}$|(?:^|\W)(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$"
+)
+_SENTENCE_END = re.compile(r"[.,;:!?%)\]\"'”’»…]$")
+_SLASHES = ("/", "\u2044", "\u2215")
+_LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is looked at before it
+_BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
+
+
+def tidied(root: Any) -> Counter[str]:
+    """Takes out images, listings, formulas, what its author struck out, and the marks of notes with their way back;
+    counts all but the last. What is raised is written.
+
+    What a mark points to gets the role of a note, which `blocks_of` goes by. `root` is changed.
+    """
+    counts = Counter(
+        {
+            "note marks": write_raised(root),
+            "images": _drop(root, root.iter("img", "svg", "picture", "video", "audio", "canvas", "map")),
+            "formulas": _drop(root, root.iter("math")),
+            "struck out texts": _drop(root, root.iter(*STRUCK)),
+            "code blocks": _drop(root, (pre for pre in root.iter("pre") if _is_code(pre))),
+        }
+    )
+    _mark_notes(root)
+    return counts
+
+
+def drop(element: Any) -> None:
+    """Takes an element out and leaves the text after it."""
+    parent, before, tail = element.getparent(), element.getprevious(), element.tail
+    if parent is None:
+        return
+    if tail and before is not None:
+        before.tail = (before.tail or "") + tail
+    elif tail:
+        parent.text = (parent.text or "") + tail
+    element.tail = None
+    parent.remove(element)
+
+
+def _drop(root: Any, found: Iterator[Any]) -> int:
+    """Takes elements out; how many there were, those inside of others not counted."""
+    dropped = set()
+    for element in list(found):
+        if element is not root and not any(up in dropped for up in element.iterancestors()):
+            dropped.add(element)
+    for element in dropped:
+        drop(element)
+    return len(dropped)
+
+
+def _is_code(pre: Any) -> bool:
+    """A listing; a text that is merely set as it was typed, such as an RFC, has no mark of code."""
+    around = [pre, *(up for up, _ in zip(pre.iterancestors(), range(3), strict=False))]
+    typed = len(pre) > 0 and all(child.tag in _CODE for child in pre) and not (pre.text or "").strip()
+    return typed or any(_CODE_CLASS.search(e.get("class") or "") for e in around)
+
+
+def _mark_notes(root: Any) -> None:
+    """Takes out the marks of notes, and gives what they point to the role of one."""
+    targets = {key: e for e in root.iter() if isinstance(e.tag, str) for key in (e.get("id"), e.get("name")) if key}
+    marks = [(a, target) for a in root.iter("a") if (target := targets.get((a.get("href") or "#")[1:])) is not None]
+    marks = [(a, target) for a, target in marks if (a.get("href") or "").startswith("#") and is_mark(a)]
+    notes: dict[int, Any] = {}
+    short: dict[Any, bool] = {}  # each is looked at once, however many marks point to it
+    for mark, target in marks:
+        note = target
+        while note is not None and note.tag not in _BLOCK:
+            note = note.getparent()
+        if note not in short:
+            lengths = accumulate(map(len, note.itertext() if note is not None else ()))
+            short[note] = note is not None and all(length <= _LONGEST_NOTE for length in lengths)
+        if not short[note] or note in mark.iterancestors():
+            continue
+        # A note and its mark point at each other; the one that comes first is the mark.
+        if not any(id(up) in notes for up in mark.iterancestors()):
+            note.set("role", "doc-footnote")
+            notes[id(note)] = note
+            drop_mark(mark)
+    for note in notes.values():
+        for link in list(note.iter("a")):
+            if (link.get("href") or "").startswith("#") and _BACK.fullmatch("".join(link.itertext()).strip()):
+                drop_mark(link)
+
+
+def drop_mark(mark: Any) -> None:
+    """Takes the mark of a note out, with the raised element around it."""
+    drop(mark.getparent() if _is_raised(mark.getparent()) else mark)
+
+
+def is_mark(link: Any) -> bool:
+    """Whether a link is the mark of a note: a number or a sign that is raised, in brackets, or called a reference."""
+    text = "".join(link.itertext()).strip()
+    if not text or not _NOTE_SIGN.fullmatch(text):
+        return False
+    names = " ".join((e.get("class") or "") + " " + (e.get("role") or "") for e in (link, link.getparent()))
+    named = re.search(r"foot-?note|end-?note|noteref|cite|reference|\bfn\b", names, re.IGNORECASE)
+    return bool(named or text[0] in "[(*†‡" or _is_raised(link.getparent()) or link.find(".//sup") is not None)
+
+
+def _is_raised(element: Any) -> bool:
+    """Whether nothing but one mark stands in a raised element."""
+    return (
+        element is not None
+        and element.tag in ("sup", "span")
+        and len("".join(element.itertext()).strip()) <= 8
+        and (element.tag == "sup" or "note" in (element.get("class") or ""))
+    )
+
+
+def repeat_merged(table: Any) -> None:
+    """A cell that is merged over several rows stands in each of them, so that each row says all that it says."""
+    rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+    for at, row in enumerate(rows):
+        column = 0
+        for cell in row.iterchildren("td", "th"):
+            for below in rows[at + 1 : at + int(cell.attrib.pop("rowspan", "1"))]:
+                _put(deepcopy(cell), column, below)
+            column += int(cell.get("colspan", "1"))
+
+
+def _put(cell: Any, column: int, row: Any) -> None:
+    """Inserts the copy of a cell into a row, where as many columns stand before it."""
+    cell.tail = None
+    if len("".join(cell.itertext())) > _LONGEST_REPEATED:
+        cell[:], cell.text = [], None
+    for other in row.iterchildren("td", "th"):
+        if column <= 0:
+            other.addprevious(cell)
+            return
+        column -= int(other.get("colspan", "1"))
+    row.append(cell)
+
+
+def raised_as(text: str, before: str, after: str = "") -> str | None:
+    """What is written for a raised text between these two; None for the mark of a note, which is no text.
+
+    After a number, a unit or a symbol it is a power; after a word or the end of a sentence it is a mark.
+    """
+    said = text.strip()
+    apart = not before or before[-1].isspace()
+    if apart and (after[:1].isalpha() or after[:1] in _SLASHES):
+        return text  # an isotope or the fraction before a word
+    power = _POWER.fullmatch(said)
+    if power and not apart:
+        if after[:1] in _SLASHES and before[-1].isdigit():
+            return f" {said}"  # 1 1/2
+        symbol = _SYMBOL.search(before) and not _WORD.search(before)
+        if power[1] or symbol or any(base.search(before) for base in (_NUMBER, _UNIT, _FORMULA)):
+            return f"^{said}"
+    before = before.rstrip()
+    if NOTE_MARK.fullmatch(said) and (_WORD.search(before) or _SENTENCE_END.search(before)):
+        return None
+    return text
+
+
+def raised(text: str) -> str:
+    """The text with the signs around it that say that it is raised."""
+    return f"{RAISED}{text}{LOWERED}" if text.strip() else text
+
+
+def written(text: str) -> tuple[str, int]:
+    """The text with what is raised as it is written, and how many marks of notes were left out."""
+    if RAISED not in text:
+        return text, 0
+    pieces, marks, end = [""], 0, 0
+    text = text.replace(f"{LOWERED}{RAISED}", "")  # one raised text in two runs
+    for match in _RAISED.finditer(text):
+        pieces.append(text[end : match.start()])
+        end = match.end()
+        shown = raised_as(match[1], "".join(pieces[-4:])[-_BEFORE:], text[end : end + 1])
+        marks += shown is None
+        pieces.append(shown or "")
+    return "".join(pieces) + text[end:], marks
+
+
+def write_raised(root: Any) -> int:
+    """The same for the elements of an HTML tree that are raised; `root` is changed.
+
+    What holds a link, or is one, is left to those who know where it leads.
+    """
+    marks = 0
+    for element in list(root.iter("sup")):
+        text = "".join(element.itertext())
+        if len(text) > _LONGEST or next(element.iter("a"), None) is not None:
+            continue
+        if next(element.iterancestors("a"), None) is not None:
+            continue
+        shown = raised_as(text, _before(element), (element.tail or "")[:1])
+        if shown is None:
+            marks += 1
+            drop(element)
+        elif shown != text:
+            del element[:]
+            element.text = shown
+    return marks
+
+
+def _before(element: Any) -> str:
+    """The end of the text that stands right before an element in its paragraph."""
+    last = element.getprevious()
+    if last is None:
+        return ((element.getparent().text if element.getparent() is not None else "") or "")[-_BEFORE:]
+    inside = "" if last.tag in _BLOCKS or not isinstance(last.tag, str) else "".join(last.itertext())
+    return f"{inside}{last.tail or ''}"[-_BEFORE:]

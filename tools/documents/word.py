@@ -1,0 +1,116 @@
+"""Reads Word documents (.docx), of the usual and of the strict form: mammoth makes HTML of what a reader would see."""
+
+import io
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tools.documents.document import document_of_blocks, title_of
+from tools.documents.markup import blocks_of, parse
+from tools.documents.packed import HYPHENS, attr, child, form_of_name, local, number, opened
+from tools.documents.tidy import drop, repeat_merged, tidied
+from tools.passages import Block, SourceDocument
+
+_NOTES = ("footnotes", "endnotes")
+# Of the lines of lists of headings and terms.
+_CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
+_PARTS = ("styles", "numbering", *_NOTES)
+_DROPPED = {
+    **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
+    **dict.fromkeys(("pic", "imagedata"), "images"),
+    "commentReference": "comments",
+    "altChunk": "embedded documents",
+    "chart": "charts",
+    "OLEObject": "objects",
+}
+
+
+def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
+    left_out: Counter[str] = Counter()
+    with opened(path, name, "a Word document") as package:
+        main = dict(reversed(package.relations())).get("officeDocument", "word/document.xml")
+        root = package.xml(main)
+        if local(root) != "document":
+            raise ValueError("its main part is something else")
+        related = package.relations(main)
+        parts = {kind: package.xml(part) for kind, part in related if kind in _PARTS}
+        for kind, part in dict.fromkeys(each for each in related if each[0] in ("header", "footer")):
+            left_out[f"running {kind}s"] += any(local(e) == "t" and e.text for e in package.xml(part).iter())
+        try:
+            blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
+        except (TypeError, AttributeError) as exc:  # what mammoth does not foresee
+            raise ValueError(str(exc)) from exc
+        title, date = package.title_and_date()
+    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
+
+
+def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
+    """mammoth gets the text, its notes and styles alone, parsed and written anew: nothing that it would follow."""
+    import mammoth
+    from lxml import etree
+
+    notes = {attr(note, "id") + kind for kind in _NOTES for note in parts.get(kind, ())}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for where, part in parts.items():
+            if where in ("document", *_NOTES):
+                _clean(part, notes, left_out)
+            archive.writestr(f"word/{where}.xml", etree.tostring(part, encoding="utf-8"))
+    made = mammoth.convert_to_html(file, style_map="\n".join(_style_map(parts.get("styles", ()))))
+    return str(made.value).translate(HYPHENS)
+
+
+def _style_map(styles: Any) -> Iterator[str]:
+    """What mammoth makes of paragraphs, by the names of their styles and by their levels in the outline."""
+    for style in styles:
+        name = _value(style, "name")
+        form, outline = form_of_name(name), number(_value(style, "pPr", "outlineLvl"), 9)
+        level = form[1] if form and form[0] == "heading" else outline + 1 if 0 <= outline < 9 else 0
+        quoted = name.replace("\\", "\\\\").replace("'", "\\'")
+        if _CONTENTS.fullmatch(name.lower().strip()):
+            yield f"p[style-name='{quoted}'] => !"
+        elif level:
+            yield f"p[style-name='{quoted}'] => h{min(level, 6)}:fresh"
+        elif form and form[0] == "caption":
+            yield f"p[style-name='{quoted}'] => figcaption:fresh"
+
+
+def _value(element: Any, *path: str) -> str:
+    found = child(element, *path)
+    return attr(found, "val") if found is not None else ""
+
+
+def _clean(root: Any, notes: set[str], left_out: Counter[str]) -> None:
+    """Takes out of a part what is not shown, and what leads to parts that mammoth is not given."""
+    for each in list(root.iter()):
+        name = local(each)
+        properties = child(each, f"{name}Pr")
+        counted = _DROPPED.get(name, "")
+        if name == "r" and properties is not None and _is_on(child(properties, "vanish")):
+            counted = "hidden texts"
+        elif name == "sdt" and properties is not None and _is_on(child(properties, "showingPlcHdr")):
+            counted = "prompts to fill in"
+        elif name == "hyperlink":
+            each.attrib.clear()
+        elif name.endswith("noteReference") and attr(each, "id") + name.replace("Reference", "s") not in notes:
+            drop(each)
+        if counted and local(each.getparent()) not in ("trPr", "rPr"):
+            left_out[counted] += 1
+            drop(each)
+
+
+def _is_on(element: Any) -> bool:
+    return element is not None and attr(element, "val") not in ("0", "false", "off")
+
+
+def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
+    if not html.strip():
+        return []
+    body = parse(f"<html><body>{html}</body></html>")
+    left_out.update(tidied(body))
+    for table in body.iter("table"):
+        repeat_merged(table)
+    return list(blocks_of(body))

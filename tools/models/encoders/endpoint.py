@@ -1,0 +1,165 @@
+"""Encoders behind an OpenAI-compatible address (`POST /embeddings`): vLLM, TEI, Ollama, OpenAI and their like."""
+
+import asyncio
+import hashlib
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.budget import current_budget, current_log
+from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.models.batching import parts
+from tools.models.chat.refusals import speaks_of_length
+from tools.models.served import Served
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_LOG = logging.getLogger(__name__)
+_MOST_CONCURRENT = 4  # requests under way together
+_OF_SIZE = (400, 413, 422)  # statuses of refusals that may be about how much was sent
+
+Rows = NDArray[np.float32]
+_Post = Callable[[Sequence[str]], Awaitable[Rows]]
+
+
+class EndpointEncoder(Served):
+    """Unit vectors from an embeddings address.
+
+    url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
+    document_prompt: put before every query and document, for a model that was trained so. batch: texts of one request
+    at most; where the server refuses so many, fewer are sent. seconds: the longest silence of the server.
+
+    The server's name for the model stands for its weights: another model under the same name is not noticed.
+
+    The methods are called from threads, never from an event loop's own. They raise ProviderDownError,
+    ProviderReplyError (vectors that cannot be used), DeadlineError and BudgetError.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: str = "",
+        query_prompt: str = "",
+        document_prompt: str = "",
+        batch: int = 64,
+        seconds: float = 30.0,
+    ) -> None:
+        super().__init__(url.rstrip("/").removesuffix("/embeddings"), model, key, seconds)
+        self.server = f"the encoder {model}"
+        self._query_prompt = query_prompt
+        self._document_prompt = document_prompt
+        self._dimensions: int | None = None
+        self._batch = batch
+        self._passed = False  # a request as large as they become
+        self._told = False
+        self._asking = threading.Lock()
+        settings = "\x1f".join((model, query_prompt, document_prompt))
+        self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
+
+    @property
+    def dimensions(self) -> int:
+        with self._asking:
+            if self._dimensions is None:
+                self._dimensions = self._ask(["How many dimensions has this?"]).shape[1]
+            return self._dimensions
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors([self._document_prompt + text for text in texts])
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors([self._query_prompt + text for text in texts])
+
+    def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        vectors = self._ask(texts)
+        with self._asking:
+            self._dimensions = known = self._dimensions or vectors.shape[1]
+        if vectors.shape[1] != known:
+            raise ProviderReplyError(
+                f"the encoder {self.model} gave vectors of {vectors.shape[1]} dimensions in the place of {known}. "
+                "Set the number that it gives, then encode again with `python -m agent rebuild`.",
+                hint=", then encode again with `python -m agent rebuild`",
+            )
+        return vectors
+
+    def _ask(self, texts: Sequence[str]) -> Rows:
+        rows = asyncio.run(self._all(texts))
+        if len({part.shape[1] for part in rows}) > 1:
+            raise ProviderReplyError(f"{self.server} gave vectors of different lengths.")
+        return np.concatenate(rows)
+
+    async def _all(self, texts: Sequence[str]) -> list[Rows]:
+        """The vectors of all the texts, a few requests under way together. The first one goes alone until one has
+        passed: it finds out how many texts the server takes."""
+        left = current_budget().seconds_left()
+        async with self.opened() as client:
+            post = partial(self._sent, client, asyncio.Semaphore(_MOST_CONCURRENT))
+            try:
+                async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
+                    alone = 0 if self._passed else self._batch
+                    made = [await self._part(post, texts[:alone])] if alone else []
+                    self._passed = self._passed or len(texts) > alone
+                    made += await asyncio.gather(*(self._part(post, p) for p in parts(texts[alone:], self._batch)))
+            except TimeoutError as exc:
+                raise DeadlineError(f"{self.server} did not answer within the time of the run.") from exc
+        return [rows for part, _ in made for rows in part]
+
+    async def _part(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
+        """The vectors of some texts, and whether they came in one request. Where the server refuses so many, each half
+        is sent; the size that passes so is the largest from then on, unless one text alone was what it refused."""
+        if len(texts) <= self._batch:
+            try:
+                return [await post(texts)], True
+            except ProviderDownError as exc:
+                of_length = exc.status > 0 and speaks_of_length(str(exc))
+                if not of_length and (exc.status not in _OF_SIZE or len(texts) == 1):
+                    raise
+        if len(texts) == 1:
+            return [await self._shortened(post, texts[0])], False
+        half = (len(texts) + 1) // 2
+        made = [await self._part(post, part) for part in parts(texts, half)]
+        if all(whole for _, whole in made):
+            self._batch = min(self._batch, half)
+        return [rows for part, _ in made for rows in part], False
+
+    async def _shortened(self, post: _Post, text: str) -> Rows:
+        """The vector of a text that is too long for the server: that of its first half, as most models cut of
+        themselves. The answer says so."""
+        rows = await post([text[: max(1, len(text) // 2)]])
+        told = f"The encoder {self.model} refused some texts as too long: of these it was given the first half."
+        if not self._told:
+            _LOG.warning("%s", told)
+        self._told = True
+        current_log().note("scope", told)
+        return rows
+
+    async def _sent(self, client: "AsyncOpenAI", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
+        """The vectors of texts that are sent in one request."""
+        body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
+        async with free:
+            reply = await self.post(client, f"{self.address}/embeddings", body)
+        return _rows(reply, len(texts))
+
+
+def _rows(reply: Any, wanted: int) -> NDArray[np.float32]:
+    """Unit vectors of shape (wanted, dimensions), in the order of what was sent."""
+    try:
+        data = reply["data"]
+        by_index = {int(item["index"]): item["embedding"] for item in data}
+        if len(data) != wanted or set(by_index) != set(range(wanted)):
+            raise ProviderReplyError(f"the encoder's server gave {len(data)} vectors for {wanted} texts.")
+        rows = np.asarray([by_index[i] for i in range(wanted)], np.float64)
+    except (KeyError, TypeError, ValueError, OverflowError) as exc:
+        raise ProviderReplyError(f"the encoder's server gave something that is no list of vectors ({exc}).") from exc
+    norms = np.linalg.norm(rows, axis=1, keepdims=True) if rows.ndim == 2 else np.zeros(1)
+    if not np.isfinite(norms).all() or not norms.all():
+        raise ProviderReplyError("the encoder's server gave vectors that are empty, zero or not finite.")
+    return np.asarray(rows / norms, np.float32)

@@ -1,0 +1,215 @@
+"""Selections by name: which k of the passages that were found for a question are shown, in the way of one method.
+
+The published ones are in `published`; 'coverage' is Steelman's own (`coverage`). All of them work on a `Pool`, so that
+the agent and the evaluation choose by the same code. How likely a passage speaks to the question is told by several
+scores of it and its neighbours, and the perspectives that nobody named are mined: the different things that the
+passages found say.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.selection.coverage import Choice, select
+from tools.selection.names import FOUND, OWN, parse_selection
+from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
+
+Floats = NDArray[np.floating]
+
+ALIKE = 0.8
+"""Cosine from which two passages rather make the same point than another one."""
+_STEEP = 20.0
+
+
+def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(probability that passage i makes point p, of shape (n, n); weight of each point, of shape (n,)).
+
+    vectors: of the passages, unit, shape (n, dimensions). relevance: probabilities that they speak to the question,
+    shape (n,). Raises ValueError for lengths that differ.
+    """
+    if len(vectors) != len(relevance):
+        raise ValueError(f"{len(relevance)} relevances for {len(vectors)} vectors")
+    same = 1 / (1 + np.exp(-_STEEP * (np.asarray(vectors @ vectors.T, np.float64) - ALIKE)))
+    np.fill_diagonal(same, 1.0)
+    shared = same @ relevance
+    weights = np.divide(relevance, shared, out=np.zeros(len(relevance)), where=shared > 0)
+    return same * relevance, np.asarray(weights, np.float64)
+
+
+SIGNALS = ("words", "centre", "neighbours")
+_CENTRAL = 5  # passages nearest to the question, whose mean is the pool's centre
+_NEIGHBOURS, _STEPS, _OWN = 8, 3, 0.3
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceWeights:
+    """A logistic regression over the signals of `signals`, in the order of SIGNALS, and its offset.
+
+    Fitted by `python -m evals select-fit`, which prints what it was fitted on and how well it does elsewhere.
+    """
+
+    signals: tuple[float, ...]
+    offset: float
+
+
+def relevance(cosine: Floats, words: Floats, vectors: Floats, weights: RelevanceWeights) -> NDArray[np.float64]:
+    """The probability that each passage speaks to the question, shape (n,). Of the arguments see `signals`."""
+    logits = signals(cosine, words, vectors) @ np.asarray(weights.signals) + weights.offset
+    return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
+
+
+def signals(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float64]:
+    """What tells a passage that speaks to the question, each standardised over the pool; shape (n, len(SIGNALS)).
+
+    words: its BM25 score. centre: its cosine to the mean of the five passages nearest to the question (pseudo-relevance
+    feedback, Rocchio 1971). neighbours: its own cosine to the question, mixed with those of its eight nearest passages,
+    of theirs, and of theirs (score regularisation, Diaz 2005).
+
+    cosine: to the question; words: BM25 scores, 0 where a passage was not found by words; both of shape (n,). vectors:
+    unit, shape (n, dimensions). Raises ValueError for lengths that differ.
+    """
+    if not len(cosine) == len(words) == len(vectors):
+        raise ValueError(f"{len(cosine)} cosines and {len(words)} word scores for {len(vectors)} vectors")
+    if not len(cosine):
+        return np.zeros((0, len(SIGNALS)))
+    centre = vectors[np.argsort(-cosine, kind="stable")[:_CENTRAL]].mean(axis=0)
+    centre = centre / max(float(np.linalg.norm(centre)), _NOTHING)
+    found = (words, vectors @ centre, _spread(cosine, vectors))
+    return np.stack([_standardised(np.asarray(values, np.float64)) for values in found], axis=1)
+
+
+def _spread(scores: Floats, vectors: Floats) -> NDArray[np.float64]:
+    """Each passage's score mixed, three times, with the mean of its nearest neighbours', weighted by cosine squared."""
+    kept = np.asarray(scores, np.float64)
+    if len(kept) < 2:
+        return kept
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -np.inf)
+    near = np.argsort(-cosines, axis=1, kind="stable")[:, : min(_NEIGHBOURS, len(kept) - 1)]
+    weight = np.clip(np.take_along_axis(cosines, near, axis=1), 0, None) ** 2
+    weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), _NOTHING)
+    spread = kept
+    for _ in range(_STEPS):
+        spread = _OWN * kept + (1 - _OWN) * (weight * spread[near]).sum(axis=1)
+    return spread
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    deviation = float(values.std())
+    return (values - values.mean()) / deviation if deviation > _NOTHING else np.zeros(len(values))
+
+
+MINED = 0.5
+"""What a mined point weighs beside a side that is known."""
+_LOOKED_AT = 5  # passages that a person looks at, for which DkMIPS weighs its pairs
+_SURE = 0.3  # support of all sides together from which a passage surely takes one
+_WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The n passages that were found for a question, best first, and what is known of them.
+
+    cosine: to the question, shape (n,). vectors: unit, shape (n, dimensions). words: BM25 scores, 0 where a passage was
+    not found by words, shape (n,). support: for each side the probability that a passage supports it, NaN where that
+    was not judged, shape (sides, n); (0, n) where the sides are not known. sources: who published each passage; none
+    where that is not known. clusters: of the passages' sentences, for the methods that go by them (`needs_clusters`).
+    largest: the highest cosine of the data set, by which MMR divides; the pool's own where none is given.
+    """
+
+    cosine: Floats
+    vectors: NDArray[np.float32]
+    words: Floats
+    support: Floats
+    sources: Sequence[Hashable] = ()
+    clusters: Clustered | None = None
+    largest: float | None = None
+
+    @property
+    def clustered(self) -> Clustered:
+        """The clusters. Raises ValueError where they are not known."""
+        if self.clusters is None:
+            raise ValueError("the pool's sentences are not clustered, so that no method that needs that can choose")
+        return self.clusters
+
+    @property
+    def size(self) -> int:
+        return len(self.cosine)
+
+    @property
+    def likely(self) -> NDArray[np.float64]:
+        """How likely each passage speaks to the question beside the likeliest of the pool, shape (n,), at most 1.
+
+        The signals are standardised over the pool, so that they tell passages of one pool apart and not pools.
+        """
+        found = relevance(self.cosine, self.words, self.vectors, fitted())
+        return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
+
+
+def chosen(pool: Pool, k: int) -> list[Choice]:
+    """Steelman's own choice of up to k passages, with the reasons for each (`coverage`).
+
+    What is to be covered are the sides, as the judge sees them, and the points that are mined from the pool itself; the
+    points alone where no side is known. In the reasons, perspectives are numbered as the sides; those from
+    `len(pool.support)` on are the passages that stand for points.
+    """
+    if not pool.size:
+        return []
+    likely = pool.likely
+    points, shares = mined_points(pool.vectors, likely)
+    support = np.concatenate([sides_taken(pool.support, likely), points])
+    weights = np.concatenate([np.ones(len(pool.support)), MINED * shares])
+    return select(support, weights, likely, pool.sources, k)
+
+
+def sides_taken(support: Floats, likely: Floats) -> NDArray[np.float64]:
+    """The probability that a passage speaks to the question and takes a side, shape (sides, n).
+
+    A passage's relevance is divided among the sides as the judge's probabilities have it, which tell sides apart better
+    than they tell how relevant a passage is; where all are low, a part is left over. What was not judged is taken for
+    half of the relevance. support: shape (sides, n), with NaN. likely: relevance, shape (n,).
+    """
+    known = ~np.isnan(support)
+    judged = np.where(known, support, 0.0)
+    shares = judged / np.maximum(judged.sum(axis=0), _SURE)
+    return np.asarray(np.where(known, shares, 0.5) * likely, np.float64)
+
+
+@cache
+def fitted() -> RelevanceWeights:
+    """The weights that `python -m evals select-fit` fitted."""
+    stored = json.loads(_WEIGHTS.read_text(encoding="utf-8"))
+    return RelevanceWeights(tuple(map(float, stored["signals"])), float(stored["offset"]))
+
+
+Selection = Callable[[Pool, int, float], list[int]]
+"""From a pool, k and the method's dial to positions of up to k passages, best first."""
+
+
+SELECTIONS: dict[str, Selection] = {
+    OWN: lambda pool, k, _: [c.position for c in chosen(pool, k)],
+    FOUND: lambda pool, k, _: list(range(min(k, pool.size))),
+    "mmr": lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest),
+    "dkmips": lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial, meant=_LOOKED_AT),
+    "scs": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial),
+    "scs-released": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial, released=True),
+    "greedyplus": lambda pool, k, dial: greedy_plus(pool.clustered, pool.cosine, k, dial),
+}
+
+
+def pick(name: str, pool: Pool, k: int) -> list[Choice]:
+    """Up to k passages of the pool by the selection of that name, best first.
+
+    The reasons are there for the own selection only; of any other a choice tells the position alone. Raises InputError
+    for a name that is none.
+    """
+    method, dial = parse_selection(name)
+    if method == OWN:
+        return chosen(pool, k)
+    return [Choice(i, 0.0) for i in SELECTIONS[method](pool, k, dial)]
