@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.from_settings import build_judge, build_own_judge
-from agent.models.inference import RemoteJudge
 from agent.settings import load_settings
 from tools.errors import SettingsError
 from tools.models.encoders.encoder import Encoder, load_encoder
-from tools.models.judges.batch import BatchJudge
-from tools.models.judges.embedded import EmbeddedJudge, load_judge
+from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
@@ -34,27 +32,27 @@ class PairJudge:
     together: int = 64
 
 
-def judged(judge: Judge, together: int = 64) -> PairJudge:
-    """A judge of the agent, without the agent's memory of scores."""
-    return PairJudge(judge.name, judge.score, judge.threshold, together=together)
-
-
-def remotely(judge: RemoteJudge) -> PairJudge:
-    """A judge behind an address, which asks for many at once itself; a killed run loses no more than these."""
+def judged(judge: Judge) -> PairJudge:
+    """A judge of the agent, without the agent's memory of scores. One behind an address asks for many at once itself; a
+    killed run loses no more than these."""
 
     async def support(pairs: Sequence[Pair]) -> Floats:
         try:
             return await judge.support(pairs)
         finally:
-            if isinstance(judge, BatchJudge):  # whose client belongs to this event loop
-                await judge.aclose()
+            await judge.aclose()
 
-    return PairJudge(judge.name, lambda pairs: asyncio.run(support(pairs)), judge.threshold, together=256)
+    together = 256 if judge.address else 64
+    return PairJudge(judge.name, lambda pairs: asyncio.run(support(pairs)), judge.threshold, together=together)
 
 
-def closely(judge: EmbeddedJudge) -> PairJudge:
-    """The embedded judge's closer reading, for every pair, with the threshold of an even chance."""
-    return PairJudge(f"{judge.name}-closely", lambda pairs: np.ascontiguousarray(judge.closely(pairs)[:, 0]), 0.5)
+def closely(judge: Judge) -> PairJudge:
+    """A judge's closer reading, for every pair, with the threshold of an even chance."""
+
+    def score(pairs: Sequence[Pair]) -> Floats:
+        return np.ascontiguousarray(asyncio.run(judge.stances(pairs, closely=True))[:, 0])
+
+    return PairJudge(f"{judge.name}-closely", score, 0.5)
 
 
 def cosine(encoder: Encoder) -> PairJudge:
@@ -77,7 +75,7 @@ def open_judge(choice: str) -> PairJudge:
     named = choice in ("chat", "score")
     settings = load_settings(judge=choice) if named else load_settings()
     if (remote := build_judge(settings)) is not None:
-        return remotely(remote)
+        return judged(remote)
     if named:
         raise SettingsError(
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."

@@ -24,7 +24,7 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.documents.ingest import Ingester
-from tools.models.judges.judge import Pair
+from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
@@ -104,7 +104,7 @@ class WordEncoder:
         return self.encode(texts)
 
 
-class QuickJudge:
+class QuickJudge(LocalJudge):
     """Goes by the word 'not', and finds nothing for what the library is silent on."""
 
     name = "quick"

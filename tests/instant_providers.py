@@ -17,8 +17,7 @@ from tools.documents.ingest import Ingester
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
-from tools.models.judges.judge import Pair
-from tools.models.worker import Worker
+from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
@@ -41,7 +40,7 @@ class InstantEncoder:
         return self.encode(texts)
 
 
-class InstantJudge:
+class InstantJudge(LocalJudge):
     """Supports whatever it is asked about."""
 
     name = "instant-judge"
@@ -102,7 +101,7 @@ def instant_providers(settings: Settings, store: Store, encoder: Encoder | None 
     return Providers(
         store=store,
         search=search,
-        models=Models(encoder, InstantJudge(), Worker(), VectorCache(settings.cache_dir / "cache.db")),
+        models=Models(encoder, InstantJudge(), VectorCache(settings.cache_dir / "cache.db")),
         frame=frame_by_rules,
         expand=InstantExpander().expand,
         requery=queries_by_angle,

@@ -14,8 +14,7 @@ from agent.models.providers import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective, Tier
 from tools.models.cache import VectorCache
-from tools.models.judges.judge import Pair
-from tools.models.worker import Worker
+from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage
 from tools.store.hybrid import Hit
 from tools.store.store import Store
@@ -23,7 +22,7 @@ from tools.store.store import Store
 Build = Callable[[Settings, Store], Providers]
 
 
-class ScriptedJudge:
+class ScriptedJudge(LocalJudge):
     """Scores each pair by a function."""
 
     threshold = 0.5
@@ -95,7 +94,7 @@ class ReadingWriter:
 
 def with_judge(providers: Providers, settings: Settings, judge: Any) -> Providers:
     cache = VectorCache(settings.cache_dir / "scripted.db")
-    return replace(providers, models=Models(InstantEncoder(), judge, Worker(), cache))
+    return replace(providers, models=Models(InstantEncoder(), judge, cache))
 
 
 def build(

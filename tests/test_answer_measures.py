@@ -29,7 +29,6 @@ from evals.metrics.answers import (
 )
 from evals.metrics.stance_alignment import correlation, judged_alignment, polarity, stance_alignment
 from tools.models.cache import VectorCache
-from tools.models.worker import Worker
 
 GOLD = {"supports": frozenset({"s1", "s2"}), "opposes": frozenset({"o1", "o2"})}
 DOCUMENTS = ["s1", "s2", "o1", "o2", "x1"]  # citation numbers 1 to 5
@@ -210,14 +209,14 @@ async def test_each_citation_of_a_claim_is_looked_up_again(
     text: str, quoted: bool, sure: float, held: list[bool], tmp_path: Path
 ) -> None:
     judge = ScriptedJudge(lambda pair: sure if "farmers" in pair.text else 0.0)
-    models = Models(ToyEncoder(dimensions=256), judge, Worker(), VectorCache(tmp_path / "cache.db"))
+    models = Models(ToyEncoder(dimensions=256), judge, VectorCache(tmp_path / "cache.db"))
     one = reply("q", side("supports", claim(text, 1, 2, quoted=quoted)), passages=PASSAGES)
     assert await check_claims([one, FAILED], models) == [("q", [held])]
 
 
 async def test_each_claim_is_judged_for_its_side_and_for_the_contrary_one(tmp_path: Path) -> None:
     judge = ScriptedJudge(lambda pair: 0.2 if " not " in pair.statement else 0.7)
-    models = Models(ToyEncoder(dimensions=256), judge, Worker(), VectorCache(tmp_path / "cache.db"))
+    models = Models(ToyEncoder(dimensions=256), judge, VectorCache(tmp_path / "cache.db"))
     found = await judge_claims([EVEN, ONLY_FOR, FAILED, reply("x", side("other", claim("a", 1)))], models)
     assert [(q, round(own, 2), round(other, 2)) for q, own, other in found] == [
         ("even", 0.7, 0.2),

@@ -21,7 +21,6 @@ from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders.encoder import MiniLM
-from tools.models.worker import Worker
 from tools.passages import Passage
 
 QUESTION = "Should voting be compulsory?"
@@ -37,7 +36,7 @@ async def model(server: ModelServer) -> AsyncIterator[ChatModel]:
 
 @pytest.fixture
 def models(encoder: MiniLM, tmp_path: Path) -> Models:
-    return Models(encoder, ScriptedJudge(lambda pair: 0.9), Worker(), VectorCache(tmp_path / "cache.db"))
+    return Models(encoder, ScriptedJudge(lambda pair: 0.9), VectorCache(tmp_path / "cache.db"))
 
 
 def framing(**changes: Any) -> FramingState:

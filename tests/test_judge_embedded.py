@@ -9,8 +9,8 @@ import pytest
 
 from tools.errors import ModelError
 from tools.models.judges import embedded as judge_embedded
-from tools.models.judges.embedded import EmbeddedJudge, as_read, load_judge, swapped
-from tools.models.judges.judge import CloseJudge, Pair, windows
+from tools.models.judges.embedded import EmbeddedJudge, as_read, load_judge
+from tools.models.judges.judge import Pair, swapped, windows
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
@@ -73,8 +73,8 @@ def test_another_calibration_is_another_judge(tmp_path: Path, monkeypatch: pytes
 
 
 def test_one_close_reading_tells_both_sides(judge: EmbeddedJudge) -> None:
-    assert isinstance(judge, CloseJudge)
-    found = judge.closely(PAIRS)
+    assert judge.reads_closely
+    found = judge.score_both(PAIRS, closely=True)
     assert found.shape == (3, 2)
     assert found[0, 0] > 0.6 > 0.3 > found[0, 1]
     assert found[1, 1] > 0.6 > 0.3 > found[1, 0]
@@ -82,13 +82,15 @@ def test_one_close_reading_tells_both_sides(judge: EmbeddedJudge) -> None:
 
 
 def test_exchanged_statements_exchange_the_answer_to_the_last_bit(judge: EmbeddedJudge) -> None:
-    there, back = judge.closely(PAIRS), judge.closely([swapped(p) for p in PAIRS])
+    there, back = judge.score_both(PAIRS, closely=True), judge.score_both([swapped(p) for p in PAIRS], closely=True)
     assert there.tolist() == back[:, ::-1].tolist()
 
 
 def test_a_text_argues_for_the_statement_that_it_is(judge: EmbeddedJudge) -> None:
     town, country = "Living in a town is better than living in a village.", "Living in a village is better than a town."
-    found = judge.closely([Pair(town, town.upper(), country), Pair(town, f"'{country[:-1]}'", country), Pair(town, "")])
+    found = judge.score_both(
+        [Pair(town, town.upper(), country), Pair(town, f"'{country[:-1]}'", country), Pair(town, "")], closely=True
+    )
     assert found[:2].tolist() == [[1, 0], [0, 1]]
     assert 0 < found[2, 0] < 1
 
@@ -99,18 +101,18 @@ def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) ->
     no = replace(yes, statement=yes.contrary, contrary=yes.statement)
     assert as_read(yes) == as_read(no) == Pair(question, FOR)
     assert as_read(replace(yes, form="statement")).contrary  # what is no answer is read beside its contrary
-    there, back = judge.closely([yes]), judge.closely([no])
+    there, back = judge.score_both([yes], closely=True), judge.score_both([no], closely=True)
     assert there.tolist() == back[:, ::-1].tolist()
     assert there[0, 0] > there[0, 1]
-    there, back = judge.stances([yes]), judge.stances([no])
+    there, back = judge.score_both([yes]), judge.score_both([no])
     assert there.tolist() == back[:, ::-1].tolist()
     assert judge.score([yes, no]).tolist() == pytest.approx(there[0].tolist())
 
 
 def test_a_text_is_read_alone_whatever_is_asked_beside(judge: EmbeddedJudge) -> None:
-    together = judge.closely(PAIRS)
-    assert together.tolist() == [judge.closely([p])[0].tolist() for p in PAIRS]
-    assert judge.closely([]).shape == (0, 2)
+    together = judge.score_both(PAIRS, closely=True)
+    assert together.tolist() == [judge.score_both([p], closely=True)[0].tolist() for p in PAIRS]
+    assert judge.score_both([], closely=True).shape == (0, 2)
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "reference.json"])

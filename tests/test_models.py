@@ -13,15 +13,14 @@ from providers import ScriptedJudge
 from agent.models.inference import Models
 from tools.models.cache import VectorCache
 from tools.models.encoders.endpoint import EndpointEncoder
-from tools.models.judges.judge import Pair
-from tools.models.worker import Worker
+from tools.models.judges.judge import LocalJudge, Pair
 
 
 def models(tmp_path: Path, server: ModelServer) -> Models:
     """As a fresh process has them, over one cache."""
     retrieval_encoder = EndpointEncoder(server.url, "small")
     cache = VectorCache(tmp_path / "cache.db")
-    return Models(InstantEncoder(), InstantJudge(), Worker(), cache, retrieval_encoder=retrieval_encoder)
+    return Models(InstantEncoder(), InstantJudge(), cache, retrieval_encoder=retrieval_encoder)
 
 
 async def test_what_an_embeddings_server_gave_is_not_asked_for_again(tmp_path: Path, server: ModelServer) -> None:
@@ -33,7 +32,7 @@ async def test_what_an_embeddings_server_gave_is_not_asked_for_again(tmp_path: P
     assert (await models(tmp_path, server).encode_passages([])).shape == (0, first.shape[1])
 
 
-class BothSides:
+class BothSides(LocalJudge):
     """Tells both sides of a text by one reading; of some it says nothing."""
 
     name = "both-sides"
@@ -43,16 +42,16 @@ class BothSides:
         self.asked: list[list[Pair]] = []
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        return self.stances(pairs)[:, 0]
+        return self.score_both(pairs)[:, 0]
 
-    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
         self.asked.append(list(pairs))
         return np.array([[np.nan, 0.1] if p.text == "?" else [0.8, 0.1] for p in pairs], np.float32)
 
 
 async def test_a_judge_of_both_sides_is_asked_once_and_remembered_as_such(tmp_path: Path) -> None:
     inner = BothSides()
-    judge = Models(InstantEncoder(), inner, Worker(), VectorCache(tmp_path / "cache.db")).judge()
+    judge = Models(InstantEncoder(), inner, VectorCache(tmp_path / "cache.db")).judge()
     pairs = [Pair("yes", text, "no") for text in ("a", "b", "a", "?")]
     found = await judge.stances(pairs)
     assert found[:3] == pytest.approx(np.array([[0.8, 0.1]] * 3))
@@ -70,7 +69,7 @@ async def test_a_judge_of_both_sides_is_asked_once_and_remembered_as_such(tmp_pa
 
 async def test_a_judge_of_one_statement_is_asked_about_the_contrary_too(tmp_path: Path) -> None:
     judge = ScriptedJudge(lambda pair: 0.8 if pair.statement == "yes" else 0.3)
-    asked = Models(InstantEncoder(), judge, Worker(), VectorCache(tmp_path / "cache.db")).judge()
+    asked = Models(InstantEncoder(), judge, VectorCache(tmp_path / "cache.db")).judge()
     found = await asked.stances([Pair("yes", "a", "no"), Pair("no", "b", "yes")])
     assert found == pytest.approx(np.array([[0.8, 0.3], [0.3, 0.8]]))
     assert judge.pairs == [
@@ -79,5 +78,3 @@ async def test_a_judge_of_one_statement_is_asked_about_the_contrary_too(tmp_path
         Pair("no", "a", "yes"),
         Pair("yes", "b", "no"),
     ]
-    await asked.support([Pair("no", "a", "yes")])
-    assert len(judge.pairs) == 4  # either answer is known by itself

@@ -204,13 +204,15 @@ def test_the_gold_judge_knows_the_sides_of_the_questions_that_it_was_told_of(fol
     assert gold.score([Pair(yes, t, no) for t in texts]).tolist() == pytest.approx([0.03] * 5)  # it knows nobody yet
     gold.note("Should towns build bridges?", framing("bridges"))
     gold.note("Should towns build castles?", framing("castles"))  # is not of the set
-    rows = gold.stances([Pair(yes, t, no) for t in texts])
+    rows = gold.score_both([Pair(yes, t, no) for t in texts])
     known = [(0.97, 0.03), (0.03, 0.97), (0.03, 0.03), (0.03, 0.03), (0.97, 0.03)]
     assert rows.tolist() == [pytest.approx(row) for row in known]
-    assert gold.stances([Pair(no, t, yes) for t in texts]) == pytest.approx(rows[:, ::-1])
+    assert gold.score_both([Pair(no, t, yes) for t in texts]) == pytest.approx(rows[:, ::-1])
     assert gold.score([Pair(no, AGAINST, yes)]).tolist() == pytest.approx([0.97])
-    assert gold.stances([Pair("Yes: Should towns build castles?", FOR, "")]).tolist() == [pytest.approx((0.03, 0.03))]
-    assert gold.stances([]).shape == (0, 2)
+    assert gold.score_both([Pair("Yes: Should towns build castles?", FOR, "")]).tolist() == [
+        pytest.approx((0.03, 0.03))
+    ]
+    assert gold.score_both([]).shape == (0, 2)
 
 
 async def test_with_gold_verdicts_the_framer_tells_the_judge(folder: Path, settings: Settings) -> None:

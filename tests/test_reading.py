@@ -18,9 +18,8 @@ from agent.models.providers import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
-from tools.models.judges.judge import Pair
+from tools.models.judges.judge import LocalJudge, Pair
 from tools.models.judges.quoting import GROUNDS
-from tools.models.worker import Worker
 from tools.passages import Passage
 
 YES = "Towns should build bridges over their rivers."
@@ -46,7 +45,7 @@ def plainly(text: str) -> tuple[float, float]:
     return (0.02, 0.95) if BAD in text or WORSE in text else (0.5, 0.5)
 
 
-class Stances:
+class Stances(LocalJudge):
     """A judge that tells both sides of a text by one reading; it knows them by the statement for."""
 
     threshold = sentence_threshold = 0.5
@@ -57,9 +56,9 @@ class Stances:
         self._score, self._seconds = score, seconds
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        return self.stances(pairs)[:, 0]
+        return self.score_both(pairs)[:, 0]
 
-    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
         time.sleep(self._seconds * len(pairs))
         self.asked += pairs
         rows = [self._score(p.text) if " not " not in p.statement else self._score(p.text)[::-1] for p in pairs]
@@ -68,7 +67,7 @@ class Stances:
 
 @pytest.fixture
 def made(encoder: MiniLM, tmp_path: Path) -> Callable[[Any], Models]:
-    return lambda judge: Models(encoder, judge, Worker(), VectorCache(tmp_path / "cache.db"))
+    return lambda judge: Models(encoder, judge, VectorCache(tmp_path / "cache.db"))
 
 
 def passage(number: int, *sentences: str, document: str = "") -> Passage:
@@ -198,10 +197,13 @@ class Closer(Stances):
 
     def __init__(self, seconds: float = 0.0) -> None:
         super().__init__(seconds=0.0)
+        self.reads_closely = True
         self.close: list[Pair] = []
         self._pause = seconds
 
-    def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
+        if not closely:
+            return super().score_both(pairs)
         time.sleep(self._pause)
         self.close += pairs
         rows = np.array([(0.9, 0.03) if p.text == GOOD else (0.03, 0.9) for p in pairs], np.float32)

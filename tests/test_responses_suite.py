@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,9 @@ def asked_of(
 ) -> tuple[dict[str, Record], list[Pair]]:
     """What is answered, and the pairs that the judge was asked."""
     judge = ScriptedJudge(score)
-    return ask(items, judged(judge, 4), ToyEncoder(), records or Records(None, "responses", {})), judge.pairs
+    return ask(
+        items, replace(judged(judge), together=4), ToyEncoder(), records or Records(None, "responses", {})
+    ), judge.pairs
 
 
 def write(folder: Path, **rows: Sequence[Any]) -> Path:

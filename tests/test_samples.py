@@ -20,7 +20,6 @@ from agent.samples import VECTORS, index_samples, nearest_questions, sample_docu
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
-from tools.models.worker import Worker
 from tools.passages import SOURCE_KINDS
 from tools.store.store import SAMPLES
 
@@ -116,7 +115,7 @@ def test_the_samples_own_vectors_ship_and_are_those_of_the_encoder(tmp_path: Pat
 
 
 async def test_the_nearest_questions_come_first(tmp_path: Path) -> None:
-    models = Models(ToyEncoder(dimensions=256), InstantJudge(), Worker(), VectorCache(tmp_path / "cache.db"))
+    models = Models(ToyEncoder(dimensions=256), InstantJudge(), VectorCache(tmp_path / "cache.db"))
     nearest = await nearest_questions("Should schools ban smartphones now?", models)
     assert nearest[0] == "Should schools ban smartphones?"
     assert len(nearest) == len(set(nearest)) == 3

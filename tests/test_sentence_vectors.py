@@ -13,7 +13,6 @@ from toys import House, ToyEncoder
 from agent.models.inference import Models
 from tools.language.sentences import passage_sentences, split_sentences
 from tools.models.cache import VectorCache
-from tools.models.worker import Worker
 from tools.passages import Passage, SourceDocument
 from tools.store.store import Store
 
@@ -112,7 +111,7 @@ def models(
     folder: Path, encoder: ToyEncoder, store: Store | None, retrieval_encoder: ToyEncoder | None = None
 ) -> Models:
     cache = VectorCache(folder / "cache.db")
-    return Models(encoder, InstantJudge(), Worker(), cache, retrieval_encoder=retrieval_encoder, store=store)
+    return Models(encoder, InstantJudge(), cache, retrieval_encoder=retrieval_encoder, store=store)
 
 
 async def test_stored_ones_are_read_and_only_the_others_encoded(house: House, tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from agent.models.websearch import WebSearch
 from agent.settings import Settings
 from tools.models.cache import TextCache, VectorCache
 from tools.models.judges.judge import Pair
-from tools.models.worker import Worker
 from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.services import Tavily
@@ -82,7 +81,7 @@ async def resolve_here(host: str) -> list[str]:
 
 
 def instant_models(folder: Path, encoder: Any = None) -> Models:
-    return Models(encoder or InstantEncoder(), InstantJudge(), Worker(), VectorCache(folder / "cache.db"))
+    return Models(encoder or InstantEncoder(), InstantJudge(), VectorCache(folder / "cache.db"))
 
 
 def web_search(

@@ -29,7 +29,7 @@ from agent.models.from_settings import (
 from agent.models.providers import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
-from tools.models.judges.judge import CloseJudge, Pair
+from tools.models.judges.judge import Pair
 from tools.net.http import without_login
 from tools.store.database import Database
 from tools.store.store import Store
@@ -209,29 +209,25 @@ class _Checks:
 
     def own_judge(self) -> str:
         judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
-        judge.score([_PAIR])
-        if isinstance(judge, CloseJudge):
-            judge.closely([_PAIR])
+        asyncio.run(judge.support([_PAIR]))
+        asyncio.run(judge.stances([_PAIR], closely=True))
         return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
 
     def served_judge(self, *, ask: bool) -> str:
         """A chat model that judges is not asked unless that is wanted, since it costs; whether it is offered is."""
-        from tools.models.judges.batch import BatchJudge
-
         judge = build_judge(self.settings)
         assert judge is not None  # this check is only made where there is one
         where = without_login(judge.address)
         instead = _instead(insisted=self.settings.judge != "auto", what="judge")
-        if isinstance(judge, BatchJudge) and not ask:
-            _offered([judge.model])
+        if judge.chat and not ask:
+            _offered([judge.chat])
             return f"{judge.name} at {where}, not asked (`doctor --ask` asks it); {instead}"
 
         async def ask_once() -> float:
             try:
                 return float((await judge.support([_PAIR], _SECONDS))[0])
             finally:
-                if close := getattr(judge, "aclose", None):  # of a client that belongs to this event loop
-                    await close()
+                await judge.aclose()
 
         score = _wait(ask_once(), where)
         if score != score:

@@ -117,7 +117,7 @@ async def stances_to(
     first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
     pairs = [Pair(first, text, second, form=form_of(perspective)) for text in texts]
     end = time.monotonic() + seconds
-    found = await (judge.closely if closely else judge.stances)(pairs, seconds)
+    found = await judge.stances(pairs, seconds, closely)
     late = np.flatnonzero(np.isnan(found).any(axis=1))
     if closely and len(late):
         found[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())

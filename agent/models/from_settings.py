@@ -1,7 +1,7 @@
 """What the settings name: which chat model serves which stage, which judge and encoder, the indexes and the web; made,
 or an error that says what is missing, before anything is asked."""
 
-from agent.models.inference import Models, RemoteJudge
+from agent.models.inference import Models
 from agent.models.websearch import WebSearch
 from agent.settings import Settings
 from tools.errors import SettingsError
@@ -114,7 +114,7 @@ def build_own_judge(settings: Settings) -> Judge:
     return embedded.load_judge()
 
 
-def build_judge(settings: Settings) -> RemoteJudge | None:
+def build_judge(settings: Settings) -> Judge | None:
     """The judge behind an address; None where one of this process judges. Raises SettingsError for a prompt file that
     cannot be used, or that no chat model would be asked."""
     judge = _remote_judge(settings)
@@ -126,7 +126,7 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
     return judge
 
 
-def _remote_judge(settings: Settings) -> RemoteJudge | None:
+def _remote_judge(settings: Settings) -> Judge | None:
     if settings.provider == "embedded" or settings.judge == "embedded":
         return None
     if judges_in_batches(settings):

@@ -33,7 +33,6 @@ from tools.models.encoders import encoder as encoders
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Judge
-from tools.models.worker import Worker
 from tools.net.http import is_local, without_login
 from tools.store.store import Store
 
@@ -48,8 +47,8 @@ def build_providers(
     SettingsError, ModelError when something that is on cannot be used."""
     chats = build_chats(settings) if uses_chat(settings) else {}
     models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder, chats.get("write"))
-    judging = {models.remote_judge.model} if isinstance(models.remote_judge, BatchJudge) else set()
-    for chat in {*chats.values(), *judging}:
+    judging = models.remote_judge.chat if models.remote_judge else None
+    for chat in filter(None, {*chats.values(), judging}):
         chat.load()  # what the event loop would wait for at the first call
     web, search = build_web(settings, store, models), build_search(settings, store, models.retrieval_encoder)
     served = {} if chats else dict.fromkeys(("frame", "expand", "again", "write"), EMBEDDED)
@@ -120,13 +119,12 @@ def _models(
     return Models(
         encoder,
         own_judge(settings),
-        Worker(),
         VectorCache(settings.cache_dir / "cache.db"),
         remote=judge,
         judge_required=settings.judge in ("batch", "chat", "score"),
         retrieval_encoder=build_encoder(settings, encoder),
         store=store,
-        checker=BatchJudge(writer) if writer and not isinstance(judge, BatchJudge) else None,
+        checker=BatchJudge(writer) if writer and not (judge and judge.checks_claims) else None,
     )
 
 

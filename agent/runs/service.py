@@ -315,7 +315,9 @@ async def warm_up(providers: Providers) -> None:
     await providers.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
     if models.remote_judge is None:
         await models.judge().support([Pair(_QUESTION, _QUESTION)])
-        await models.judge().closely([Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")])
+        await models.judge().stances(
+            [Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")], closely=True
+        )
     if not providers.searched_elsewhere() and providers.store.has_collection(SAMPLES):
         vector = (await models.encode_queries([_QUESTION]))[0]
         await asyncio.to_thread(providers.search.search, _QUESTION, vector, [SAMPLES], 1)

@@ -14,7 +14,7 @@ from agent.stages.expand import planned
 from agent.state import FramingState
 from evals.answering.asking import Build
 from evals.datasets.cases import SIDES, Case, CaseSet
-from tools.models.judges.judge import Pair
+from tools.models.judges.judge import LocalJudge, Pair
 from tools.store.store import Store
 
 _SURE, _UNSURE = 0.97, 0.03
@@ -28,16 +28,14 @@ def with_gold_verdicts(build: Build, chosen: CaseSet) -> Build:
         providers = build(settings, store)
         gold = GoldJudge(chosen)
         models = providers.models
-        judged = Models(
-            models.encoder, gold, models.worker, models.cache, retrieval_encoder=models.retrieval_encoder, store=store
-        )
+        judged = Models(models.encoder, gold, models.cache, retrieval_encoder=models.retrieval_encoder, store=store)
         return replace(providers, models=judged, frame=partial(_noted, providers.frame, gold))
 
     return built
 
 
 @dataclass
-class GoldJudge:
+class GoldJudge(LocalJudge):
     """Sure of what is in a document that is known for one side of the question, and of nothing else.
 
     Whose statements the sides have is told by the framing of the questions of the set.
@@ -61,10 +59,9 @@ class GoldJudge:
             self.sides |= {statement: (case, side) for side, statement in enumerate(statements)}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        return self.stances(pairs)[:, 0]
+        return self.score_both(pairs)[:, 0]
 
-    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """As of every judge of stances."""
+    def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
         return np.array([self._stance(pair) for pair in pairs], np.float32).reshape(len(pairs), 2)
 
     def _stance(self, pair: Pair) -> tuple[float, float]:

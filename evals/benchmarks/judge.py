@@ -38,11 +38,12 @@ def measure_judge() -> dict[str, float]:
         pairs = [(statement, text) for text in texts[:count]]
         rates[f"{name}_per_second"] = _rates(judge.logits, pairs)
     peak = round(peak_memory())
+    closer = partial(judge.score_both, closely=True)
     shown = [Pair(statement, text, "Cities should plant fewer trees.") for text in sentences[:_CLOSELY]]
-    closer = {"load_closer_seconds": round(seconds_of(lambda: judge.closely(shown[:1])), 3)}
-    closer["sentences_closely_per_second"] = _rates(judge.closely, shown)
-    closer["peak_mb_closely"] = round(peak_memory())
-    return {**rates, "load_seconds": round(loaded, 3), "peak_mb": peak, **closer}
+    figures = {"load_closer_seconds": round(seconds_of(lambda: closer(shown[:1])), 3)}
+    figures["sentences_closely_per_second"] = _rates(closer, shown)
+    figures["peak_mb_closely"] = round(peak_memory())
+    return {**rates, "load_seconds": round(loaded, 3), "peak_mb": peak, **figures}
 
 
 def _rates(read: Callable[[Sequence[Any]], object], pairs: Sequence[object]) -> float:

@@ -86,6 +86,10 @@ class Worker:
                     result.set_exception(exc)
 
 
+WORKER = Worker()
+"""The one of this process."""
+
+
 def _parts(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
     """One without items where there are none, so that the model says how wide its rows are."""
     return list(parts(items, _TOGETHER)) or [items]

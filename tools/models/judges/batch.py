@@ -25,7 +25,7 @@ from tools.errors import PromptTooLongError
 from tools.models.batching import parts, within
 from tools.models.chat.model import ChatModel
 from tools.models.chat.servers import read_whole
-from tools.models.judges.judge import ClaimCheck, Pair
+from tools.models.judges.judge import ClaimCheck, Judge, Pair
 
 TOGETHER = 20
 """Passages of a call at most."""
@@ -72,12 +72,14 @@ class CheckedClaims(BaseModel):
     claims: list[Checked] = Field(max_length=4 * TOGETHER)
 
 
-class BatchJudge:
+class BatchJudge(Judge):
     """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
+
+    checks_claims = True
 
     def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _MOST_CONCURRENT) -> None:
         """concurrency: calls at once, of which there are never more than _MOST_CONCURRENT."""
-        self.model = model
+        self.chat = self._model = model
         self.threshold = self.sentence_threshold = threshold
         self._concurrency = min(concurrency, _MOST_CONCURRENT)
         self._together = TOGETHER
@@ -87,7 +89,7 @@ class BatchJudge:
 
     async def aclose(self) -> None:
         """Closes its connections."""
-        await self.model.aclose()
+        await self._model.aclose()
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
         """Probabilities, shape (n,), in steps of the grades; NaN for a text that was not answered within the seconds,
@@ -149,7 +151,7 @@ class BatchJudge:
                 sides="\n".join(as_data("side", text, label=label) for label, text in sides.items()),
                 passages="\n".join(as_data("passage", text, label=label) for label, text in texts.items()),
             )
-            verdicts = (await self.model.ask(system, user, Verdicts)).verdicts
+            verdicts = (await self._model.ask(system, user, Verdicts)).verdicts
             known = [v for v in verdicts if v.passage in texts and (v.side in sides or v.side.lower() == _NONE)]
             for label in {v.passage for v in known}:
                 said = {v.side: v.grade for v in known if v.passage == label}
@@ -176,7 +178,7 @@ class BatchJudge:
                     for label, i in asked.items()
                 ),
             )
-            for one in (await self.model.ask(system, user, CheckedClaims)).claims:
+            for one in (await self._model.ask(system, user, CheckedClaims)).claims:
                 if one.claim in asked:
                     found[asked[one.claim]] = _PROBABILITY[one.said], _PROBABILITY[one.serves]
             missing = [i for i in missing if np.isnan(found[i]).any()]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.models.encoders.encoder import encoder_files
 from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
-from tools.models.judges.judge import Pair, strongest, windowed
+from tools.models.judges.judge import LocalJudge, Pair, strongest, swapped, windowed
 from tools.models.worker import lower_priority
 
 ANSWERS = ("support", "oppose")
@@ -61,7 +61,7 @@ class Calibration:
     answer_close: tuple[float, ...]
 
 
-class EmbeddedJudge:
+class EmbeddedJudge(LocalJudge):
     """Probabilities of support from the cross-encoder."""
 
     def __init__(
@@ -74,6 +74,7 @@ class EmbeddedJudge:
         """closer: gives the larger model; without it nothing is read closer."""
         self._model = model
         self._closer = closer
+        self.reads_closely = closer is not None
         self._calibration = calibration
         self.name = name
         self.threshold = calibration.threshold
@@ -99,27 +100,26 @@ class EmbeddedJudge:
         scores[doubted] = [self._told(logits, parts[i]) for i in doubted]
         return strongest(scores, places, len(pairs))
 
-    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Probabilities that each text supports the statement, and that it supports the contrary, shape (n, 2).
-
-        Both come from one reading, beside the statement alone: the model was asked whether a text opposes a statement
-        too, and the side that a sentence takes is told as well by one reading as by two (docs/results.md).
+    def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
+        """Both come from one reading, beside the statement alone: the model was asked whether a text opposes a
+        statement too, and the side that a sentence takes is told as well by one reading as by two (docs/results.md).
         """
+        if closely and self._closer is not None and pairs:
+            return self._closely(pairs, self._closer())
         parts, places = windowed(pairs)
         return strongest(self._alone(parts, self.logits([(p.asked, p.text) for p in parts])), places, len(pairs))
 
-    def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """As `stances`, by both models: a regression on the logits that each has for a side.
+    def _closely(self, pairs: Sequence[Pair], larger_model: Int8Model) -> NDArray[np.float32]:
+        """By both models: a regression on the logits that each has for a side.
 
         Both read the two statements in the order of the alphabet: whoever asks, the same is read, and exchanged
-        statements get exchanged probabilities. A text argues for the statement that it is, whatever the models say.
+        statements get exchanged probabilities, to the last bit. A text argues for the statement that it is, whatever
+        the models say.
         """
-        if self._closer is None or not pairs:
-            return self.stances(pairs)
         parts, places = windowed(pairs)
         first = [as_read(p) for p in parts]
         small = self.logits([(p.statement, p.text) for p in first])
-        large = close_logits(self._closer(), first)
+        large = close_logits(larger_model, first)
         close = {"statement": self._calibration.close, "answer": self._calibration.answer_close}
         own, larger, offset = np.array([close[p.form] for p in parts], np.float32).T[:, :, None]
         scores = sigmoid(np.asarray(small * own + large * larger + offset, np.float32))
@@ -209,11 +209,6 @@ def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 def beside(statement: str, contrary: str) -> str:
     """Two contrary statements as they are read at once: the answers are then for the one and for the other."""
     return f"{statement} | {contrary}"
-
-
-def swapped(pair: Pair) -> Pair:
-    """The same text, asked about the other way round."""
-    return Pair(pair.contrary, pair.text, pair.statement)
 
 
 def as_read(pair: Pair) -> Pair:

@@ -1,12 +1,27 @@
-"""The seam of the judge: does a text support a statement? Long texts are read in windows."""
+"""What every judge is: it tells whether a text supports a statement. Long texts are read in windows."""
 
+import asyncio
+import math
 import re
-from collections.abc import Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, runtime_checkable
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tools.models.worker import WORKER
+
+if TYPE_CHECKING:
+    from tools.models.chat.model import ChatModel
+
+Floats = NDArray[np.float32]
+_BATCH = 64  # pairs at most; between two batches the time that is left is looked at
+_PROBE = 16  # pairs of the first batch, which measures the throughput, so that no batch outlasts the time there is
+_PROBE_CLOSELY = 2  # the same of a closer reading, which takes several times as long a pair
 
 PairForm = Literal["statement", "answer"]
 AFFIRMING = ("Yes", "Agree", "For")
@@ -39,52 +54,96 @@ class Pair:
         return self.statement.partition(": ")[0] in AFFIRMING
 
 
-class Judge(Protocol):
-    """Tells how likely a text supports a statement. `name` changes whenever its numbers do."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def threshold(self) -> float:
-        """The probability from which a passage counts as support, calibrated on development data."""
-        ...
-
-    @property
-    def sentence_threshold(self) -> float:
-        """The probability from which a single sentence may be shown under a side."""
-        ...
-
-    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Probabilities of support, shape (n,), in the order of the pairs."""
-        ...
-
-
-@runtime_checkable
-class StanceJudge(Protocol):
-    """A judge that tells both sides of a text by one reading."""
-
-    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Probabilities that each text supports the statement, and that it supports its contrary, shape (n, 2)."""
-        ...
-
-
-@runtime_checkable
-class CloseJudge(StanceJudge, Protocol):
-    """A judge that can also read closer: better, and at many times the price, so that it is asked about what may be
-    shown and not about everything that was found."""
-
-    def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """As `stances`. With the two statements exchanged the two probabilities are exchanged, to the last bit."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
     """A written claim with the texts that it cites."""
 
     text: str
     passages: tuple[str, ...]
+
+
+def swapped(pair: Pair) -> Pair:
+    """The same text, asked about the other way round."""
+    return replace(pair, statement=pair.contrary, contrary=pair.statement)
+
+
+class Judge(ABC):
+    """Tells how likely texts support statements, in this process or behind an address.
+
+    name: changes whenever its numbers do. threshold: the probability from which a passage counts as support, calibrated
+    on development data; sentence_threshold: from which a single sentence may be shown under a side. address: where it
+    is asked, empty for one of this process. chat: the chat model that judges, if it is one that reads many passages a
+    call. reads_closely: whether it has a closer reading. checks_claims: whether `check` may be asked.
+    """
+
+    name: str
+    threshold: float
+    sentence_threshold: float
+    address: str = ""
+    chat: "ChatModel | None" = None
+    reads_closely = False
+    checks_claims = False
+
+    @abstractmethod
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
+        """Probabilities that each text supports its statement, shape (n,); NaN for what was not judged in time."""
+
+    async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf, closely: bool = False) -> Floats:
+        """Probabilities that each text supports the statement, and that it supports its contrary, shape (n, 2); NaN
+        for what was not judged. Every pair has a contrary statement.
+
+        closely: by the closer reading where there is one: better, and at many times the price, so that it is for what
+        may be shown and not for everything that was found.
+        """
+        both = await self.support([*pairs, *map(swapped, pairs)], seconds)
+        return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
+
+    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
+        """Probabilities that the cited texts entail each written claim, and that the claim supports the perspective
+        whose statement is `side`, shape (n, 2); NaN for what was not checked."""
+        raise NotImplementedError(f"{self.name} checks no claims")
+
+    async def aclose(self) -> None:  # noqa: B027  # most have nothing to close
+        """Closes what belongs to this event loop."""
+
+
+class LocalJudge(Judge):
+    """A judge of this process: batch after batch in the worker, until the time is used up."""
+
+    @abstractmethod
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        """Probabilities of support, shape (n,)."""
+
+    def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
+        """Probabilities of support of the statement and of its contrary, shape (n, 2)."""
+        return np.stack([self.score(pairs), self.score([swapped(p) for p in pairs])], axis=1)
+
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
+        return (await self._in_batches(self.score, 1, pairs, seconds, _PROBE))[:, 0]
+
+    async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf, closely: bool = False) -> Floats:
+        score = partial(self.score_both, closely=closely)
+        return await self._in_batches(score, 2, pairs, seconds, _PROBE_CLOSELY if closely else _PROBE)
+
+    async def _in_batches(
+        self, score: Callable[[Sequence[Pair]], Floats], width: int, pairs: Sequence[Pair], seconds: float, probe: int
+    ) -> Floats:
+        scores = np.full((len(pairs), width), np.nan, np.float32)
+        done, size, give_up = 0, probe if math.isfinite(seconds) else len(pairs), time.monotonic() + seconds
+        while size and done < len(pairs):
+            began = time.monotonic()
+            part = pairs[done : done + size]
+            try:
+                async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, give_up - began)):
+                    made = await WORKER.arun(score, part)
+            except TimeoutError:
+                break
+            scores[done : done + len(part)] = made.reshape(len(part), width)
+            done += len(part)
+            if math.isfinite(seconds):
+                a_pair = max(time.monotonic() - began, 1e-6) / len(part)
+                size = int(min(_BATCH, max(0.0, give_up - time.monotonic()) / a_pair))
+        return scores
 
 
 UNJUDGED = 0.3

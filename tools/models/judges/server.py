@@ -7,7 +7,7 @@ A cross-encoder on a vLLM server is such a judge (`ScoreJudge`): batches of pair
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
 from tools.models.batching import parts, within
 from tools.models.chat.servers import Price
-from tools.models.judges.judge import Pair, strongest, windowed
+from tools.models.judges.judge import Judge, Pair, strongest, windowed
 from tools.models.served import Served
 from tools.net.http import cut_short
 
@@ -62,7 +62,7 @@ class _Round:
         self.unusable += sum(map(math.isnan, scores))
 
 
-class ServerJudge(Served, ABC, Generic[Form]):
+class ServerJudge(Served, Judge, Generic[Form]):
     """Probabilities of support from a server. `contrary` is ignored: these judges are asked one question a pair.
 
     `name` says which model, at which address and asked how, so that no score is taken for another's.
