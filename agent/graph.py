@@ -17,7 +17,7 @@ This module only wires. Stages are in `agent/stages/`, the conditions below, the
 `agent/state.py`. Clients are bound by `build_graph`; a run's options are the graph's context.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from langgraph.graph import START, StateGraph
@@ -26,16 +26,17 @@ from langgraph.types import Send
 
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
-from agent.stages.expand import expand_node
-from agent.stages.frame import frame_node
-from agent.stages.judge import judge_node
-from agent.stages.lookup import lookup_node
-from agent.stages.requery import requery_node
-from agent.stages.retrieve import retrieve_node
-from agent.stages.review import review_node
-from agent.stages.select import select_node
-from agent.stages.verify import verify_node
-from agent.stages.write import write_node
+from agent.stages.expand import expand
+from agent.stages.frame import frame
+from agent.stages.judge import judge
+from agent.stages.lookup import lookup
+from agent.stages.requery import requery
+from agent.stages.retrieve import retrieve
+from agent.stages.review import review
+from agent.stages.select import select
+from agent.stages.stage import Stage
+from agent.stages.verify import verify
+from agent.stages.write import write
 from agent.state import BranchState, RunState, asked_query
 
 if TYPE_CHECKING:
@@ -132,17 +133,17 @@ def after_requery(state: RunState) -> list[Send] | Literal["select"]:
     return to_branches(state) or "select"
 
 
-_STAGES: dict[str, Callable[[Providers], Any]] = {
-    "frame": frame_node,
-    "lookup": lookup_node,
-    "expand": expand_node,
-    "review": review_node,
-    "retrieve": retrieve_node,
-    "judge": judge_node,
-    "requery": requery_node,
-    "select": select_node,
-    "write": write_node,
-    "verify": verify_node,
+_STAGES: dict[str, Stage[Any]] = {
+    "frame": frame,
+    "lookup": lookup,
+    "expand": expand,
+    "review": review,
+    "retrieve": retrieve,
+    "judge": judge,
+    "requery": requery,
+    "select": select,
+    "write": write,
+    "verify": verify,
 }
 
 
@@ -152,7 +153,7 @@ def build_graph(
     """The compiled graph; without a checkpointer it keeps nothing of a run."""
     graph = StateGraph(RunState, context_schema=RunOptions)
     for name, node in _STAGES.items():
-        graph.add_node(name, node(providers))
+        graph.add_node(name, partial(node, providers))
     graph.add_edge(START, "frame")
     graph.add_conditional_edges("frame", after_frame)
     graph.add_edge("expand", "review")

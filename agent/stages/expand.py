@@ -15,7 +15,7 @@ from agent.evidence.mined import answers_found, third_ways
 from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.stages.stage import Stage, ask_model, report, timed
+from agent.stages.stage import ask_model, report, stage
 from agent.state import Failure, FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
@@ -26,28 +26,26 @@ from tools.models.chat.model import ChatModel
 from tools.passages import Passage
 
 
-def expand_node(providers: Providers) -> Stage[RunState]:
-    async def expand(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        framing, options = state["framing"], options_of(runtime)
-        ids: list[int] = []
-        perspectives: list[Perspective] = []
-        failures: list[Failure] = []
-        try:
-            found, passages = await in_time(options, "expand", searched(providers, asked_query(framing), options))
-            ids, ranked = found.ids, [passages[i] for i in found.ids]
-            # Of what is to be argued against only the perspective that contradicts it, where there is one already.
-            contrary = state["against"]["contrary"] if "against" in state else None
-            expanding = providers.expand
-            perspectives = [contrary] if contrary else await in_time(options, "expand", expanding(framing, ranked))
-        except DeadlineError as exc:
-            if not ids and (elsewhere := providers.searched_elsewhere()):
-                raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
-            failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}", kind="late")]
-        planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
-        report(runtime, "sides", sides=planned)
-        return RunState(perspectives=perspectives, first_pass=ids, failures=failures)
-
-    return timed("expand", expand)
+@stage("expand")
+async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    framing, options = state["framing"], options_of(runtime)
+    ids: list[int] = []
+    perspectives: list[Perspective] = []
+    failures: list[Failure] = []
+    try:
+        found, passages = await in_time(options, "expand", searched(providers, asked_query(framing), options))
+        ids, ranked = found.ids, [passages[i] for i in found.ids]
+        # Of what is to be argued against only the perspective that contradicts it, where there is one already.
+        contrary = state["against"]["contrary"] if "against" in state else None
+        expanding = providers.expand
+        perspectives = [contrary] if contrary else await in_time(options, "expand", expanding(framing, ranked))
+    except DeadlineError as exc:
+        if not ids and (elsewhere := providers.searched_elsewhere()):
+            raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
+        failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}", kind="late")]
+    planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
+    report(runtime, "sides", sides=planned)
+    return RunState(perspectives=perspectives, first_pass=ids, failures=failures)
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:

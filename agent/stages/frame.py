@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from agent.evidence.question import check_form, check_question, is_english, read_from, reads_as_english
 from agent.models.providers import Frame, Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.stages.stage import RULES, Fallback, Stage, ask_model, report, timed
+from agent.stages.stage import RULES, Fallback, ask_model, report, stage
 from agent.state import Failure, FramingState, RunState
 from prompts import as_data, one_line
 from tools.errors import ProviderDownError, ProviderReplyError
@@ -23,17 +23,15 @@ from tools.language.question import read_question
 from tools.models.chat.model import ChatModel
 
 
-def frame_node(providers: Providers) -> Stage[RunState]:
-    async def frame(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        framing = await in_time(options_of(runtime), "frame", _framed(providers, state))
-        check_form(framing["form"], state["question"])
-        report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
-        language = "" if providers.english_only else await asyncio.to_thread(read_from, state["question"])
-        told = f"The question was read from {language}: it is searched for and answered in English."
-        failures = [Failure(stage="frame", message=told, kind="scope")] if language else []
-        return RunState(framing=framing, failures=failures)
-
-    return timed("frame", frame)
+@stage("frame")
+async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    framing = await in_time(options_of(runtime), "frame", _framed(providers, state))
+    check_form(framing["form"], state["question"])
+    report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
+    language = "" if providers.english_only else await asyncio.to_thread(read_from, state["question"])
+    told = f"The question was read from {language}: it is searched for and answered in English."
+    failures = [Failure(stage="frame", message=told, kind="scope")] if language else []
+    return RunState(framing=framing, failures=failures)
 
 
 async def _framed(providers: Providers, state: RunState) -> FramingState:

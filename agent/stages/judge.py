@@ -22,7 +22,7 @@ from agent.evidence.coverage import (
 from agent.models.inference import RunJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
-from agent.stages.stage import Stage, judge_replaced, report, timed
+from agent.stages.stage import judge_replaced, report, stage
 from agent.state import Failure, Perspective, RunState, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.errors import JudgeError, ProviderDownError, ended
@@ -40,18 +40,16 @@ RESERVED = 0.25
 """The share of the pair budget that is reserved while another search may follow, for what that finds."""
 
 
-def judge_node(providers: Providers) -> Stage[RunState]:
-    async def judge(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        _check_web(providers, state)
-        name = _in_force(providers, state, options_of(runtime))
-        try:
-            return await _judged(providers, state, runtime, name)
-        except JudgeError as exc:
-            update = judge_replaced(providers, exc)
-            fresh = await _judged(providers, state, runtime, update["judge"])
-            return RunState(**{**fresh, **update})
-
-    return timed("judge", judge)
+@stage("judge")
+async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    _check_web(providers, state)
+    name = _in_force(providers, state, options_of(runtime))
+    try:
+        return await _judged(providers, state, runtime, name)
+    except JudgeError as exc:
+        update = judge_replaced(providers, exc)
+        fresh = await _judged(providers, state, runtime, update["judge"])
+        return RunState(**{**fresh, **update})
 
 
 async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from agent.evidence.coverage import Eligible, searched
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.stages.stage import Stage, report, run_key, timed
+from agent.stages.stage import report, run_key, stage
 from agent.state import Claim, Failure, RunState
 from tools.errors import DeadlineError
 from tools.language.quotable import stands_alone
@@ -18,23 +18,21 @@ _ANSWERS = 0.6  # cosine of a sentence to the question at which it may hold the 
 _MOST = 2
 
 
-def lookup_node(providers: Providers) -> Stage[RunState]:
-    async def lookup(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        drafts: list[Claim] = []
-        left_out = Eligible([], {}, {})
-        failures: list[Failure] = []
-        options = options_of(runtime)
-        try:
-            asked = state["framing"]["question"]
-            drafts, left_out = await in_time(options, "write", _plain_claims(providers, asked, options))
-        except DeadlineError as exc:
-            failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
-        report(runtime, "written", claims=len(drafts))
-        return RunState(
-            perspectives=[], drafts=drafts, failures=failures, foreign=left_out.foreign, addressed=left_out.addressed
-        )
-
-    return timed("lookup", lookup)
+@stage("lookup")
+async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    drafts: list[Claim] = []
+    left_out = Eligible([], {}, {})
+    failures: list[Failure] = []
+    options = options_of(runtime)
+    try:
+        asked = state["framing"]["question"]
+        drafts, left_out = await in_time(options, "write", _plain_claims(providers, asked, options))
+    except DeadlineError as exc:
+        failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
+    report(runtime, "written", claims=len(drafts))
+    return RunState(
+        perspectives=[], drafts=drafts, failures=failures, foreign=left_out.foreign, addressed=left_out.addressed
+    )
 
 
 async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> tuple[list[Claim], Eligible]:

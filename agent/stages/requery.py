@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from agent.evidence.coverage import not_outweighed
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.stages.stage import Stage, ask_model, report, timed
+from agent.stages.stage import ask_model, report, stage
 from agent.state import Failure, FramingState, Perspective, RunState, asked_query, is_answer
 from prompts import as_data, one_line
 from tools.errors import DeadlineError
@@ -22,38 +22,36 @@ from tools.models.chat.model import ChatModel
 _READ = 3  # passages whose words make a query
 
 
-def requery_node(providers: Providers) -> Stage[RunState]:
-    async def requery(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
-        planned: dict[str, list[str]] = {}
-        failures: list[Failure] = []
-        best = {p["id"]: _best(state, p["id"]) for p in uncovered}
-        passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
-        asked = (
-            providers.requery(
-                perspective,
-                state["framing"],
-                state["queries"].get(perspective["id"], []),
-                [passages[i].text for i in best[perspective["id"]] if i in passages],
-            )
-            for perspective in uncovered
+@stage("again")
+async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
+    planned: dict[str, list[str]] = {}
+    failures: list[Failure] = []
+    best = {p["id"]: _best(state, p["id"]) for p in uncovered}
+    passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
+    asked = (
+        providers.requery(
+            perspective,
+            state["framing"],
+            state["queries"].get(perspective["id"], []),
+            [passages[i].text for i in best[perspective["id"]] if i in passages],
         )
-        answers = await asyncio.gather(
-            *(in_time(options_of(runtime), "search", queries) for queries in asked), return_exceptions=True
-        )
-        for perspective, answer in zip(uncovered, answers, strict=True):
-            if isinstance(answer, DeadlineError):
-                message = f"No second search for '{perspective['name']}': {answer}"
-                brief = "Some sides were not searched a second time."
-                failures.append(Failure(stage="again", message=message, kind="late", brief=brief))
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                planned[perspective["id"]] = answer
-        report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
-        return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
-
-    return timed("again", requery)
+        for perspective in uncovered
+    )
+    answers = await asyncio.gather(
+        *(in_time(options_of(runtime), "search", queries) for queries in asked), return_exceptions=True
+    )
+    for perspective, answer in zip(uncovered, answers, strict=True):
+        if isinstance(answer, DeadlineError):
+            message = f"No second search for '{perspective['name']}': {answer}"
+            brief = "Some sides were not searched a second time."
+            failures.append(Failure(stage="again", message=message, kind="late", brief=brief))
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            planned[perspective["id"]] = answer
+    report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
+    return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
 
 
 def _best(state: RunState, perspective: str) -> list[int]:

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from agent.evidence.coverage import eligible
 from agent.models.providers import Providers, WebFound
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.stages.stage import Stage, report, run_key, timed
+from agent.stages.stage import report, run_key, stage
 from agent.state import BranchState, Failure, RunState
 from tools.budget import NoteKind, current_log
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
@@ -33,41 +33,39 @@ class _Found:
     addressed: dict[str, str] = field(default_factory=dict)
 
 
-def retrieve_node(providers: Providers) -> Stage[BranchState]:
-    async def retrieve(state: BranchState, runtime: Runtime[RunOptions]) -> RunState:
-        perspective, queries = state["perspective"], state["queries"]
-        report(runtime, "searching", side=perspective["id"], queries=queries)
-        found = _Found()
-        try:
-            found = await _search(providers, state, options_of(runtime))
-        except SteelmanError as exc:
-            found.problems = [exc]
-        if not found.ids and (busy := next((p for p in found.problems if isinstance(p, StoreBusyError)), None)):
-            raise busy  # 'not found' would say that the store was searched
-        web = found.web
-        report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages)
-        failures = [
-            Failure(
-                stage="search",
-                message=f"A search for '{perspective['name']}' failed: {problem}",
-                hint=hint,
-                kind=kind,
-                brief="Some searches were not finished in time." if kind == "late" else "Some searches failed.",
-            )
-            for problem, hint, kind in dict.fromkeys((str(p), p.hint, _kind(p)) for p in found.problems)
-        ]
-        return RunState(
-            queries={perspective["id"]: queries},
-            found={perspective["id"]: found.ids},
-            failures=[*failures, *_web_failures(providers, web, perspective["name"])],
-            unread=web.unread,
-            foreign=found.foreign,
-            addressed=found.addressed,
-            counts={"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered},
-            served={"web": providers.web.engine.name} if providers.web and web.ids else {},
+@stage("search")
+async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[RunOptions]) -> RunState:
+    perspective, queries = state["perspective"], state["queries"]
+    report(runtime, "searching", side=perspective["id"], queries=queries)
+    found = _Found()
+    try:
+        found = await _search(providers, state, options_of(runtime))
+    except SteelmanError as exc:
+        found.problems = [exc]
+    if not found.ids and (busy := next((p for p in found.problems if isinstance(p, StoreBusyError)), None)):
+        raise busy  # 'not found' would say that the store was searched
+    web = found.web
+    report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages)
+    failures = [
+        Failure(
+            stage="search",
+            message=f"A search for '{perspective['name']}' failed: {problem}",
+            hint=hint,
+            kind=kind,
+            brief="Some searches were not finished in time." if kind == "late" else "Some searches failed.",
         )
-
-    return timed("search", retrieve)
+        for problem, hint, kind in dict.fromkeys((str(p), p.hint, _kind(p)) for p in found.problems)
+    ]
+    return RunState(
+        queries={perspective["id"]: queries},
+        found={perspective["id"]: found.ids},
+        failures=[*failures, *_web_failures(providers, web, perspective["name"])],
+        unread=web.unread,
+        foreign=found.foreign,
+        addressed=found.addressed,
+        counts={"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered},
+        served={"web": providers.web.engine.name} if providers.web and web.ids else {},
+    )
 
 
 def _kind(problem: SteelmanError) -> NoteKind:

@@ -9,25 +9,21 @@ from langgraph.types import interrupt
 
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
-from agent.stages.stage import Stage
 from agent.state import Perspective, RunState, Stance
 from tools.errors import InputError
 
 _MOST = 12
 
 
-def review_node(_: Providers) -> Stage[RunState]:
-    async def review(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        if not options_of(runtime).review:
-            return RunState()
-        asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
-        while True:  # each wait is answered once and for all; what cannot be searched for is asked for again
-            try:
-                return RunState(perspectives=reviewed(interrupt(asked), state["perspectives"]))
-            except InputError as exc:
-                asked["error"] = str(exc)
-
-    return review
+async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    if not options_of(runtime).review:
+        return RunState()
+    asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
+    while True:  # each wait is answered once and for all; what cannot be searched for is asked for again
+        try:
+            return RunState(perspectives=reviewed(interrupt(asked), state["perspectives"]))
+        except InputError as exc:
+            asked["error"] = str(exc)
 
 
 def reviewed(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspective]:

@@ -10,7 +10,7 @@ from agent.evidence.aspects import speaking_of
 from agent.evidence.coverage import counter_rank, coverage_on_focus, nearness_to, originals_of, pool_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
-from agent.stages.stage import Stage, timed
+from agent.stages.stage import stage
 from agent.state import Failure, Reason, RunState
 from tools.models.judges.judge import UNJUDGED
 from tools.passages import Passage
@@ -23,36 +23,34 @@ _MAKES_POINT = 0.5  # the probability from which a passage is taken to make a po
 _MORE = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
-def select_node(providers: Providers) -> Stage[RunState]:
-    async def select(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        options, coverage, focus = options_of(runtime), state["coverage"], state["framing"]["focus"]
-        found = {p: [*c["ids"], *state.get("found", {}).get(p, [])] for p, c in coverage.items()}
-        passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})
-        candidates = {p: [i for i in dict.fromkeys(ids) if i in passages] for p, ids in found.items()}
-        limit = options.claims_per_side + _MORE
-        if "against" in state:
-            nearness = await _nearness(providers, focus, list(passages))
-            return RunState(chosen={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
-        failures: list[Failure] = []
-        if focus:
-            speaking, failures = await _speaking(providers, focus, passages)
-            candidates = {p: [i for i in ids if i in speaking] for p, ids in candidates.items()}
-            support = state["support"]
-            coverage = {p: coverage_on_focus(c, speaking, support.get(p, {}), passages) for p, c in coverage.items()}
-        distinct = await asyncio.to_thread(_distinct, passages, state)
-        ids, pool, problems = await pool_of(providers, state, distinct, options)
-        choices = await asyncio.to_thread(pick, options.selection, pool, pool.size)
-        turn = {ids[c.position]: n for n, c in enumerate(choices)}
-        chosen = {}
-        for p, own in candidates.items():
-            clear = sorted(set(coverage[p]["ids"]).intersection(own), key=lambda i: turn.get(i, len(turn)))
-            supporting = independent_first([passages[i] for i in clear])
-            # A passage too mixed to count as a whole may still hold a sentence that argues for the perspective.
-            chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
-        reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
-        return RunState(chosen=chosen, coverage=coverage, failures=[*failures, *problems], reasons=reasons)
-
-    return timed("select", select)
+@stage("select")
+async def select(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    options, coverage, focus = options_of(runtime), state["coverage"], state["framing"]["focus"]
+    found = {p: [*c["ids"], *state.get("found", {}).get(p, [])] for p, c in coverage.items()}
+    passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})
+    candidates = {p: [i for i in dict.fromkeys(ids) if i in passages] for p, ids in found.items()}
+    limit = options.claims_per_side + _MORE
+    if "against" in state:
+        nearness = await _nearness(providers, focus, list(passages))
+        return RunState(chosen={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
+    failures: list[Failure] = []
+    if focus:
+        speaking, failures = await _speaking(providers, focus, passages)
+        candidates = {p: [i for i in ids if i in speaking] for p, ids in candidates.items()}
+        support = state["support"]
+        coverage = {p: coverage_on_focus(c, speaking, support.get(p, {}), passages) for p, c in coverage.items()}
+    distinct = await asyncio.to_thread(_distinct, passages, state)
+    ids, pool, problems = await pool_of(providers, state, distinct, options)
+    choices = await asyncio.to_thread(pick, options.selection, pool, pool.size)
+    turn = {ids[c.position]: n for n, c in enumerate(choices)}
+    chosen = {}
+    for p, own in candidates.items():
+        clear = sorted(set(coverage[p]["ids"]).intersection(own), key=lambda i: turn.get(i, len(turn)))
+        supporting = independent_first([passages[i] for i in clear])
+        # A passage too mixed to count as a whole may still hold a sentence that argues for the perspective.
+        chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
+    reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
+    return RunState(chosen=chosen, coverage=coverage, failures=[*failures, *problems], reasons=reasons)
 
 
 async def _speaking(

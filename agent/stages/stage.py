@@ -29,7 +29,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=Mapping[str, Any])
-Stage = Callable[[S, Runtime[RunOptions]], Awaitable[RunState]]
+Stage = Callable[[Providers, S, Runtime[RunOptions]], Awaitable[RunState]]
+"""A node of the graph: from the providers, the state and the run's options to what it adds to the state."""
 _PARTS: dict[StageName, Part] = {"lookup": "write", "again": "search", "select": "write"}
 """The part of a run's time that a stage belongs to, where it has another name."""
 _REPORT_SECONDS = 0.5
@@ -45,26 +46,29 @@ def run_key() -> str:
     return str(get_config().get("configurable", {}).get("thread_id", ""))
 
 
-def timed(name: StageName, stage: Stage[S]) -> Stage[S]:
-    """The stage with its start reported, its interval recorded under `name`, and its budget and log put in force.
+def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
+    """Decorates a node: its start is reported, its interval recorded under `name`, its budget and log put in force.
 
-    What was spent of the budget, and what the log has to tell, becomes part of the stage's update.
+    What was spent of the budget, and what the log has to tell, becomes part of the node's update.
     """
 
-    async def run(state: S, runtime: Runtime[RunOptions]) -> RunState:
-        started = time.time()
-        report(runtime, "stage", stage=name)
-        budget = budget_of(state, options_of(runtime), cast(Part, _PARTS.get(name, name)))
-        log = StageLog(down=set(state.get("down") or ()), on_reply=_reply_reporter(runtime, name))
-        with stage_span(name) as traced, using(budget, log):
-            update = cast(RunState, dict(await stage(state, runtime)))
-            update["intervals"] = {name: [(started, time.time())]}
-            update = with_log(update, name, budget, log)
-            spent = {k: v for k, v in update["counts"].items() if v}
-            traced.note(provider=update["served"].get(name), failures=len(update["failures"]), **spent)
-        return update
+    def decorate(node: Stage[S]) -> Stage[S]:
+        async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
+            started = time.time()
+            report(runtime, "stage", stage=name)
+            budget = budget_of(state, options_of(runtime), cast(Part, _PARTS.get(name, name)))
+            log = StageLog(down=set(state.get("down") or ()), on_reply=_reply_reporter(runtime, name))
+            with stage_span(name) as traced, using(budget, log):
+                update = cast(RunState, dict(await node(providers, state, runtime)))
+                update["intervals"] = {name: [(started, time.time())]}
+                update = with_log(update, name, budget, log)
+                spent = {k: v for k, v in update["counts"].items() if v}
+                traced.note(provider=update["served"].get(name), failures=len(update["failures"]), **spent)
+            return update
 
-    return run
+        return run
+
+    return decorate
 
 
 def budget_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Budget:

@@ -19,7 +19,7 @@ from agent.evidence.claims import ClaimChecks, once
 from agent.evidence.coverage import same_as, with_cited
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.stages.stage import Stage, judge_replaced, report, timed
+from agent.stages.stage import judge_replaced, report, stage
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, Failure, RunState, as_read, in_case
 from tools.errors import DeadlineError, JudgeError
 from tools.language.copies import NEAR
@@ -27,40 +27,38 @@ from tools.language.copies import NEAR
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
 
 
-def verify_node(providers: Providers) -> Stage[RunState]:
-    async def verify(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        options = options_of(runtime)
-        judge = providers.models.judge(state.get("judge", ""))
-        checks = ClaimChecks(providers, state, judge, partial(time_left, options, "verify"))
-        held: list[Claim] = []
-        repaired: list[Claim] = []
-        dropped: list[Dropped] = []
-        failures: list[Failure] = []
+@stage("verify")
+async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    options = options_of(runtime)
+    judge = providers.models.judge(state.get("judge", ""))
+    checks = ClaimChecks(providers, state, judge, partial(time_left, options, "verify"))
+    held: list[Claim] = []
+    repaired: list[Claim] = []
+    dropped: list[Dropped] = []
+    failures: list[Failure] = []
 
-        def checked(holding: list[Claim], failing: list[Dropped]) -> None:
-            held.extend(holding)
-            dropped.extend(failing)
-            _report(runtime, holding)
+    def checked(holding: list[Claim], failing: list[Dropped]) -> None:
+        held.extend(holding)
+        dropped.extend(failing)
+        _report(runtime, holding)
 
-        try:
-            await in_time(options, "verify", checks.sift_perspectives(state.get("drafts", []), checked))
-            repaired = await in_time(options, "verify", _repaired(checks, dropped))
-            filling = fill(checks, [*held, *repaired], dropped, options.claims_per_side)
-            repaired += await in_time(options, "verify", filling)
-        except DeadlineError as exc:
-            failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
-            with suppress(TimeoutError):  # what was read before is there at once
-                async with asyncio.timeout(_GRACE):
-                    repaired += await fill(checks, [*held, *repaired], dropped, options.claims_per_side)
-        except JudgeError as exc:
-            return judge_replaced(providers, exc)
-        _report(runtime, repaired)
-        claims = with_crux(state, with_theses(_in_order(state, once([*held, *repaired]))))
-        report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
-        coverage, same = await _coverage(providers, state, claims)
-        return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage, same=same)
-
-    return timed("verify", verify)
+    try:
+        await in_time(options, "verify", checks.sift_perspectives(state.get("drafts", []), checked))
+        repaired = await in_time(options, "verify", _repaired(checks, dropped))
+        filling = fill(checks, [*held, *repaired], dropped, options.claims_per_side)
+        repaired += await in_time(options, "verify", filling)
+    except DeadlineError as exc:
+        failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
+        with suppress(TimeoutError):  # what was read before is there at once
+            async with asyncio.timeout(_GRACE):
+                repaired += await fill(checks, [*held, *repaired], dropped, options.claims_per_side)
+    except JudgeError as exc:
+        return judge_replaced(providers, exc)
+    _report(runtime, repaired)
+    claims = with_crux(state, with_theses(_in_order(state, once([*held, *repaired]))))
+    report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
+    coverage, same = await _coverage(providers, state, claims)
+    return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage, same=same)
 
 
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:

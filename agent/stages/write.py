@@ -21,7 +21,7 @@ from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.sentences import read_perspectives
 from agent.models.providers import Brief, Providers, Reading
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.stages.stage import Stage, ask_model, judge_replaced, report, timed
+from agent.stages.stage import ask_model, judge_replaced, report, stage
 from agent.state import Claim, Coverage, Failure, FramingState, Perspective, Response, RunState
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
@@ -49,35 +49,31 @@ class _Written:
         self.failures.append(Failure(stage="write", message=message))
 
 
-def write_node(providers: Providers) -> Stage[RunState]:
-    async def write(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        options, known = options_of(runtime), state.get("coverage", {})
-        writing_crux = asyncio.create_task(_crux(providers, state, options))
-        try:
-            written = await _written(providers, state, options)
-            crux: list[Claim] = []
-            with suppress(TimeoutError):  # the cases do not wait for it
-                crux = await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
-        except JudgeError as exc:
-            return judge_replaced(providers, exc)
-        finally:
-            writing_crux.cancel()
-        drafts = [*in_comparable_room(written.claims), *crux]
-        report(runtime, "written", claims=len(drafts))
-        return RunState(
-            drafts=drafts,
-            spares=written.spares,
-            quotations=in_comparable_room(written.quotations),
-            responses=apart(written.responses, drafts),
-            coverage={
-                p["id"]: written.coverage.get(p["id"], known[p["id"]])
-                for p in state["perspectives"]
-                if p["id"] in known
-            },
-            failures=written.failures,
-        )
-
-    return timed("write", write)
+@stage("write")
+async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    options, known = options_of(runtime), state.get("coverage", {})
+    writing_crux = asyncio.create_task(_crux(providers, state, options))
+    try:
+        written = await _written(providers, state, options)
+        crux: list[Claim] = []
+        with suppress(TimeoutError):  # the cases do not wait for it
+            crux = await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
+    except JudgeError as exc:
+        return judge_replaced(providers, exc)
+    finally:
+        writing_crux.cancel()
+    drafts = [*in_comparable_room(written.claims), *crux]
+    report(runtime, "written", claims=len(drafts))
+    return RunState(
+        drafts=drafts,
+        spares=written.spares,
+        quotations=in_comparable_room(written.quotations),
+        responses=apart(written.responses, drafts),
+        coverage={
+            p["id"]: written.coverage.get(p["id"], known[p["id"]]) for p in state["perspectives"] if p["id"] in known
+        },
+        failures=written.failures,
+    )
 
 
 async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
