@@ -10,7 +10,7 @@
                 │          ▼
                 └────── requery   (uncovered perspectives only)
 
-    A run of which nothing is to be written ends after select.
+    A run of which nothing is to be written goes from select to verify, which counts what it found.
     write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.
 
 This module only wires. Stages are in `agent/stages/`, the conditions below, the state in
@@ -109,9 +109,9 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 
-def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "__end__"]:
-    """Who wants the passages only has them now."""
-    return "write" if options_of(runtime).writing else "__end__"
+def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "verify"]:
+    """Who wants the passages only has them now: what is left is to count them."""
+    return "write" if options_of(runtime).writing else "verify"
 
 
 def after_write(state: RunState) -> Literal["judge", "verify"]:

@@ -88,24 +88,38 @@ class FramingState(TypedDict):
     claim: NotRequired[str]
 
 
-class Coverage(TypedDict):
-    """How well one perspective is covered: the passages on it, copies counted once, and their independent sources.
+class Evidence(TypedDict):
+    """What counts for one perspective: passage ids, the surest first, and the probability of the surest.
 
     Until they are read these are the passages above the judge's threshold; then those that hold words which are sure
     enough for its case. `leaning` are passages that hold words which may speak for it, and none that surely do.
-    `reworded` is how many passages say in other words what one that counts says; `distinct` how many groups of passages
-    that are near each other those that count make.
+    `copies` are passages that were counted once with another, `reworded` those of them that say it in other words.
     """
+
+    ids: list[int]
+    leaning: list[int]
+    strongest: float
+    copies: int
+    reworded: int
+
+
+class Coverage(Evidence):
+    """How well its evidence covers one perspective: by how many passages, copies counted once, and from how many
+    independent sources. `distinct` is how many groups of passages that are near each other these make."""
 
     status: CoverageStatus
     passages: int
     sources: int
-    strongest: float
-    ids: list[int]
-    copies: int
-    leaning: NotRequired[list[int]]
-    reworded: NotRequired[int]
     distinct: NotRequired[int]
+
+
+class ReadEvidence(TypedDict):
+    """What reading one perspective's passages sentence by sentence found: those that hold words for its case, the
+    surest first, and those that hold none but words which may speak for it."""
+
+    case: list[int]
+    leaning: list[int]
+    strongest: float
 
 
 class Claim(TypedDict):
@@ -250,11 +264,13 @@ class RunState(TypedDict, total=False):
     found: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
     unjudged: int  # judge: pairs that the budget or the deadline left out
-    coverage: dict[str, Coverage]  # judge, select, write, verify: by scores, focus, reading, claims
+    coverage: dict[str, Coverage]  # judge, verify: by its scores; by what was read and cited
     round: int  # requery: how often it has searched again
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
     reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
+    on_focus: dict[str, dict[int, float]]  # select: per perspective, scores of passages on a follow-up's focus
+    read: dict[str, ReadEvidence]  # write: per perspective, what its passages hold, read sentence by sentence
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write, lookup
     spares: list[Claim]  # write: next best claims, for repair

@@ -21,7 +21,9 @@ FRAMING = FramingState(form="polar", question="Should towns build bridges?", alt
 
 def coverage(passages: int, sources: int, status: Any = None) -> Coverage:
     status = status or ("supported" if passages > 1 and sources > 1 else "thin" if passages else "not_found")
-    return Coverage(status=status, passages=passages, sources=sources, strongest=0.9, ids=[], copies=0)
+    return Coverage(
+        status=status, passages=passages, sources=sources, strongest=0.9, ids=[], copies=0, leaning=[], reworded=0
+    )
 
 
 def claim(perspective: str, text: str, *passages: int, role: Any = "case", tier: Tier = "case") -> Claim:
@@ -198,7 +200,9 @@ def test_the_summary_in_every_case() -> None:
 
 
 def test_the_ledger_tells_the_leaning_passages_apart_and_counts_none_of_them() -> None:
-    leans = Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[2, 3])
+    leans = Coverage(
+        status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[2, 3], reworded=0
+    )
     found = {"p1": coverage(7, 3), "p2": leans, "p3": coverage(0, 0)}
     claims = [claim("p1", "One.", 1, role="thesis"), claim("p2", "Two.", 2, tier="leaning")]
     answer = made(state(claims, coverage=found, drafts=claims))

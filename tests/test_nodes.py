@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evidence.claims import comparable_room, once, verbatim
-from agent.evidence.coverage import coverage_by_judge, with_cited
+from agent.evidence.coverage import Cited, coverage_of, judged_evidence
 from agent.stages.judge import worth_most
 from agent.stages.review import reviewed
 from agent.stages.select import independent_first
-from agent.state import Claim, Coverage
+from agent.state import Claim, Evidence, ReadEvidence
 from tools.errors import InputError
 from tools.passages import Passage
 
@@ -43,21 +43,21 @@ ALONE = {i: i for i in range(1, 9)}
 
 def test_two_passages_of_two_sources_cover_a_side() -> None:
     passages = {1: passage(1, "Press"), 2: passage(2, "Gazette"), 3: passage(3, "press")}
-    found = coverage_by_judge({1: 0.9, 2: 0.6, 3: 0.4}, 0.5, passages, ALONE)
+    found = coverage_of(judged_evidence({1: 0.9, 2: 0.6, 3: 0.4}, 0.5, passages, ALONE), passages)
     assert (found["status"], found["passages"], found["sources"], found["ids"]) == ("supported", 2, 2, [1, 2])
     assert found["strongest"] == 0.9
 
 
 def test_one_publisher_is_one_source_however_often_and_however_spelt() -> None:
     passages = {1: passage(1, "Press"), 3: passage(3, "PRESS")}
-    found = coverage_by_judge({1: 0.9, 3: 0.8}, 0.5, passages, ALONE)
+    found = coverage_of(judged_evidence({1: 0.9, 3: 0.8}, 0.5, passages, ALONE), passages)
     assert (found["status"], found["passages"], found["sources"]) == ("thin", 2, 1)
 
 
 def test_copies_count_once_also_when_several_of_them_were_judged() -> None:
     # 4 was judged first; a later search found 2, of which 4 is a copy, and 5, another copy.
     passages = {i: passage(i, f"Press {i}") for i in (2, 4, 5, 7)}
-    found = coverage_by_judge({4: 0.9, 2: 0.6, 7: 0.8}, 0.5, passages, {2: 2, 4: 2, 5: 2, 7: 7})
+    found = coverage_of(judged_evidence({4: 0.9, 2: 0.6, 7: 0.8}, 0.5, passages, {2: 2, 4: 2, 5: 2, 7: 7}), passages)
     assert (found["passages"], found["sources"], found["copies"]) == (2, 2, 2)
     assert found["ids"] == [4, 7]
 
@@ -125,28 +125,35 @@ def test_sides_that_cannot_be_searched_for_are_refused(edited: Any, says: str) -
         reviewed(edited)
 
 
+def evidence(*ids: int, leaning: list[int] | None = None) -> Evidence:
+    return Evidence(ids=[*ids], leaning=leaning or [], strongest=0.8, copies=0, reworded=0)
+
+
 def test_a_verified_claim_counts_its_passage_and_a_side_without_one_is_thin() -> None:
     passages = {i: passage(i, f"P{i}") for i in range(1, 4)}
-    before = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0)
-    assert with_cited(before, [3], [], passages)["passages"] == 3
-    assert with_cited(before, [3], [], passages)["status"] == "supported"
-    assert with_cited(before, [], [], passages)["status"] == "thin"
-    nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
-    assert with_cited(nothing, [], [], passages)["status"] == "not_found"
-    assert with_cited(nothing, [2], [], passages)["status"] == "thin"
+    assert coverage_of(evidence(1, 2), passages, cited=Cited([3], []))["passages"] == 3
+    assert coverage_of(evidence(1, 2), passages, cited=Cited([3], []))["status"] == "supported"
+    assert coverage_of(evidence(1, 2), passages, cited=Cited([], []))["status"] == "thin"
+    assert coverage_of(evidence(), passages, cited=Cited([], []))["status"] == "not_found"
+    assert coverage_of(evidence(), passages, cited=Cited([2], []))["status"] == "thin"
 
 
 def test_what_merely_leans_is_no_part_of_the_counts() -> None:
     passages = {i: passage(i, f"P{i}") for i in range(1, 5)}
-    nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[])
-    beside = with_cited(nothing, [], [2, 3, 2], passages)
+    beside = coverage_of(evidence(), passages, cited=Cited([], [2, 3, 2]))
     assert (beside["status"], beside["passages"], beside["sources"]) == ("leaning", 0, 0)
     assert (beside["ids"], beside["leaning"]) == ([], [2, 3])
     # What a claim of the case cites leans no more; passages that were known to lean go on doing so.
-    known = Coverage(status="thin", passages=1, sources=1, strongest=0.8, ids=[1], copies=0, leaning=[4, 2])
-    both = with_cited(known, [2], [3, 2], passages)
+    both = coverage_of(evidence(1, leaning=[4, 2]), passages, cited=Cited([2], [3, 2]))
     assert (both["status"], both["ids"], both["leaning"]) == ("supported", [1, 2], [4, 3])
     assert (both["passages"], both["sources"]) == (2, 2)
     # Evidence of which only something beside the case can be shown makes no case.
-    enough = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0, leaning=[])
-    assert with_cited(enough, [], [3], passages)["status"] == "thin"
+    assert coverage_of(evidence(1, 2), passages, cited=Cited([], [3]))["status"] == "thin"
+
+
+def test_of_a_follow_up_only_what_speaks_of_its_focus_is_counted() -> None:
+    passages = {i: passage(i, f"P{i}") for i in range(1, 4)}
+    found = coverage_of(evidence(1, 2), passages, on_focus={2: 0.6, 3: 0.9})
+    assert (found["ids"], found["status"], found["strongest"]) == ([2], "thin", 0.6)
+    read = ReadEvidence(case=[3, 2], leaning=[1], strongest=0.7)
+    assert coverage_of(evidence(1, 2), passages, on_focus={2: 0.6}, read=read)["ids"] == [3, 2]

@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 from providers import side
 
-from agent.evidence.coverage import coverage_by_reading
+from agent.evidence.coverage import coverage_of, read_evidence
 from agent.evidence.sentences import read_perspectives
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Brief, Reading
-from agent.state import Coverage, FramingState, Perspective
+from agent.state import Evidence, FramingState, Perspective
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import LocalJudge, Pair
@@ -180,14 +180,15 @@ async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_t
     words = [GOOD, BETTER, BOTH, AWAY, BETTER, BAD]
     given = [passage(n, text) for n, text in enumerate(words, start=1)]
     one, other = await read_perspectives(models, briefs(models.judge(), given, []))
-    before = Coverage(status="supported", passages=6, sources=6, strongest=0.99, ids=[1, 2, 3, 4, 5, 6], copies=2)
-    found = coverage_by_reading(before, one)
+    before = Evidence(ids=[1, 2, 3, 4, 5, 6], leaning=[], strongest=0.99, copies=2, reworded=0)
+    passages = {p.id: p for p in given}
+    found = coverage_of(before, passages, read=read_evidence(one))
     assert sorted(found["ids"]) in ([1, 2], [1, 5])  # 5 is a copy of 2
     assert (found["status"], found["passages"], found["sources"]) == ("supported", 2, 2)
     assert found["leaning"] == [3]
     assert found["strongest"] == pytest.approx(np.nanmax(one.sure[one.case]))
     assert found["copies"] == 2
-    against = coverage_by_reading(before, other)
+    against = coverage_of(before, passages, read=read_evidence(other))
     assert [*against["ids"], *against["leaning"]] == [6]
     assert against["passages"] == len(against["ids"])
 

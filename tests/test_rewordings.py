@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.answer.notes import is_settled
-from agent.evidence.coverage import coverage_by_judge, same_as, with_cited
+from agent.evidence.coverage import Cited, coverage_of, judged_evidence, same_as
 from agent.models.inference import Models
 from tools.language.copies import copy_groups, same_groups
 from tools.language.sentences import split_sentences
@@ -84,8 +84,8 @@ def test_sources_do_not_agree_by_saying_the_same_in_other_words(reworded: bool) 
     found = passages(27)
     same = {i: 1 if i <= 25 and reworded else i for i in found}
     alone = {i: i for i in found}
-    one = coverage_by_judge(dict.fromkeys(range(1, 26), 0.9), 0.5, found, alone, same)
-    other = coverage_by_judge({26: 0.9, 27: 0.8}, 0.5, found, alone, same)
+    one = coverage_of(judged_evidence(dict.fromkeys(range(1, 26), 0.9), 0.5, found, alone, same), found)
+    other = coverage_of(judged_evidence({26: 0.9, 27: 0.8}, 0.5, found, alone, same), found)
     assert is_settled(one, other) is not reworded
     if reworded:
         assert (one["passages"], one["sources"], one["reworded"], one["status"]) == (1, 1, 24, "thin")
@@ -93,6 +93,6 @@ def test_sources_do_not_agree_by_saying_the_same_in_other_words(reworded: bool) 
 
 def test_a_cited_passage_stands_for_what_says_the_same() -> None:
     found = passages(4)
-    before = coverage_by_judge({1: 0.9, 2: 0.8, 3: 0.7}, 0.5, found, {i: i for i in found})
-    after = with_cited(before, [2], [4], found, {1: 1, 2: 1, 3: 3, 4: 3})
+    before = coverage_of(judged_evidence({1: 0.9, 2: 0.8, 3: 0.7}, 0.5, found, {i: i for i in found}), found)
+    after = coverage_of(before, found, cited=Cited([2], [4]), same={1: 1, 2: 1, 3: 3, 4: 3})
     assert (after["ids"], after["leaning"], after["sources"], after["reworded"]) == ([2, 3], [], 2, 1)

@@ -225,7 +225,7 @@ def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
 
 
 def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> CoverageLine:
-    empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
+    empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[], reworded=0)
     found = state.get("coverage", {}).get(side["id"], empty)
     shown = (
         sum(c["perspective"] == side["id"] and in_case(c) for c in claims) if "drafts" in state else found["passages"]
@@ -239,7 +239,7 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
         copies=found["copies"],
         strongest=round(found["strongest"], 3),
         queries=state.get("queries", {}).get(side["id"], []),
-        leaning=len(found.get("leaning", [])),
+        leaning=len(found["leaning"]),
     )
 
 

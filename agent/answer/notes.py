@@ -253,7 +253,7 @@ def _reworded(state: RunState) -> list[Note]:
     names = {p["id"]: p["name"] for p in state["perspectives"]}
     notes = []
     for side, found in state.get("coverage", {}).items():
-        if number := found.get("reworded", 0):
+        if number := found["reworded"]:
             says, counts = ("says", "counts") if number == 1 else ("say", "count")
             what = f"{count(number, 'passage')} for ‘{names[side]}’ {says} in other words what another one says"
             notes.append(Note(kind="balance", text=f"{what}, and {counts} once with it."))

@@ -88,7 +88,9 @@ def _unwritten(checks: ClaimChecks) -> set[str]:
     told = " ".join(f["message"] for f in state.get("failures", []) if f["stage"] == "write")
     named = {p["id"] for p in state.get("perspectives", []) if f"'{p['name']}'" in told or NOT_WRITTEN in told}
     drafted = {c["perspective"] for c in state.get("drafts", [])}
-    return {i for i, found in state.get("coverage", {}).items() if found["ids"]} - drafted - named
+    on_focus = state.get("on_focus", {})
+    covered = {p for p, c in state.get("coverage", {}).items() if {*c["ids"]}.intersection(on_focus.get(p, c["ids"]))}
+    return covered - drafted - named
 
 
 def filling_of(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:

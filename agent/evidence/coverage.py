@@ -18,7 +18,7 @@ from agent.evidence.question import is_english
 from agent.models.inference import Models
 from agent.models.providers import Providers, Reading
 from agent.options import RunOptions, in_time
-from agent.state import Coverage, CoverageStatus, Failure, RunState
+from agent.state import Coverage, CoverageStatus, Evidence, Failure, ReadEvidence, RunState
 from tools.errors import SteelmanError
 from tools.language.addressed import speaks_to_the_writer
 from tools.language.copies import copy_groups, reason_of, same_groups
@@ -79,29 +79,72 @@ def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
     return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}
 
 
+class Cited(NamedTuple):
+    """The passages that the claims of a perspective's case cite, and those that the claims `beside` it cite."""
+
+    case: Sequence[int]
+    beside: Sequence[int]
+
+
 def coverage_of(
-    ids: Sequence[int],
-    passages: dict[int, Passage],
+    evidence: Evidence,
+    passages: Mapping[int, Passage],
     *,
-    leaning: Sequence[int] = (),
-    strongest: float = 0.0,
-    copies: int = 0,
-    reworded: int = 0,
+    on_focus: Mapping[int, float] | None = None,
+    read: ReadEvidence | None = None,
+    cited: Cited | None = None,
+    same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
-    """The coverage by these passages; `leaning` are those that hold words which may speak for the perspective."""
+    """How well the evidence covers its perspective, with what was learnt of it since the judge scored the passages.
+
+    on_focus: the judge's scores of the passages that speak of a follow-up's focus; no others count. read: what was
+    read sentence by sentence, which then stands for the judge's view of whole passages: one that holds no words for the
+    case could not be shown. cited: what the verified claims cite counts too. Without a claim a perspective is thin at
+    best, since evidence that cannot be shown in a sentence makes no case; without one of its case it only leans.
+    same: of each passage the first that says the same; of these one counts, a cited one where there is any.
+    """
+    if on_focus is not None:
+        evidence = _on_focus(evidence, on_focus)
+    if read is not None:
+        evidence = _as_read(evidence, read)
+    if cited is not None:
+        evidence = _with_cited(evidence, cited, same)
+    ids = evidence["ids"]
     sources = len({passages[i].source for i in ids if i in passages})
-    enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
-    status: CoverageStatus = "supported" if enough else "thin" if ids else "leaning" if leaning else "not_found"
+    enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES and (cited is None or bool(cited.case))
+    weak: CoverageStatus = "thin" if ids else "leaning" if evidence["leaning"] else "not_found"
     return Coverage(
-        status=status,
+        ids=ids,
+        leaning=evidence["leaning"],
+        strongest=evidence["strongest"],
+        copies=evidence["copies"],
+        reworded=evidence["reworded"],
+        status="supported" if enough else weak,
         passages=len(ids),
         sources=sources,
-        strongest=strongest,
-        ids=list(ids),
-        copies=copies,
-        leaning=list(leaning),
-        reworded=reworded,
     )
+
+
+def _on_focus(evidence: Evidence, scores: Mapping[int, float]) -> Evidence:
+    ids = [i for i in evidence["ids"] if i in scores]
+    return Evidence(ids=ids, leaning=[], strongest=max((scores[i] for i in ids), default=0.0), copies=0, reworded=0)
+
+
+def _as_read(evidence: Evidence, read: ReadEvidence) -> Evidence:
+    copies, reworded = (evidence["copies"], evidence["reworded"]) if read["case"] else (0, 0)
+    return Evidence(
+        ids=read["case"], leaning=read["leaning"], strongest=read["strongest"], copies=copies, reworded=reworded
+    )
+
+
+def _with_cited(evidence: Evidence, cited: Cited, same: Mapping[int, int]) -> Evidence:
+    counted = list(dict.fromkeys([*evidence["ids"], *cited.case]))
+    kept = _one_of_each([*cited.case, *counted], same)
+    ids = [i for i in counted if i in kept]
+    known = {same.get(i, i) for i in ids}
+    leaning = [i for i in (*evidence["leaning"], *cited.beside) if same.get(i, i) not in known]
+    reworded = max(evidence["reworded"], len(counted) - len(ids))
+    return Evidence(**{**evidence, "ids": ids, "leaning": _one_of_each(leaning, same), "reworded": reworded})
 
 
 def not_outweighed(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
@@ -109,15 +152,15 @@ def not_outweighed(support: dict[int, float], contrary: dict[int, float]) -> dic
     return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
 
 
-def coverage_by_judge(
+def judged_evidence(
     support: dict[int, float],
     threshold: float,
-    passages: dict[int, Passage],
-    originals: dict[int, int],
+    passages: Mapping[int, Passage],
+    originals: Mapping[int, int],
     same: Mapping[int, int] = MappingProxyType({}),
-) -> Coverage:
-    """The coverage by the passages that the judge puts at or above the threshold, copies counted once, and so those
-    that say the `same` as another."""
+) -> Evidence:
+    """The passages that the judge puts at or above the threshold, copies counted once, and so those that say the `same`
+    as another."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
     best: dict[int, int] = {}
     for i in above:
@@ -125,25 +168,13 @@ def coverage_by_judge(
     copies = sum(first in best for first in originals.values()) - len(best)
     ids = _one_of_each(list(best.values()), same)
     strongest = max((support[i] for i in ids), default=0.0)
-    return coverage_of(ids, passages, strongest=strongest, copies=copies, reworded=len(best) - len(ids))
+    return Evidence(ids=ids, leaning=[], strongest=strongest, copies=copies, reworded=len(best) - len(ids))
 
 
-def coverage_on_focus(
-    coverage: Coverage, speaking: Collection[int], support: dict[int, float], passages: dict[int, Passage]
-) -> Coverage:
-    """The coverage by those of its passages that speak of what a follow-up asks about."""
-    ids = [i for i in coverage["ids"] if i in speaking]
-    return coverage_of(ids, passages, strongest=max((support.get(i, 0.0) for i in ids), default=0.0))
-
-
-def coverage_by_reading(coverage: Coverage, reading: Reading) -> Coverage:
-    """The coverage by what was read: the passages that hold words for the perspective's case, each text once.
-
-    A passage that the judge took for the perspective as a whole, and that holds no such words, could not be shown and
-    is not counted.
-    """
-    passages = {u.passage.id: u.passage for u in reading.units}
-    originals = originals_of(passages)
+def read_evidence(reading: Reading) -> ReadEvidence:
+    """The passages that hold words for the perspective's case, and those that hold words which may speak for it and no
+    others, each text once."""
+    originals = originals_of({u.passage.id: u.passage for u in reading.units})
 
     def holding(tier: NDArray[np.bool_]) -> dict[int, float]:
         """The passages that hold such words, and how sure the surest are; the surest passage of each text."""
@@ -155,45 +186,8 @@ def coverage_by_reading(coverage: Coverage, reading: Reading) -> Coverage:
 
     case = holding(reading.case)
     known = {originals[i] for i in case}
-    return coverage_of(
-        list(case),
-        passages,
-        leaning=[i for i in holding(reading.leaning) if originals[i] not in known],
-        strongest=max(case.values(), default=0.0),
-        copies=coverage["copies"] if case else 0,
-        reworded=coverage.get("reworded", 0) if case else 0,
-    )
-
-
-def with_cited(
-    coverage: Coverage,
-    case: Sequence[int],
-    beside: Sequence[int],
-    passages: dict[int, Passage],
-    same: Mapping[int, int] = MappingProxyType({}),
-) -> Coverage:
-    """The coverage with the passages that the claims of a case cite counted too, and those that the claims `beside` it
-    cite among the leaning ones; of passages that say the `same` one, a cited one where there is any.
-
-    Without a claim the perspective is thin at best, since evidence that cannot be shown in a sentence makes no case;
-    without one of its case it only leans.
-    """
-    counted = list(dict.fromkeys([*coverage["ids"], *case]))
-    kept = _one_of_each([*case, *counted], same)
-    ids = [i for i in counted if i in kept]
-    known = {same.get(i, i) for i in ids}
-    further = [i for i in (*coverage.get("leaning", []), *beside) if same.get(i, i) not in known]
-    found = coverage_of(
-        ids,
-        passages,
-        leaning=_one_of_each(further, same),
-        strongest=coverage["strongest"],
-        copies=coverage["copies"],
-        reworded=max(coverage.get("reworded", 0), len(counted) - len(ids)),
-    )
-    if ids and not case:
-        found["status"] = "thin"
-    return found
+    leaning = [i for i in holding(reading.leaning) if originals[i] not in known]
+    return ReadEvidence(case=list(case), leaning=leaning, strongest=max(case.values(), default=0.0))
 
 
 def _one_of_each(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:

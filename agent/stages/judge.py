@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from agent.evidence.coverage import (
     ENOUGH_PASSAGES,
-    coverage_by_judge,
+    coverage_of,
+    judged_evidence,
     nearness_to,
     not_outweighed,
     originals_of,
@@ -71,7 +72,8 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     above = {i for mine in speaking.values() for i, s in mine.items() if s >= judge.threshold}
     same = await same_as(providers.models, passages, above)
     coverage = {
-        side: coverage_by_judge(mine, judge.threshold, passages, originals, same) for side, mine in speaking.items()
+        side: coverage_of(judged_evidence(mine, judge.threshold, passages, originals, same), passages)
+        for side, mine in speaking.items()
     }
     for perspective, found in coverage.items():
         counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}

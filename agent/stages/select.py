@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from langgraph.runtime import Runtime
 
 from agent.evidence.aspects import speaking_of
-from agent.evidence.coverage import counter_rank, coverage_on_focus, nearness_to, originals_of, pool_of
+from agent.evidence.coverage import counter_rank, nearness_to, originals_of, pool_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import stage
@@ -34,11 +34,11 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         nearness = await _nearness(providers, focus, list(passages))
         return RunState(chosen={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
     failures: list[Failure] = []
+    on_focus: dict[str, dict[int, float]] = {}
     if focus:
         speaking, failures = await _speaking(providers, focus, passages)
         candidates = {p: [i for i in ids if i in speaking] for p, ids in candidates.items()}
-        support = state["support"]
-        coverage = {p: coverage_on_focus(c, speaking, support.get(p, {}), passages) for p, c in coverage.items()}
+        on_focus = {p: {i: state["support"].get(p, {}).get(i, 0.0) for i in speaking} for p in coverage}
     distinct = await asyncio.to_thread(_distinct, passages, state)
     ids, pool, problems = await pool_of(providers, state, distinct, options)
     choices = await asyncio.to_thread(pick, options.selection, pool, pool.size)
@@ -50,7 +50,7 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         # A passage too mixed to count as a whole may still hold a sentence that argues for the perspective.
         chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
     reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
-    return RunState(chosen=chosen, coverage=coverage, failures=[*failures, *problems], reasons=reasons)
+    return RunState(chosen=chosen, on_focus=on_focus, failures=[*failures, *problems], reasons=reasons)
 
 
 async def _speaking(

@@ -6,7 +6,7 @@ counted. Nothing is rewritten after this stage.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Literal
@@ -16,19 +16,23 @@ from langgraph.runtime import Runtime
 from agent.evidence.aspects import with_crux
 from agent.evidence.cases import fill
 from agent.evidence.claims import ClaimChecks, once
-from agent.evidence.coverage import same_as, with_cited
+from agent.evidence.coverage import Cited, coverage_of, same_as
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import judge_replaced, report, stage
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, Failure, RunState, as_read, in_case
 from tools.errors import DeadlineError, JudgeError
 from tools.language.copies import NEAR
+from tools.passages import Passage
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
 
 
 @stage("verify")
 async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    if "drafts" not in state:  # nothing was to be written
+        coverage, same = await _coverage(providers, state, None)
+        return RunState(coverage=coverage, same=same)
     options = options_of(runtime)
     judge = providers.models.judge(state.get("judge", ""))
     checks = ClaimChecks(providers, state, judge, partial(time_left, options, "verify"))
@@ -80,26 +84,32 @@ async def _repaired(checks: ClaimChecks, dropped: Sequence[Dropped]) -> list[Cla
 
 
 async def _coverage(
-    providers: Providers, state: RunState, claims: Sequence[Claim]
+    providers: Providers, state: RunState, claims: Sequence[Claim] | None
 ) -> tuple[dict[str, Coverage], dict[int, int]]:
-    """The coverage with the passages of verified claims counted for the perspectives that they serve; and which of all
-    that is counted, or what a document answers, says the same."""
-    coverage = state.get("coverage", {})
+    """The coverage by what was read, and by what the verified claims cite, where there was anything to write; and which
+    of all that is counted, or what a document answers, says the same."""
+    judged, on_focus, read = state.get("coverage", {}), state.get("on_focus", {}), state.get("read", {})
 
-    def cited(perspective: str, case: bool) -> list[int]:
-        return [i for c in claims if c["perspective"] == perspective and in_case(c) is case for i in c["passages"]]
+    def cited_by(perspective: str) -> Cited | None:
+        own = [(i, in_case(c)) for c in claims or () if c["perspective"] == perspective for i in c["passages"]]
+        return None if claims is None else Cited([i for i, case in own if case], [i for i, case in own if not case])
 
-    counted = {
-        i for p, c in coverage.items() for i in (*c["ids"], *c.get("leaning", []), *cited(p, True), *cited(p, False))
-    }
+    def covered(same: Mapping[int, int]) -> dict[str, Coverage]:
+        return {
+            p: coverage_of(e, passages, on_focus=on_focus.get(p), read=read.get(p), cited=cited_by(p), same=same)
+            for p, e in judged.items()
+        }
+
+    passages: dict[int, Passage] = {}
+    counted = {i for c in covered({}).values() for i in (*c["ids"], *c["leaning"])}
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.passages, counted | theses)
     same = await same_as(providers.models, passages, passages)
-    found = {p: with_cited(c, cited(p, True), cited(p, False), passages, same) for p, c in coverage.items()}
-    near = await same_as(providers.models, passages, {i for c in found.values() for i in c["ids"]}, slack=NEAR)
-    for c in found.values():
+    coverage = covered(same)
+    near = await same_as(providers.models, passages, {i for c in coverage.values() for i in c["ids"]}, slack=NEAR)
+    for c in coverage.values():
         c["distinct"] = len({near[i] for i in c["ids"] if i in near})
-    return found, same
+    return coverage, same
 
 
 def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:

@@ -17,12 +17,12 @@ from pydantic import BaseModel, Field
 from agent.evidence.aspects import opposed
 from agent.evidence.cases import NOT_WRITTEN, apart, brief_of, respond
 from agent.evidence.claims import in_comparable_room
-from agent.evidence.coverage import coverage_by_reading
+from agent.evidence.coverage import read_evidence
 from agent.evidence.sentences import read_perspectives
 from agent.models.providers import Brief, Providers, Reading
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import ask_model, judge_replaced, report, stage
-from agent.state import Claim, Coverage, Failure, FramingState, Perspective, Response, RunState
+from agent.state import Claim, Failure, FramingState, Perspective, ReadEvidence, Response, RunState
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
 from tools.language.sentences import split_sentences
@@ -41,7 +41,7 @@ class _Written:
     claims: dict[str, list[Claim]] = field(default_factory=dict)
     spares: list[Claim] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
-    coverage: dict[str, Coverage] = field(default_factory=dict)
+    read: dict[str, ReadEvidence] = field(default_factory=dict)
     quotations: dict[str, Sequence[Claim]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ class _Written:
 
 @stage("write")
 async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    options, known = options_of(runtime), state.get("coverage", {})
+    options = options_of(runtime)
     writing_crux = asyncio.create_task(_crux(providers, state, options))
     try:
         written = await _written(providers, state, options)
@@ -69,9 +69,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         spares=written.spares,
         quotations=in_comparable_room(written.quotations),
         responses=apart(written.responses, drafts),
-        coverage={
-            p["id"]: written.coverage.get(p["id"], known[p["id"]]) for p in state["perspectives"] if p["id"] in known
-        },
+        read=written.read,
         failures=written.failures,
     )
 
@@ -118,7 +116,7 @@ async def _written(providers: Providers, state: RunState, options: RunOptions) -
             if late:
                 written.fail(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
             if reading.case.any() or not late:
-                written.coverage[own] = coverage_by_reading(state["coverage"][own], reading)
+                written.read[own] = read_evidence(reading)
         brief = replace(brief, responses=responses, reading=reading)
         written.quotations[own] = (await providers.quote(brief))[0] if providers.quote and reading else ()
     return written
