@@ -159,10 +159,7 @@ class Settings(Network):
     public_url: Annotated[str, AfterValidator(forms.public_address)] = _text(
         "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
     )
-    trusted_proxies: Annotated[str, AfterValidator(forms.networks)] = _text(
-        "Proxies that may say by Forwarded or X-Forwarded-... where callers reach it, where STEELMAN_PUBLIC_URL does "
-        "not: 127.0.0.1, 10.0.0.0/8, ...; empty: none."
-    )
+    trusted_proxies: str = _gone("STEELMAN_PUBLIC_URL says where callers reach the server")
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
     api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
     api_key_runs: int = Field(default=64, ge=1, description="Runs of one key at work or waiting; past it 429.")

@@ -20,7 +20,6 @@ from limits.strategies import MovingWindowRateLimiter
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.forms import listed
@@ -61,7 +60,9 @@ class Guard:
         self._origins = frozenset(listed(settings.api_origins))
         self._inner: ASGIApp = self._known
         if self._origins:  # no cookie means anything here, so that any header may be sent
-            self._inner = _Cors(self._known, self._origins, _METHODS, allow_headers=("*",), expose_headers=_SHOWN)
+            self._inner = CORSMiddleware(
+                self._known, self._origins, _METHODS, allow_headers=("*",), expose_headers=_SHOWN
+            )
         hosts = [name.lower() for name in listed(settings.api_hosts)]
         self._loopback = is_loopback(settings.api_host)
         self._any_host = not self._loopback and not hosts
@@ -171,17 +172,6 @@ class Guard:
             return message
 
         return await self._app(scope, limited, send)
-
-
-class _Cors(CORSMiddleware):
-    """Starlette's, with a problem document for a preflight that asks for too much."""
-
-    def preflight_response(self, request_headers: Headers) -> Response:
-        response = super().preflight_response(request_headers)
-        if response.status_code == 200:
-            return response
-        detail = f"{bytes(response.body).decode()}. Pages may use {', '.join(self.allow_methods)}."
-        return ProblemError(403, "preflight-refused", "The page may not do that", detail).response()
 
 
 def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:

@@ -14,7 +14,6 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from agent.runs.service import open_runs
 from agent.settings import Settings
@@ -22,8 +21,6 @@ from api.app import create_app
 from api.guard import is_loopback
 from api.keys import Keys
 from api.observing import SERVER, configure, told_by_loop
-from api.problems import ProblemError
-from api.service import OpenRuns
 from tools.documents.apart import end_readers
 from tools.errors import InputError, SteelmanError
 from tools.memory import use_few_heaps
@@ -32,64 +29,7 @@ from tools.store.database import Database
 _CLOSING_SECONDS = 3
 _CUT_SECONDS = 9.0
 _BACKLOG = 512
-_LARGEST_HEAD = 64 * 1024
 _MOST_CONNECTIONS = 512
-_TOO_LONG = ProblemError(
-    431, "head-too-large", "The head of the request is too large", f"At most {_LARGEST_HEAD} bytes before the body."
-)
-_NO_HTTP = ProblemError(400, "no-http", "The request is not HTTP/1.1", "Send HTTP/1.1, without TLS.")
-_FULL = ProblemError(
-    503,
-    "too-many-connections",
-    "Too many connections",
-    f"{_MOST_CONNECTIONS} are open, the most there may be. Come again in 5 seconds.",
-    headers={"Retry-After": "5"},
-)
-
-
-class _Connection(HttpToolsProtocol):
-    """uvicorn's connection with a limit for heads and for how many connections there are; its refusals are problem
-    documents too."""
-
-    _unparsed = 0  # bytes since the parser last got on to something
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        super().connection_made(transport)
-        if len(self.connections) > _MOST_CONNECTIONS:
-            self._refuse(_FULL)
-
-    def data_received(self, data: bytes) -> None:
-        self._unparsed += len(data)
-        super().data_received(data)
-        if self._unparsed > _LARGEST_HEAD and not self.transport.is_closing():
-            self._refuse(_TOO_LONG)
-
-    def on_headers_complete(self) -> None:
-        self._unparsed = 0
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        self._unparsed = 0
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        self._unparsed = 0
-        super().on_message_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        """What uvicorn calls when the bytes cannot be read as HTTP."""
-        self._refuse(_NO_HTTP)
-
-    def _refuse(self, problem: ProblemError) -> None:
-        if self.cycle is None or self.cycle.response_complete:  # else the bytes would stand inside another reply
-            reply = problem.response()
-            reply.headers["connection"] = "close"
-            head = b"".join(b"%s: %s\r\n" % header for header in reply.raw_headers)
-            self.transport.write(STATUS_LINE[reply.status_code] + head + b"\r\n" + bytes(reply.body))
-        self.transport.close()
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Nothing to warn of: a request that offers another protocol is answered in this one."""
 
 
 class _Server(uvicorn.Server):
@@ -116,17 +56,13 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        before = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            if not self.should_exit:  # else a second signal has to be heard to the very end
-                for sig, handler in before.items():
-                    signal.signal(sig, handler)
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sig, self.handle_exit)  # to the very end, since a second one has to be heard
+        yield
 
 
-def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
-    """Listens until it is stopped; `opening`: another way to the agent than the usual one.
+def serve(settings: Settings) -> int:
+    """Listens until it is stopped.
 
     Raises InputError where it would be open to others without a key, and SteelmanError where it cannot listen, or what
     opening the agent raises.
@@ -137,7 +73,7 @@ def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
     with contextlib.closing(_listening(settings.api_host, settings.api_port)) as listening:
         loop = uvicorn.Config("", log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=loop) as runner:
-            runner.run(_serve(settings, listening, opening))
+            runner.run(_serve(settings, listening))
     return 0
 
 
@@ -154,10 +90,11 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from exc
 
 
-async def _serve(settings: Settings, listening: socket.socket, opening: OpenRuns | None) -> None:
+async def _serve(settings: Settings, listening: socket.socket) -> None:
     asyncio.get_running_loop().set_exception_handler(told_by_loop)
-    opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
-    async with opened as runs:  # opened here, so that what it raises reaches the terminal
+    async with open_runs(
+        settings, max_concurrent=settings.api_runs, warm=True
+    ) as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
         try:
             await _Server(config_of(app, settings)).serve([listening])
@@ -183,7 +120,8 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.api_host,
         port=settings.api_port,
-        http=_Connection,
+        http="h11",  # whose heads have a limit
+        limit_concurrency=_MOST_CONNECTIONS,
         ws="none",
         proxy_headers=False,
         log_config=None,

@@ -46,7 +46,7 @@ async def links(given: tuple[dict[str, Any], dict[str, str]], bench: Any) -> str
 
 async def probe(given: str, bench: Any) -> str:
     """given: the request's lines; where they end in BROKEN the store cannot be read. The reply, without its headers."""
-    with served(api_hosts="api.example.org", trusted_proxies="127.0.0.1") as address, connected(address) as connection:
+    with served(api_hosts="api.example.org") as address, connected(address) as connection:
         if given.endswith("BROKEN"):
             with closing(sqlite3.connect(load_settings().database_path)) as database:
                 database.execute("ALTER TABLE collections RENAME TO others")
