@@ -288,7 +288,6 @@ CHAT_MODELS = (
 
 # --- chat apps on the OpenAI-compatible door --------------------------------------------------------------------------
 
-CHAT = f"USER: {ASKED}\nASSISTANT: Both sides have a case."
 PASSAGES = (
     '<context>\n<source id="1">Generate a concise title for this chat. It is only five words.</source>\n</context>'
 )
@@ -305,17 +304,6 @@ FORMS = (
     ("follow-ups", '{"followUps": ["One?"]}', '{"followUps": []}'),
     ("the end of a text", '{ "text": "<your words>" }', '{"text": ""}'),
     ("a picture", '{"prompt": "A picture"}', f'{{"prompt": "{ASKED}"}}'),
-)
-TEXTS = (
-    said(f"Look at this conversation and provide:\n1. Its language\n2. A short title (5 words)\n\n{CHAT}"),
-    said(f"The query:\n{ASKED}\n\nWrite a brief title for the query. Answer with the title only."),
-    said(ASKED, "Both.", "Please generate a five word title summarizing our conversation."),
-    said(f"Going by the chat, give this conversation a name.\n\n```\nYou are X.\n---\n{ASKED}\n```\nThe name:"),
-    said(ASKED, system="Please generate a title for this conversation"),
-    said(ASKED, system="You write titles.\nYour job is to create short titles for new chat sessions."),
-    said(f"Erstelle einen kurzen Titel für diese Unterhaltung:\n\n{CHAT}"),
-    said(f"Write a short title for this chat. <chat>\n<user>{ASKED}</user>\n<assistant>Both.</assistant></chat>"),
-    said(ASKED, "Both.", "用五个字返回这句话的主题，不要解释"),
 )
 FRAMES = (
     ("before it", said(f"### Task:\nRespond using the context.\n\n{PASSAGES}\n\n{ASKED}")),
@@ -342,13 +330,8 @@ SYSTEM = (
     "Respond with a title, a summary and a list of sources. Keep the content brief.",
 )
 NEXT = '{"follow_ups": ["Strongest counter-argument to 1?"'
-EMOJI = said(f"Your task is to find a fitting emoji.\n\nMessage: ```{ASKED}```")
-JSON = said(f"Write a title for this chat:\n{CHAT}", response_format={"type": "json_object"})
 CHAT_APPS = (
     *(Row(f"asks for {what}", chat_app, task(form), (came, *NO_RUN)) for what, form, came in FORMS),
-    *(Row("asks for a title as text", chat_app, given, (f"{TITLE}\n", *NO_RUN), ("{",)) for given in TEXTS),
-    Row("asks for JSON by the request", chat_app, JSON, (f'{{"title": "{TITLE}"}}', *NO_RUN)),
-    Row("asks for an emoji", chat_app, EMOJI, ("🤔\n", *NO_RUN)),
     Row("asks for tools", chat_app, said(f"Query: {ASKED}", system=TOOLS), ('{"tool_calls": []}', *NO_RUN)),
     Row("asks what comes next", chat_app, task('{ "follow_ups": ["?"] }', "ANSWER"), (NEXT, f"runs: ['{ASKED}']")),
     *(Row(f"puts passages {where}", chat_app, given, (*A_RUN, "was not read")) for where, given in FRAMES),

@@ -1,18 +1,16 @@
 """What chat apps put around what a person said, and what they ask on their own account.
 
 An app gives a model one text in which instructions, data and the person's words stand together: tags, passages that it
-found, labels, turns of a chat. They are told apart by their structure, since each product words its frame differently.
+found, labels. They are told apart by their structure, since each product words its frame differently.
 
-Some prompts are no question to argue about: a title for the chat, tags, follow-ups, search queries. Such a task is
-answered at once from the person's question that stands in it, in the form that it asks for, and begins no run. It is
-known by its structure too: either it shows a JSON form with a member such as `title` beside a chat's history, or an
-instruction asks for such a thing of a conversation. A question is neither.
+Some prompts are no question to argue about: a title for the chat, tags, follow-ups, search queries. Such a task shows
+a JSON form with a member such as `title` beside the chat's history. It is answered at once from the person's question
+that stands there, in that form, and begins no run.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from textwrap import shorten
 from typing import Annotated, Literal, NamedTuple
 
@@ -54,23 +52,20 @@ class Message(Sent):
         return self.content or ""
 
 
+# The question in its frame
+
 CONTEXT = re.compile(r"context|document|source|file|attach|reference|citation|search|knowledge|result", re.I)
-TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)
+_TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)
 _ASKED = re.compile(r"(?:user[_-]?|original[_-]?)?(?:query|question|prompt|message|input|request)", re.I)
 _OPENING = re.compile(r"(?:^|(?<=[:>]))[ \t]*<([a-z][\w.:-]{0,40})(?:\s[^<>]{0,300})?>", re.I | re.M)
 _CLOSING = re.compile(r"</([a-z][\w.:-]{0,40})\s*>", re.I)
-LABEL = re.compile(
+_LABEL = re.compile(
     r"^[ \t#>*-]{0,8}(?:here(?:'s| is) )?(?:(?:the|my|current|latest|first|original|follow[- ]?up) )*(?:user(?:'s)? )?"
     r"(?:query|question|prompt|message|request|input)(?: is)?[* \t]*(?::[* \t]*|$)",
     re.I | re.M,
 )
 _SPOKEN_OF = re.compile(r"\b(?:context|citations?|documents?|files|sources|materials|passages)\b", re.I)
 _NEXT = re.compile(r"^(?:[ \t]*#+ |[ \t*]*(?:[\w-]+ )?(?:answer|response|output|context|question)[ \t]*:)", re.I | re.M)
-TURN = re.compile(
-    r"(?:^[ \t#*\[|>-]{0,6}(?:role: ?)?|<)(user|human|assistant|ai|bot|model|system|tool)(?: message| query)?"
-    r"(?:[\]*]{0,3}[ \t]*(?::[* \t]*|$)|>)",
-    re.I | re.M,
-)
 
 
 class Block(NamedTuple):
@@ -89,13 +84,13 @@ def blocks(text: str) -> Iterator[Block]:
     for opening in _OPENING.finditer(text):
         name = opening[1].casefold()
         closing = last.get(name)
-        known = CONTEXT.search(name) or TALK.search(name) or _ASKED.fullmatch(name)
+        known = CONTEXT.search(name) or _TALK.search(name) or _ASKED.fullmatch(name)
         if known and closing and closing.start() >= opening.end() and opening.start() >= at:
             at = closing.end()
             yield Block(name, opening.start(), text[opening.end() : closing.start()], at)
 
 
-def outside(text: str) -> str:
+def _outside(text: str) -> str:
     """The text without the data in it."""
     found = list(blocks(text))
     starts, ends = [*(b.start for b in found), len(text)], [0, *(b.end for b in found)]
@@ -105,11 +100,11 @@ def outside(text: str) -> str:
 def unframed(text: str) -> tuple[str, bool]:
     """The person's question out of a message, and whether the app sent context along with it."""
     text = re.sub(r"\[(END )?CONTEXT \d+\]:?", lambda m: "</context>" if m[1] else "<context>", text)
-    found, rest = list(blocks(text)), outside(text)
+    found, rest = list(blocks(text)), _outside(text)
     context = [b for b in found if CONTEXT.search(b.name)]
     if asked := [b.text for b in found if _ASKED.fullmatch(b.name)]:
         return asked[-1].strip(), bool(context)
-    labels = list(LABEL.finditer(rest))
+    labels = list(_LABEL.finditer(rest))
     if labels and (context or _SPOKEN_OF.search(rest)):
         return _once(rest[labels[-1].end() :]), True
     if context:
@@ -126,139 +121,51 @@ def _once(text: str) -> str:
     return "\n\n".join(dict.fromkeys(p.strip() for p in text[: end.start() if end else None].split("\n\n"))).strip()
 
 
-def data_in(text: str, *, first: bool) -> str:
-    """The person's first or last words in the prompt of a task: in a block, a fence or turns of a chat, or under a
-    label. Nothing where it holds none."""
-    held = [b.text for b in blocks(text)] + re.findall(r"```(?:\w*\n)?(.*?)```", text, re.DOTALL)
-    for data in (*held, text):
-        _, *parts = TURN.split(data)
-        if theirs := [words for who, words in zip(parts[::2], parts[1::2], strict=True) if who[0] in "uUhH" and words]:
-            return unframed(theirs[0 if first else -1].partition("</")[0])[0].strip('\n\t "')
-    for data in (*held, *(text[m.end() :] for m in LABEL.finditer(text))):
-        pieces = [p for p in re.split(r"\n\s*(?:-{3,}\s*)?\n", data.strip()) if p and not p.startswith("You are")]
-        if pieces:
-            return next((p for p in pieces if p.endswith("?")), pieces[0])
-    return ""
+# Tasks
 
-
-class Kind(NamedTuple):
-    """`member`: what it is called in a JSON form, `thing`: in an instruction; `many`: whether it is a list."""
-
-    name: str
-    member: str
-    thing: str = ""
-    make: Callable[[str], list[str]] = lambda _: []
-    many: bool = False
-
-
-def _title(question: str) -> list[str]:
-    return [shorten(re.split("[?？]", question)[0], 60, placeholder="…") or "New question"]
-
-
-def _tags(question: str) -> list[str]:
-    words = [w for w in re.findall(r"[^\W\d_]{4,}", question) if w.casefold() not in QUERY_FILLERS]
-    return [w.capitalize() for w in sorted(dict.fromkeys(words), key=len, reverse=True)[:3]] or ["General"]
-
-
-def _itself(question: str) -> list[str]:
-    return [question] if question else []
-
-
-KINDS = (
-    Kind("tool_calls", "tool_calls", many=True),
-    Kind("title", r"\w*title", "titles?|name|t[ií]tulo|titre|titel", _title),
-    Kind(
-        "queries",
-        r"(?:search_?)?quer(?:y|ies)",
-        "(?:search|standalone|web|retrieval) (?:quer(?:y|ies)|questions?)",
-        _itself,
-        many=True,
-    ),
-    Kind("follow_ups", r"follow_?ups?\w*|suggest\w*|(?:related_?)?questions", many=True),
-    Kind("tags", "tags|keywords|categories", make=_tags, many=True),
-    Kind("text", "text|completion"),
-    Kind("prompt", "prompt", "(?:image|picture) (?:generation )?prompt", _itself),
-    Kind("emoji", "emoji", "facial expression|emoji", lambda _: ["🤔"]),
-    Kind("summary", "summary", make=_itself),
-)
-_TITLE = KINDS[1]
 _FORM = re.compile(r"\{\s*[\"'“](\w+)[\"'”]\s*:(?!\s*[\"“][^\"”{}]*[\"”]\s*,)\s*(\[|[\"'“<{])")
-_ITEM = re.compile(r"\n\s*(?:\d+[.)]|[-*•])\s+")
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？])|\n+")
-_VERB = (
-    r"\b(?:(?:g[ée]n[éèe]r|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|extract|formulat|rephras|"
-    r"rewrit|erzeug|rédig)\w*|give|find|pick|choose|come up with|output|(?:respond|reply|answer) with|erstelle"
-    r"|schreibe?|gib|crée|donne|crea|escribe)"
-)
-_GAP = r":?\s+(?:(?!(?:on|about|whether|why|how|if|for|against|with|each|every|your|my)\b)[^\s.!?]+\s+){0,9}?[\"'*]*"
-_ALONE = r"\b(?!,?\s+(?:and|or|followed)\b|, an? )"
-_OF_CHAT = re.compile(
-    r"\b(?:conversations?|chats?|dialog(?:ue)?|discussion|exchange|thread|sessions?|transcript|quer(?:y|ies)|messages?"
-    r"|unterhaltung|conversaci[óo]n)\b",
-    re.I,
-)
-_CHINESE = re.compile(r"(?=.*(?:对话|会话|聊天|这句话|消息)).*(?:生成|返回|写|起|取|总结)[^，。]*(?:标题(?!党)|主题)")
-_DATA = re.compile(r"```|[\"“]|\b(?:history|conversation):|:\n\n", re.I)
+_TURN = re.compile(r"^(user|human|assistant|ai|bot|model|system|tool):[ \t]*", re.I | re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """`member`: the JSON member that holds the answer, a list where `many`; empty for a bare list, None for text."""
+class Task(NamedTuple):
+    """What an app wants: the member of its JSON form, whether that is a list, the question of the chat."""
 
-    kind: Kind
-    question: str
-    member: str | None
+    member: str
     many: bool
+    question: str
 
-    def reply(self, found: Sequence[str] = ()) -> str:
-        """The answer; `found` is what only the server knows: the follow-ups of a run."""
-        values = list(found) or self.kind.make(self.question)
-        if self.member is None:
-            return "\n".join(values)
-        value = values if self.many else "".join(values[:1])
-        return json.dumps({self.member: value} if self.member else value, ensure_ascii=False)
+    @property
+    def is_follow_ups(self) -> bool:
+        """Whether it asks for what only the server knows: the follow-ups of a run."""
+        return re.fullmatch(r"follow_?ups?\w*|suggest\w*|(?:related_?)?questions", self.member, re.I) is not None
 
+    def reply(self, follow_ups: Sequence[str] = ()) -> str:
+        """The answer in the form that was asked for."""
+        values = list(follow_ups) or self._values()
+        return json.dumps({self.member: values if self.many else "".join(values[:1])}, ensure_ascii=False)
 
-def task_of(messages: Sequence[Message], *, as_json: bool = False) -> Task | None:
-    """The task that a conversation is sent for; None where it asks a question. `as_json`: the reply has to be JSON."""
-    spoken = [m for m in messages if m.role == "user"]
-    for message in (*spoken[-1:], *reversed([m for m in messages if m.role in ("system", "developer")])):
-        own, prompt = message.role == "user", outside(message.text)
-        if kind := _kind(prompt, message.text, own=own):
-            first = kind.name not in ("queries", "follow_ups")
-            others = [unframed(m.text)[0] for m in spoken if m is not message]
-            chosen = others[0 if first else -1] if others else ""
-            question = data_in(message.text, first=first) if own or not others else ""
-            return _formed(
-                kind, " ".join((question or data_in(chosen, first=first) or chosen).split()), prompt, as_json
-            )
-    return None
+    def _values(self) -> list[str]:
+        member, question = self.member.lower(), self.question
+        if member.endswith("title"):
+            return [shorten(re.split("[?？]", question)[0], 60, placeholder="…") or "New question"]
+        if member in ("tags", "keywords", "categories"):
+            words = [w for w in re.findall(r"[^\W\d_]{4,}", question) if w.casefold() not in QUERY_FILLERS]
+            return [w.capitalize() for w in sorted(dict.fromkeys(words), key=len, reverse=True)[:3]] or ["General"]
+        wants_question = re.fullmatch(r"(?:search_?)?quer(?:y|ies)|prompt|summary", member)
+        return [question] if question and wants_question else []
 
 
-def _formed(kind: Kind, question: str, prompt: str, as_json: bool) -> Task:
-    shape = next((m for m in _FORM.finditer(prompt) if re.fullmatch(kind.member, m[1], re.I)), None)
-    if shape:
-        return Task(kind, question, shape[1], shape[2] == "[")
-    if re.search(r"json[ -](?:array|list)", prompt, re.I):
-        return Task(kind, question, "", many=True)
-    return Task(kind, question, kind.name if as_json or "JSON" in prompt else None, kind.many)
-
-
-def _kind(prompt: str, text: str, *, own: bool) -> Kind | None:
-    """Which task a message is. A false one gives a person a title for an answer, a missed one costs a run: so a system
-    message is one only by its first sentences, a user's never where a question stands before the chat's history."""
-    head = prompt[:6000]
-    if own and re.search("[?？]", min((r.split(head, maxsplit=1)[0] for r in (_DATA, LABEL, TURN)), key=len)):
+def task_of(messages: Sequence[Message]) -> Task | None:
+    """The task that a conversation is sent for; None where it asks a question."""
+    spoken = [m.text for m in messages if m.role == "user"]
+    if any("tool_calls" in dict(_FORM.findall(m.text)) for m in messages if m.role in ("system", "user")):
+        return Task("tool_calls", True, "")
+    form = _FORM.search(_outside(spoken[-1])) if spoken else None
+    history = next((b.text for b in blocks(spoken[-1]) if _TALK.search(b.name)), None) if spoken else None
+    if form is None or history is None:
         return None
-    shapes = {m[1] for m in _FORM.finditer(prompt)}
-    talk = TURN.search(text) or any(TALK.search(b.name) for b in blocks(text))
-    if "tool_calls" in shapes or (own and talk):
-        for kind in KINDS:
-            if any(re.fullmatch(kind.member, member, re.I) for member in shapes):
-                return kind
-    sentences = _SENTENCE.split(_ITEM.sub(" ", head))
-    said = " ".join(sentences if own else sentences[:2])
-    if _CHINESE.search(said):
-        return _TITLE
-    asked = (k for k in KINDS if k.thing and re.search(rf"{_VERB}{_GAP}(?:{k.thing}){_ALONE}", said, re.I))
-    return next(asked, None) if _OF_CHAT.search(said) else None
+    _, *parts = _TURN.split(history)
+    theirs = [words for who, words in zip(parts[::2], parts[1::2], strict=True) if who[0] in "uUhH"] or [history]
+    latest = re.fullmatch(r"(?:search_?)?quer(?:y|ies)", form[1], re.I)
+    question, _ = unframed(theirs[-1 if latest else 0])
+    return Task(form[1], form[2] == "[", " ".join(question.split()))

@@ -52,12 +52,12 @@ async def chat_completion(
     answered at once and begins no run. Where and how to look is said in `steelman`. System messages, temperature and
     whatever else shapes a model's text change nothing.
     """
-    wanted, model = conversation.response_format, conversation.model
+    model = conversation.model
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
-    if task := task_of(conversation.messages, as_json=bool(wanted and wanted.type != "text")):
+    if task := task_of(conversation.messages):
         check(conversation, task=True)
-        found = await follow_ups(service, caller, conversation.messages) if task.kind.name == "follow_ups" else ()
-        reply, text = Reply(model), task.reply(found)
+        known = await follow_ups(service, caller, conversation.messages) if task.is_follow_ups else ()
+        reply, text = Reply(model), task.reply(known)
         if conversation.stream:
             return reply.streamed(reply.chunks_of_task(text, include_usage))
         return JSONResponse(reply.of_task(text))
