@@ -7,29 +7,34 @@ import signal
 import sys
 
 from evals.suite import check_common
+from evals.suite import run as run_suite
 from tools.errors import SteelmanError
 
 GROUPS = {
     "Measure": {
-        "answers": "whole answers to questions whose documents have known sides; a sheet for people to read",
-        "judge": "does a passage support a perspective: any judge on labelled pairs",
-        "retrieval": "how well retrievers cover the perspectives on a question",
-        "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
-        "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
-        "responses": "theses of documents, stances of texts and evidence, against labelled data",
-        "expand": "a chat model's perspectives against gold ones",
-        "model": "a chat model's claims: kept or refused, sources, calls; --live: your own model",
-        "ingest": "what readers get out of files that stand beside their expected text",
-        "report": "results side by side, and two of them compared",
+        "answers": "whole answers: sides quoted (own), claims held (ALCE), one-sided (DeepTRACE), alignment (PIR)",
+        "judge": "does a passage support a perspective: accuracy, F1 (BERDS), AUC, calibration, on labelled pairs",
+        "retrieval": "do retrievers cover the perspectives on a question: MRecall@k, precision@k (BERDS), α-nDCG",
+        "pir": "do queries that add a perspective find its passages: p-Recall@k of PAP and the like (PIR)",
+        "news": "how relevant and how diverse what is found for a news event is: P, R, D, I, C (NEWSCOPE)",
+        "responses": "theses, stances, evidence: ROUGE-2, accuracy, squared error (multi-perspective search engine)",
+        "expand": "a chat model's perspectives against gold ones, matched one to one (own; on BERDS' sets)",
+        "model": "a chat model's claims: kept or refused, sources, calls (own); --live: your own model",
+        "ingest": "what readers get out of files beside their expected text: words in order, sentences (own)",
+        "report": "results of these side by side, and two of them compared",
     },
-    "Speed": {"bench": "answers, the judge, a large store"},
     "Train": {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
         "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
     },
+    "Speed": {"bench": "answers, the judge, a large store"},
 }
+_PAPERS = """
+ALCE: Gao et al. 2023. BERDS: Chen and Choi. DeepTRACE: Venkit et al. Multi-perspective search engine: Chen et al. 2022.
+NEWSCOPE: Tang et al. PIR: Zhao et al. Formulas stand in evals/metrics.
+"""
 SUITES = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
@@ -53,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     try:
         check_common(args)
-        status = int(_module(args.suite).run(args))
+        suite = _module(args.suite)
+        status = int(suite.run(args) if hasattr(suite, "run") else run_suite(suite, args))
         sys.stdout.flush()
         return status
     except SteelmanError as exc:
@@ -70,10 +76,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _listed() -> str:
     groups = (
-        "\n".join([f"{group}:", *(f"  {name:<13} {text}" for name, text in suites.items())])
+        "\n".join([f"{group}:", *(f"  {name:<13}{text}" for name, text in suites.items())])
         for group, suites in GROUPS.items()
     )
-    return "\n\n".join(groups) + "\n"
+    return "\n\n".join(groups) + f"\n{_PAPERS}"
 
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is

@@ -1,33 +1,67 @@
-"""What suites share: options, samples, the encoder in force, progress, and results as JSON and as text."""
+"""The runner that all suites share. A suite is a dataset, a metric and a table: a module of `evals/suites` with
+
+    add_arguments(parser)       its options; `common_options` adds those that several have
+    measure(args) -> Record     the result, one object for JSON
+    table(result) -> list[str]  its lines for people
+
+and a line in `evals/__main__.py`. `run` here does the rest: the time, `--json`, null for what is not defined. A small
+one, whole:
+
+    def measure(args):
+        items = sample(load_items(args.data), args.limit, args.seed)                       # evals/datasets
+        config = {"data": args.data.name, "sha256": digest(args.data), "judge": judge.name}
+        with Records(args.out, "colour", config) as records:                               # evals/reports/records.py
+            said = ask_in_parts(items, lambda part: [{"colour": c} for c in judge.colours(part)], records, size=64)
+        measures = {"accuracy": Ratio.of((i.question, a.get("colour") == i.colour, 1) for i, a in zip(items, said))}
+        return {"suite": "colour", **figures(measures, args.seed), "config": config, "failed": failed(said)}
+
+    def table(result):
+        return [*figure_lines(result), *(f"failed: {name}" for name in result["failed"])]
+
+An item has a `key`, by which `Records` finds what was asked before: so a run that was stopped goes on. `ask_in_parts`
+asks what is asked in this process or in batches, `ask_beside` coroutines side by side; both show progress, and keep
+what fails as a record that says so in `failed`, which stays in every denominator. A metric (`evals/metrics`) is a
+`Ratio` or a `Figure` over rows that begin with their question, by which its 95 % interval is drawn
+(`evals/metrics/measure.py`). `metrics`, `intervals`, `items` and `config` are what `python -m evals report` compares.
+"""
 
 import argparse
-import hashlib
+import asyncio
 import json
 import math
 import random
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tqdm import tqdm
 
-from evals.metrics.measure import Figure
-from evals.reports.table import block
-from evals.reports.table import number as number_of
-from tools.errors import InputError
+from evals.reports.records import Record, Records
+from evals.reports.table import block, number
+from tools.errors import InputError, ProviderReplyError
+from tools.models.batching import parts
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from tools.models.cache import VectorCache
-    from tools.models.encoders.encoder import Encoder
-
-GOLD = Path(__file__).parent / "gold"
-HALVES = ("dev", "last")
-"""The parts of gold that is divided: 'last' is kept for the end of any work on what it measures."""
 _T = TypeVar("_T")
+
+
+class Suite(Protocol):
+    """A suite's module."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def measure(self, args: argparse.Namespace) -> Record: ...
+    def table(self, result: Record) -> list[str]: ...
+
+
+def run(suite: Suite, args: argparse.Namespace) -> int:
+    """Measures and prints; returns the exit status, which is 0 unless the result has another `status`."""
+    began = time.perf_counter()
+    found = suite.measure(args)
+    status = found.pop("status", 0)
+    result = {"seconds": time.perf_counter() - began} | found
+    show(args.json, result, lambda: suite.table(result))
+    return int(status)
 
 
 # Options
@@ -58,23 +92,24 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def cutoffs(most: float = math.inf) -> Callable[[str], list[int]]:
-    """The type of a list of ranks k from 1 to `most`, in order. It raises ArgumentTypeError."""
+def cutoff_option(parser: argparse.ArgumentParser, what: str, usual: Sequence[int], most: float = math.inf) -> None:
+    """Adds --k, ranks from 1 to `most`, in order."""
     within = "above 0" if most == math.inf else f"from 1 to {most}"
 
-    def parse(text: str) -> list[int]:
+    def cutoffs(text: str) -> list[int]:
         numbers = names(text)
         if not numbers or not all(n.isdecimal() and 0 < int(n) <= most for n in numbers):
             raise argparse.ArgumentTypeError(f"give numbers {within}, such as 5,10")
         return sorted({int(n) for n in numbers})
 
-    return parse
-
-
-def cutoff_option(parser: argparse.ArgumentParser, what: str, usual: Sequence[int], most: float = math.inf) -> None:
-    """Adds --k."""
     told = f"{what} that count (default: {','.join(map(str, usual))})"
-    parser.add_argument("--k", type=cutoffs(most), default=usual, metavar="K[,K…]", help=told)
+    parser.add_argument("--k", type=cutoffs, default=usual, metavar="K[,K…]", help=told)
+
+
+def check_known(chosen: Iterable[str], there: Collection[str], what: str) -> None:
+    """Raises InputError for a name of `what` that is not there."""
+    if unknown := [name for name in chosen if name not in there]:
+        raise InputError(f"there is no {what} '{unknown[0]}'. There are: {', '.join(there)}.")
 
 
 # Samples
@@ -96,44 +131,17 @@ def shuffled(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
     return drawn[:limit]
 
 
-# Models
+# Asking
 
 
-def open_encoder() -> "Encoder":
-    """The encoder that the settings name. Raises SettingsError, ModelError."""
-    from agent.models.from_settings import build_encoder
-    from agent.settings import load_settings
-    from tools.models.encoders.encoder import load_encoder
-
-    settings = load_settings()
-    return build_encoder(settings, load_encoder())
-
-
-def encoder_and_cache() -> "tuple[Encoder, VectorCache]":
-    """The same, and the vectors and verdicts of the suites that search corpora, kept between runs."""
-    from agent.settings import load_settings
-    from tools.models.cache import VectorCache
-
-    return open_encoder(), VectorCache(load_settings().cache_dir / "retrieval.db")
-
-
-class CachedEncoder:
-    """An encoder whose vectors are kept, so that a corpus is encoded once and not once a run."""
-
-    def __init__(self, encoder: "Encoder", cache: "VectorCache") -> None:
-        self.name, self._encoder, self._cache = encoder.name, encoder, cache
+class Keyed(Protocol):
+    """What is asked about. `key`: names it among the records."""
 
     @property
-    def dimensions(self) -> int:
-        return self._encoder.dimensions
+    def key(self) -> str: ...
 
-    def encode(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        made = self._encoder.encode
-        return self._cache.rows(f"{self.name}:passages", texts, lambda missing: made([texts[i] for i in missing]))
 
-    def encode_queries(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        made = self._encoder.encode_queries
-        return self._cache.rows(f"{self.name}:queries", texts, lambda missing: made([texts[i] for i in missing]))
+_Item = TypeVar("_Item", bound=Keyed)
 
 
 def progress(items: Iterable[Any] | None = None, **options: Any) -> "tqdm[Any]":
@@ -141,17 +149,54 @@ def progress(items: Iterable[Any] | None = None, **options: Any) -> "tqdm[Any]":
     return tqdm(items, disable=not sys.stderr.isatty(), **options)
 
 
+def ask_in_parts(
+    items: Sequence[_Item],
+    ask: Callable[[Sequence[_Item]], Sequence[Record]],
+    records: Records,
+    size: int = 1,
+    **options: Any,
+) -> list[Record]:
+    """A record an item, in order; `ask` is given `size` items of which at least one has none yet.
+
+    What is asked elsewhere may be answered a little differently beside other items, so a part that a kill cut in two
+    is asked whole once more: figures should not depend on where a run was stopped. ProviderReplyError, an answer
+    of no use, fails the part's items once there was one of use, and is raised before.
+    """
+    done = records.done
+    with progress(total=len(items), initial=sum(i.key in done for i in items), **options) as bar:
+        for part in parts(items, size):
+            if all(item.key in done for item in part):
+                continue
+            try:
+                said = ask(part)
+            except ProviderReplyError as exc:
+                if all("failed" in record for record in done.values()):
+                    raise
+                said = [{"failed": str(exc)} for _ in part]
+            for item, record in zip(part, said, strict=True):
+                if item.key not in done:
+                    records.add(item.key, record)
+                    bar.update()
+    return [done[item.key] for item in items]
+
+
+async def ask_beside(
+    work: Sequence[Coroutine[Any, Any, tuple[str, Record]]], records: Records, total: int, unit: str
+) -> None:
+    """Adds the key and record that each of these gives, as it comes; `total` counts those done before with them."""
+    tasks = [asyncio.create_task(one) for one in work]
+    with progress(total=total, initial=total - len(tasks), unit=unit) as bar:
+        try:
+            for finished in asyncio.as_completed(tasks):
+                records.add(*await finished)
+                bar.update()
+        finally:  # stopped, none may begin another question while the service closes
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
 # Results
-
-
-def digest(path: Path) -> str:
-    """The first twelve digits of the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-
-
-def number(value: float) -> float | None:
-    """A figure to four digits; None where it is not defined."""
-    return round(float(value), 4) if math.isfinite(value) else None
 
 
 def defined(value: Any) -> Any:
@@ -163,30 +208,29 @@ def defined(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def show(as_json: bool, result: Any, text: Callable[[], str]) -> None:
-    """Prints a result: as one object, in which null is what is not defined, or as `text` has it."""
-    found = json.dumps(defined(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n" if as_json else text()
-    sys.stdout.write(found)
+def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None:
+    """Prints a result: as JSON, in which null is what is not defined, or as `lines` has it."""
+    print(json.dumps(defined(result), indent=2, ensure_ascii=False, allow_nan=False) if as_json else "\n".join(lines()))
 
 
-def with_intervals(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
-    """Each measure as value, over how many items, and 95 % interval."""
-    return {n: {"value": m.value, "over": m.total, "interval": m.interval(seed)} for n, m in measures.items()}
+def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
+    """A line a measure that has an interval, with over how many items it is where the result says so."""
+    over = result.get("over", {})
+    rows = {
+        name: [number(result["metrics"][name], ends), *([f"{over[name]:.0f}"] if over else [])]
+        for name, ends in result["intervals"].items()
+    }
+    return block([title, *(["over"] if over else [])], rows)
 
 
-def interval_table(measures: Mapping[str, Figure], seed: int) -> str:
-    """A line a measure, with its interval and over how many items it is."""
-    rows = {name: [number_of(m.value, m.interval(seed)), f"{m.total:.0f}"] for name, m in measures.items()}
-    return "\n".join(block(["95 % interval", "over"], rows)) + "\n"
+# Files that a suite writes beside its result
 
 
-def write_new(path: Path, text: str, option: str) -> None:
+def write_new(path: Path, content: str, option: str) -> None:
     """Writes a file that `option` names. Raises InputError where it is there already, or cannot be written."""
+    refuse_existing(path, option)
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as exc:
-        raise InputError(f"{path} is there already. Name another file for {option}.") from exc
+        path.write_text(content, encoding="utf-8")
     except OSError as exc:
         raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
 
@@ -195,8 +239,3 @@ def refuse_existing(path: Path | None, option: str) -> None:
     """Raises InputError where the file that `option` names is there already: said before an hour's work."""
     if path and path.exists():
         raise InputError(f"{path} is there already. Name another file for {option}.")
-
-
-def json_lines(rows: Iterable[Any]) -> str:
-    """An object a line."""
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

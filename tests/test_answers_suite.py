@@ -16,6 +16,7 @@ from agent.state import Claim
 from evals.answering.plan import MISSING, PLAIN, plan, shelve
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
+from evals.suite import defined
 from evals.suites.answers import add_arguments, evaluate
 from tools.errors import InputError
 from tools.models.judges.judge import Pair
@@ -95,9 +96,8 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [row.values for row in json_rows(folder / "out.jsonl")][1:]
 
 
-async def result(capsys: pytest.CaptureFixture[str], args: argparse.Namespace, settings: Settings) -> dict[str, Any]:
-    assert await evaluate(args, settings, made()) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+async def result(args: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    found: dict[str, Any] = defined(await evaluate(args, settings, made()))
     return found
 
 
@@ -107,10 +107,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "set"
 
 
-async def test_answers_are_asked_kept_and_measured(
-    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = await result(capsys, arguments(folder), settings)
+async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Settings) -> None:
+    found = await result(arguments(folder), settings)
     metrics = found["metrics"]
     assert (metrics["questions"], metrics["asked"], metrics["failed"], metrics["not_asked"]) == (4, 4, 0, 0)
     assert metrics["answered"] == metrics["all_sides_cited"] == metrics["citations_right"] == 1
@@ -128,25 +126,23 @@ async def test_answers_are_asked_kept_and_measured(
     assert all(str(c["passage_id"]) in record["passages"] for c in record["answer"]["citations"])
 
 
-async def test_scoring_asks_nobody(folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    first = await result(capsys, arguments(folder, "--limit", "2"), settings)
+async def test_scoring_asks_nobody(folder: Path, settings: Settings) -> None:
+    first = await result(arguments(folder, "--limit", "2"), settings)
     kept = (folder / "out.jsonl").read_bytes()
     for more in ([], ["--score-only"]):
-        again = await result(capsys, arguments(folder, "--limit", "2", *more), settings)
+        again = await result(arguments(folder, "--limit", "2", *more), settings)
         assert again["metrics"] == first["metrics"]
-    fewer = await result(capsys, arguments(folder, "--score-only"), settings)
+    fewer = await result(arguments(folder, "--score-only"), settings)
     assert (fewer["metrics"]["asked"], fewer["metrics"]["not_asked"]) == (2, 2)
     assert (folder / "out.jsonl").read_bytes() == kept
-    more_asked = await result(capsys, arguments(folder), settings)  # a larger limit goes on
+    more_asked = await result(arguments(folder), settings)  # a larger limit goes on
     assert more_asked["metrics"]["asked"] == 4
     assert (folder / "out.jsonl").read_bytes().startswith(kept)
 
 
-async def test_a_failed_question_counts_and_is_named(
-    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_failed_question_counts_and_is_named(tmp_path: Path, settings: Settings) -> None:
     write_set(tmp_path / "set", TOPICS[:1], refused=True)
-    found = await result(capsys, arguments(tmp_path / "set"), settings)
+    found = await result(arguments(tmp_path / "set"), settings)
     assert found["metrics"]["failed"] == 1
     assert found["metrics"]["answered"] == found["metrics"]["all_sides_cited"] == 0.5
     assert found["metrics"]["one_sided"] == 0.5
@@ -154,10 +150,8 @@ async def test_a_failed_question_counts_and_is_named(
     assert found["failed"][0].startswith(f"{REFUSED} [plain]: ")
 
 
-async def test_the_left_out_sides_documents_are_not_found(
-    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = await result(capsys, arguments(folder, "--missing"), settings)
+async def test_the_left_out_sides_documents_are_not_found(folder: Path, settings: Settings) -> None:
+    found = await result(arguments(folder, "--missing"), settings)
     assert found["metrics"]["asked_without_a_side"] == 4
     assert found["metrics"]["missing_admitted"] == found["metrics"]["missing_admitted_other_kept"] == 1
     assert found["metrics"]["missing_shown"] == 0

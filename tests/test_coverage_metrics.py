@@ -14,7 +14,6 @@ from evals.metrics.coverage import (
     leaning,
     mrecall,
     precision,
-    published_divisor,
     supported,
     sycophancy,
 )
@@ -41,13 +40,9 @@ def test_mrecall_with_fewer_places_wants_as_many_distinct_perspectives_as_places
     assert mrecall(["x"], GOLD, 1) == 0.0
 
 
-def test_precision_as_the_released_code_reads_it() -> None:
-    rankings = [["a", "x"], ["a", "b", "c", "x"]]
-    assert published_divisor(rankings, 4) == 2
-    assert precision(rankings[0], GOLD, 4, published_divisor(rankings, 4)) == 1 / 2
-    assert precision(rankings[1], GOLD, 4, published_divisor(rankings, 4)) == 3 / 2
-    assert published_divisor(rankings, 1) == 1
-    assert math.isnan(precision(["a"], GOLD, 4, published_divisor([[], ["a"]], 4)))
+def test_a_passage_that_is_missing_is_a_miss() -> None:
+    assert precision(["a", "x"], GOLD, 4) == 1 / 4
+    assert precision(["a", "b", "c", "x"], GOLD, 4) == 3 / 4
 
 
 def test_documents_needed() -> None:

@@ -1,6 +1,5 @@
 """The suite `expand`: a chat model's perspectives against gold ones, worked by hand, and its files."""
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,10 @@ import numpy as np
 import pytest
 from model_server import ModelServer, Reply
 
-from evals.suites.expand import add_arguments, match, perspective_measures, read_rows, run
-from tools.errors import InputError, SettingsError
+from evals.__main__ import main
+from evals.datasets.perspectives import read_rows
+from evals.metrics.perspectives import match, perspective_measures
+from tools.errors import InputError
 
 SLOW = ("Barges are slow.", "Barges are not slow.")
 
@@ -58,15 +59,13 @@ def test_bad_rows_are_named(tmp_path: Path, row: Any, message: str) -> None:
         list(read_rows(write(tmp_path, BARGES, row)))
 
 
-def arguments(folder: Path, *more: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return parser.parse_args(["--data", str(folder), "--json", *more])
+def suite(folder: Path, *more: str) -> int:
+    return main(["expand", "--data", str(folder), "--json", *more])
 
 
-def test_perspectives_need_a_chat_model(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="OPENAI"):
-        run(arguments(write(tmp_path / "set", BARGES)))
+def test_perspectives_need_a_chat_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert suite(write(tmp_path / "set", BARGES)) == 1
+    assert "OPENAI" in capsys.readouterr().err
 
 
 def test_a_models_perspectives_are_measured_and_its_failures_named(
@@ -88,7 +87,7 @@ def test_a_models_perspectives_are_measured_and_its_failures_named(
     server.on("moored", Reply(status=400))
     folder, out = write(tmp_path / "set", BARGES, MOORING), tmp_path / "out.jsonl"
     for _ in range(2):  # the second time nothing is asked
-        assert run(arguments(folder, "--parallel", "1", "--out", str(out))) == 0
+        assert suite(folder, "--parallel", "1", "--out", str(out)) == 0
         found = json.loads(capsys.readouterr().out)
         metrics = found["metrics"]
         assert (metrics["rows"], metrics["failed"], metrics["perspectives_given"]) == (2, 1, 1.5)

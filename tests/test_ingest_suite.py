@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evals.__main__ import main
-from evals.suite import GOLD
-from evals.suites.ingest import measure
+from evals.datasets.rows import GOLD
+from evals.suites.ingest import read_one
 
 OWN = GOLD / "ingest"
 NOTE = """# Ferries
@@ -41,7 +41,7 @@ def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, di
 @pytest.mark.parametrize("ending", "docx pptx odt epub rtf rst html md txt pdf".split())
 def test_the_projects_own_files_are_read(ending: str) -> None:
     read = [
-        measure(f.with_name(f.name.removesuffix(".expected.txt")), OWN) for f in OWN.glob(f"*.{ending}.expected.txt")
+        read_one(f.with_name(f.name.removesuffix(".expected.txt")), OWN) for f in OWN.glob(f"*.{ending}.expected.txt")
     ]
     assert [r.problem for r in read if r.problem] == []
     assert sum(r.in_order for r in read) >= 0.99 * sum(r.words for r in read)
@@ -49,7 +49,7 @@ def test_the_projects_own_files_are_read(ending: str) -> None:
 
 
 def test_a_file_that_is_read_whole(folder: Path) -> None:
-    read = measure(folder / "note.md", folder)
+    read = read_one(folder / "note.md", folder)
     assert (read.words, read.in_order, read.found) == (12, 12, 12)
     assert (read.sentences, read.whole, read.missing, read.problem) == (4, 4, (), "")
     assert read.left_out == {"code blocks": 1}

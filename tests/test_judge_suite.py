@@ -10,7 +10,7 @@ import pytest
 from conftest import Suite
 from model_server import ModelServer, Reply
 
-from evals.reports.judge import measures, uninformed
+from evals.metrics.pairs import measures, uninformed
 from evals.reports.records import read_records
 
 Report = dict[str, Any]

@@ -10,8 +10,9 @@ from agent.settings import load_settings
 from evals.__main__ import main
 from evals.scripted.live import QUESTIONS, ask_live
 from evals.scripted.player import Page, Player, Written
+from evals.scripted.runs import Found, read_topics
 from evals.scripted.server import Call
-from evals.suites.model import Found, figures_of, read_topics, table
+from evals.suites.model import figures_of, table
 from tools.errors import InputError
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
@@ -66,7 +67,7 @@ def test_the_measures_by_hand() -> None:
     assert (told["calls"], told["tokens"], told["sentences"]) == (2, 150, 3.0)
     assert (told["chain"], told["slowest"]) == (5, 1.25)
     assert told["let_through"] == {"number": 1}
-    assert "let through: 1 number" in table({"right": told})
+    assert "right: let through: 1 number" in table({"judges": {"right": told}})
 
 
 def test_the_gold_is_read() -> None:
@@ -79,7 +80,7 @@ def test_the_gold_is_read() -> None:
 def test_whole_runs_are_asked_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("evals.suites.model._A_SECOND", 0.1)
+    monkeypatch.setattr("evals.scripted.runs.A_SECOND", 0.1)
 
     def lines(rows: list[dict[str, Any]]) -> str:
         return "".join(f"{json.dumps(row)}\n" for row in rows)
@@ -109,9 +110,9 @@ async def test_ones_own_model_is_not_asked_before_the_price_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(InputError, match="no chat model"):
-        await ask_live(load_settings(), yes=True, as_json=False)
+        await ask_live(load_settings(), yes=True)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     far = load_settings(openai_base_url="http://192.0.2.1/v1", model="m", prices="m=1/4")
     with pytest.raises(InputError, match="nothing was asked"):
-        await ask_live(far, yes=False, as_json=False)
+        await ask_live(far, yes=False)
     assert f"{len(QUESTIONS)} questions to m: up to 310,000 tokens, about $0.49 at most" in capsys.readouterr().err

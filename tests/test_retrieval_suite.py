@@ -14,8 +14,8 @@ from toys import House, ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
-from evals.judges import PairJudge
 from evals.metrics.coverage import LEANINGS
+from evals.models import PairJudge
 from evals.reports.records import Record
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, method, named
@@ -279,7 +279,7 @@ def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(
     assert path.read_text() == text
     assert "line 4 was cut off" in capsys.readouterr().err
     never = Failing("")  # cannot encode anything
-    again = plan(tmp_path, seed=2, published=True)  # what is read otherwise is not searched otherwise
+    again = plan(tmp_path, seed=2)  # what is read otherwise is not searched otherwise
     assert rank(again, never, VectorCache(tmp_path / "other.db"), path) == whole
     assert never.asked == 0
 
@@ -337,15 +337,6 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
     assert report["intervals"]["small_2way"]["bm25"]["mrecall@2"] == (0.0, 1.0)
     sizes = report["config"]["sizes"]["small_2way"]
     assert (sizes["two_sided"], sizes["more_perspectives_than_k"]) == (2, {"1": 1.0, "2": 0.0})
-
-
-def test_the_published_reading_of_precision(tmp_path: Path) -> None:
-    records = {"small_2way bm25 drinks": record("t1"), "small_2way bm25 12": record("7 8")}
-    as_asked = scored(plan(tmp_path, "bm25"), records, "toy")
-    published = scored(plan(tmp_path, "bm25", published=True), records, "toy")
-    assert as_asked["metrics"]["small_2way"]["bm25"]["precision@2"] == (1 / 2 + 2 / 2) / 2
-    assert published["metrics"]["small_2way"]["bm25"]["precision@2"] == (1 / 1 + 2 / 1) / 2
-    assert (as_asked["config"]["precision"], published["config"]["precision"]) == ("divided by k", "published")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

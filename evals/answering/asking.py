@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,8 +15,9 @@ from agent.runs.parts import open_parts, usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from evals.answering.plan import Ask, Shelf, shelve
+from evals.models import CachedEncoder
 from evals.reports.records import Record, Records
-from evals.suite import CachedEncoder, progress
+from evals.suite import ask_beside, progress
 from tools.documents.ingest import Ingester, IngestReport
 from tools.errors import SteelmanError
 from tools.models.cache import VectorCache
@@ -63,23 +64,7 @@ async def ask_all(
         async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
             slots = asyncio.Semaphore(parallel)
-            await recorded([_one(runs, ask, shelves, slots) for ask in waiting], records, len(asks), "answer")
-
-
-async def recorded(
-    work: Sequence[Coroutine[Any, Any, tuple[str, Record]]], records: Records, total: int, unit: str
-) -> None:
-    """Adds what each of these gives, as it comes; `total` counts those with them that were done before."""
-    tasks = [asyncio.create_task(one) for one in work]
-    with progress(total=total, initial=total - len(tasks), unit=unit) as bar:
-        try:
-            for finished in asyncio.as_completed(tasks):
-                records.add(*await finished)
-                bar.update()
-        finally:  # stopped, none may begin another question while the service closes
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await ask_beside([_one(runs, ask, shelves, slots) for ask in waiting], records, len(asks), "answer")
 
 
 @asynccontextmanager

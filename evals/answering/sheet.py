@@ -22,7 +22,7 @@ from agent.answer.model import Answer
 from evals.datasets.rows import Shape, json_rows
 from evals.metrics.measure import Ratio
 from evals.reports.records import Record
-from evals.suite import json_lines, refuse_existing, write_new
+from evals.suite import refuse_existing, write_new
 from tools.errors import InputError
 
 KINDS = ("case", "leaning", "counted", "framing")
@@ -78,8 +78,8 @@ def write_sheet(path: Path, rows: Iterable[Record], each: int | None, seed: int)
         shown |= {} if pair else {"text": row["text"], "passage": row["passage"]}
         sheet.append(shown | {"labels": _words(row["kind"])})
         key.append({"id": number, "kind": row["kind"], "question": row["question"], "right": right})
-    write_new(path, json_lines(sheet), "--sheet")
-    write_new(key_of(path), json_lines(key), "--sheet")
+    for file, written in ((path, sheet), (key_of(path), key)):
+        write_new(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written), "--sheet")
     return len(chosen)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from evals.datasets.retrieval import load_sets
-from evals.datasets.rows import json_rows
-from evals.suite import GOLD, shuffled
+from evals.datasets.rows import GOLD, json_rows
+from evals.suite import shuffled
 from tools.errors import InputError
 from tools.passages import SourceDocument
 

@@ -24,6 +24,10 @@ class LabelledPair:
     label: bool
 
     @property
+    def key(self) -> str:
+        return str(self.line)
+
+    @property
     def side(self) -> tuple[str, str]:
         return self.question, self.perspective
 

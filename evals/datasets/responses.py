@@ -4,16 +4,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from evals.datasets.rows import Row, Shape, Text, json_rows
-from evals.metrics.thesis_stance_evidence import Side
 from tools.errors import InputError
 from tools.language.question import ANSWERS, read_question
 from tools.language.sentences import split_sentences
 
+Side = Literal["support", "oppose"]
+SIDES: tuple[Side, ...] = ("support", "oppose")
 LABELS: dict[str, Side] = {
     **dict.fromkeys(("support", "supports", "for", "pro", "1"), "support"),
     **dict.fromkeys(("oppose", "opposes", "undermine", "undermines", "against", "con", "0", "-1"), "oppose"),

@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evals.datasets.rows import Loose, Shape, Text, json_rows
-from evals.suite import digest
+from evals.datasets.rows import Loose, Shape, Text, digest, json_rows
 from tools.errors import InputError
 from tools.passages import SourceDocument
 

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from tools.errors import InputError
 
+GOLD = Path(__file__).parents[1] / "gold"
+"""The project's own."""
 _T = TypeVar("_T")
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
@@ -86,6 +89,11 @@ def read_json(kind: type[_T], content: bytes, where: object) -> _T:
         return TypeAdapter(kind).validate_json(content)
     except ValidationError as exc:
         raise InputError(f"{where}: {problem(exc)}. Correct it, or name another file.") from exc
+
+
+def digest(path: Path) -> str:
+    """The first twelve digits of the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def json_rows(path: Path) -> Iterator[Row]:

@@ -43,18 +43,10 @@ def coverage(ranked: Sequence[str], gold: Gold, k: int) -> float:
     return supported(ranked, gold, k) / len(gold) if gold else float("nan")
 
 
-def precision(ranked: Sequence[str], gold: Gold, k: int, divisor: int | None = None) -> float:
-    """Passages of the top k that support any perspective / k (BERDS §3): a passage that is missing is a miss.
-
-    divisor: in the place of k, for the published reading. NaN when it is 0.
-    """
-    divisor = k if divisor is None else divisor
-    return hits(ranked, frozenset().union(*gold), k) / divisor if divisor else float("nan")
-
-
-def published_divisor(rankings: Sequence[Sequence[str]], k: int) -> int:
-    """What BERDS' released code divides precision by: the number of passages of its first record, at most k."""
-    return len(rankings[0][:k]) if rankings else 0
+def precision(ranked: Sequence[str], gold: Gold, k: int) -> float:
+    """Passages of the top k that support any perspective / k (BERDS §3): a passage that is missing is a miss. BERDS'
+    released code divides by how many passages its first record has, which is k wherever a ranking is that long."""
+    return hits(ranked, frozenset().union(*gold), k) / k
 
 
 def hits(ranked: Sequence[str], ids: AbstractSet[str], k: int) -> int:
@@ -137,34 +129,27 @@ def require_ir_measures() -> Any:
 
 
 def measures(
-    questions: Sequence[GoldQuestion],
-    rankings: Sequence[Sequence[str]],
-    cutoffs: Sequence[int],
-    published: bool = False,
+    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int]
 ) -> dict[str, Figure]:
-    """Of one method; a question that failed comes with an empty ranking.
-
-    published: precision is divided as BERDS' released code does.
-    """
+    """Of one method; a question that failed comes with an empty ranking."""
     qids = [q.qid for q in questions]
-    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs, published).items()}
+    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs).items()}
     kept = {f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs}
     found = {name: figure if name in kept else replace(figure, rows=()) for name, figure in found.items()}
     return found | {f"sycophancy@{TOP_FIVE}": _sycophancy(questions, rankings)}
 
 
 def _by_question(
-    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int], published: bool
+    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int]
 ) -> dict[str, list[float]]:
     """Measure to a value a question, NaN for questions that do not count in it."""
     golds = [[p.gold for p in q.perspectives] for q in questions]
     pairs = list(zip(rankings, golds, strict=True))
     rows: dict[str, list[float]] = {}
     for k in cutoffs:
-        divisor = published_divisor(rankings, k) if published else k
         rows[f"mrecall@{k}"] = [mrecall(r, g, k) for r, g in pairs]
         rows[f"coverage@{k}"] = [coverage(r, g, k) for r, g in pairs]
-        rows[f"precision@{k}"] = [precision(r, g, k, divisor) for r, g in pairs]
+        rows[f"precision@{k}"] = [precision(r, g, k) for r, g in pairs]
         if k <= ALPHA_CUTOFF:
             rows[f"alpha_ndcg@{k}"] = alpha_ndcg(rankings, golds, k)
     rows["precision@1"] = [precision(r, g, 1) for r, g in pairs]

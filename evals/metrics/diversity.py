@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evals.metrics.coverage import hits
 from evals.metrics.measure import Figure, Values, mean
+from evals.retrievers.news import Ready
 from tools.selection.published import NOISE, Clustered
 
 COMPARED = ("published_f1", "distance", "density", "coverage")
@@ -96,6 +97,22 @@ def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> 
     every, covered = (set(found.tolist()) for found in (clusters.label, _labels(clusters, chosen)))
     left_out = set[int]() if noise else {NOISE}
     return len(covered - left_out) / len(every - left_out) if every - left_out else math.nan
+
+
+def figures(ready: Ready, chosen: list[int], k: int) -> dict[str, float]:
+    """Measure to its value for the candidates at these positions, at most k of them."""
+    ids, relevant = [ready.ids[i] for i in chosen], ready.place.keys()
+    found = [ready.place[i] for i in ids if i in relevant]
+    return {
+        f"precision@{k}": precision(ids, relevant, k),
+        f"recall@{k}": recall(ids, relevant, k),
+        f"published_precision@{k}": precision(ids, ready.event.annotated, k),
+        f"published_recall@{k}": recall(ids, ready.event.annotated, k),
+        f"distance@{k}": distance(ready.vectors[chosen]),
+        f"density@{k}": density(ready.clusters, chosen),
+        f"coverage@{k}": coverage(ready.positives, found),
+        f"coverage_without_noise@{k}": coverage(ready.positives, found, noise=False),
+    }
 
 
 def measures(rows: Mapping[str, Values], cutoffs: Sequence[int], events: Sequence[str]) -> dict[str, Figure]:

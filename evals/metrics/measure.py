@@ -84,13 +84,24 @@ class Ratio(Figure):
         return sum(d for _, _, d in self.rows)
 
 
-def figures(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
-    """What a result says of measures: `metrics`, their 95 % `intervals`, and the `items` of those that have rows."""
+def figures(measures: Mapping[str, Figure], seed: int, digits: int | None = None) -> dict[str, dict[str, Any]]:
+    """What a result says of measures: `metrics`, their 95 % `intervals`, both to so many digits, and the `items` of
+    those that have rows."""
+    found = {name: (m.value, *m.interval(seed)) for name, m in measures.items()}
+    if digits is not None:
+        found = {name: (round(a, digits), round(b, digits), round(c, digits)) for name, (a, b, c) in found.items()}
     return {
-        "metrics": {name: m.value for name, m in measures.items()},
-        "intervals": {name: m.interval(seed) for name, m in measures.items()},
+        "metrics": {name: value for name, (value, _, _) in found.items()},
+        "intervals": {name: (low, high) for name, (_, low, high) in found.items()},
         "items": {name: m.rows for name, m in measures.items() if m.rows},
     }
+
+
+def paired(base: Mapping[str, Figure], other: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
+    """Of each measure the `difference` of another one's to the base's and its `interval`, the same items drawn for
+    both."""
+    differences = {name: other[name].less(base[name]) for name in base}
+    return {name: {"difference": d.value, "interval": d.interval(seed)} for name, d in differences.items()}
 
 
 def figures_by(found: Mapping[str, Mapping[str, Mapping[str, Figure]]], seed: int) -> dict[str, dict[str, Any]]:

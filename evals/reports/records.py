@@ -46,12 +46,28 @@ class Records:
         if not path.stat().st_size:
             self._write(self.header)
 
+    @property
+    def config(self) -> Record:
+        """What a result says of its records: their configuration, versions and prompts."""
+        return {**self.header["config"], **{part: self.header[part] for part in ("versions", "prompts")}}
+
     def __enter__(self) -> "Records":
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file:
             self._file.close()
+
+    @classmethod
+    def stored(cls, path: Path, suite: str, config: Record) -> "Records":
+        """What a file holds, to be scored only; `config`: what it has to have been made with. Raises InputError."""
+        if not path.exists():
+            raise InputError(f"there is no {path} to score. Leave out --score-only.")
+        kept = cls(None, suite, {})
+        kept.header, records = read_records(path)
+        _check_same(path, kept.header, kept.header | {"suite": suite, "config": kept.header["config"] | config})
+        kept.done = {r["key"]: r for r in records}
+        return kept
 
     def add(self, key: str, record: Record) -> None:
         """Appends a record at once; raises InputError for a key that is there already."""

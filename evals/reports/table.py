@@ -1,14 +1,7 @@
-"""Results as text: the blocks that suites print, and the lines of several results side by side."""
+"""Results as text: blocks of rows, and numbers with their intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
-
-from evals.reports.lines import Line
-
-_SHOWN = {
-    "judge": ("accuracy", "f1", "precision", "recall", "auc", "average_precision", "ece", "contrast_consistency"),
-    "retrieval": ("mrecall@5", "coverage@5", "precision@5", "alpha_ndcg@5", "mrecall@10", "mrecall@20"),
-}
 
 
 def block(titles: Sequence[str], rows: Mapping[str, Sequence[str]], corner: str = "") -> list[str]:
@@ -37,15 +30,3 @@ def number(value: float | None, bounds: Sequence[float | None] = (), mark: str =
 def sure(bounds: Sequence[float]) -> str:
     """A star where an interval leaves zero out."""
     return "*" if bounds[0] > 0 or bounds[1] < 0 else ""
-
-
-def text_table(lines: Sequence[Line]) -> str:
-    """A block for each suite and data: measures down, those that count or all that have an interval; names across."""
-    blocks = []
-    for suite, data in dict.fromkeys((line.suite, line.data) for line in lines):
-        group = [line for line in lines if (line.suite, line.data) == (suite, data)]
-        wanted = _SHOWN.get(suite) or dict.fromkeys(m for line in group for m in line.intervals)
-        known = [m for m in wanted if suite not in _SHOWN or any(line.defines(m) for line in group)]
-        rows = {m: [number(line.metrics.get(m), line.intervals.get(m, ())) for line in group] for m in known}
-        blocks.append("\n".join([f"{suite} on {data}", *block([line.name for line in group], rows)]))
-    return "\n\n".join(blocks)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion
-from evals.judges import PairJudge
-from evals.suite import CachedEncoder, progress
+from evals.models import CachedEncoder, PairJudge
+from evals.suite import progress
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.batching import parts
 from tools.models.cache import VectorCache

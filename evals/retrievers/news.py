@@ -16,22 +16,9 @@ from tools.models.encoders.encoder import Encoder
 from tools.selection.published import Clustered, cluster_sentences, dkmips, greedy_plus, greedy_scs, mmr
 
 CANDIDATES = 100
+TRADE_OFF, WEIGHT = 0.75, 1.0
+"""λ of MMR and DkMIPS, μ of DkMIPS: not published."""
 _PLUS_TRADE_OFF = 0.5  # λ of GreedyPlus in all of the paper's main results
-
-
-@dataclass(frozen=True, slots=True)
-class Dials:
-    """What the methods can be told; `enough` None is never to stop before k."""
-
-    trade_off: float = 0.75
-    weight: float = 1.0
-    divided: bool = False
-    enough: float | None = None
-
-    @property
-    def share(self) -> float:
-        """Of the clusters, that is enough."""
-        return 1.0 if self.enough is None else self.enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +69,9 @@ def prepared(news: NewsSet, events: Sequence[NewsEvent], encoder: Encoder, cache
             )
 
 
-Choose = Callable[[Ready, int, Dials], Ranking]
-"""From an event to the positions of up to k candidates, best first."""
+Choose = Callable[[Ready, int, float], Ranking]
+"""From an event to the positions of up to k candidates, best first; the greedy methods stop at that share of covered
+clusters, and the rest of k is filled by their similarity."""
 
 
 _SLOPE, _MIDPOINT = 23.6, 0.72
@@ -114,43 +102,19 @@ def similarity(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
 
 
-def _stopped(choose: Choose) -> Choose:
-    """A method that knows of no clusters: its order up to where it covers the share `enough` of them, then other
-    candidates by their cosine, by which they are numbered; as many as it chose."""
-
-    def chosen(ready: Ready, k: int, dials: Dials) -> Ranking:
-        order = choose(ready, k, dials)
-        if dials.enough is None:
-            return order
-        total, covered, kept = len(np.unique(ready.clusters.label)), set[int](), list[int]()
-        for position in order:
-            if not total or len(covered) / total >= dials.enough:
-                break
-            covered |= ready.clusters.of(position)
-            kept.append(position)
-        return [*kept, *(i for i in range(len(order)) if i not in kept)][: len(order)]
-
-    return chosen
-
-
-def _plus(ready: Ready, near: NDArray[np.float32], k: int, dials: Dials) -> Ranking:
-    return greedy_plus(ready.clusters, near, k, dials.share, _PLUS_TRADE_OFF)
+def _plus(ready: Ready, near: NDArray[np.float32], k: int, enough: float) -> Ranking:
+    return greedy_plus(ready.clusters, near, k, enough, _PLUS_TRADE_OFF)
 
 
 METHODS: dict[str, Choose] = {
     "dense": lambda ready, k, _: list(range(min(k, len(ready.ids)))),
-    "mmr": _stopped(lambda ready, k, dials: mmr(ready.cosine, ready.vectors, k, dials.trade_off, largest=1.0)),
-    "dkmips": _stopped(
-        lambda ready, k, dials: dkmips(ready.cosine, ready.vectors, k, dials.trade_off, dials.weight, dials.divided)
-    ),
-    "scs": lambda ready, k, dials: greedy_scs(ready.clusters, ready.cosine, k, dials.share),
-    "scs-released": lambda ready, k, dials: greedy_scs(ready.clusters, ready.cosine, k, dials.share, released=True),
-    "greedyplus": lambda ready, k, dials: _plus(ready, ready.cosine, k, dials),
+    "mmr": lambda ready, k, _: mmr(ready.cosine, ready.vectors, k, TRADE_OFF, largest=1.0),
+    "dkmips": lambda ready, k, _: dkmips(ready.cosine, ready.vectors, k, TRADE_OFF, WEIGHT),
+    "scs": lambda ready, k, enough: greedy_scs(ready.clusters, ready.cosine, k, enough),
+    "scs-released": lambda ready, k, enough: greedy_scs(ready.clusters, ready.cosine, k, enough, released=True),
+    "greedyplus": lambda ready, k, enough: _plus(ready, ready.cosine, k, enough),
     # In the place of a re-ranker's sigmoid.
-    "greedyplus-calibrated": lambda ready, k, dials: _plus(ready, similarity(article_cosine(ready)), k, dials),
+    "greedyplus-calibrated": lambda ready, k, enough: _plus(ready, similarity(article_cosine(ready)), k, enough),
 }
-
-
-def needs_clusters(name: str, dials: Dials) -> bool:
-    """Whether clustering is a part of the method's work."""
-    return name != "dense" and (name not in ("mmr", "dkmips") or dials.enough is not None)
+CLUSTERED = [name for name in METHODS if name not in ("dense", "mmr", "dkmips")]
+"""The methods that clustering is a part of."""

@@ -1,15 +1,15 @@
 """Ten questions on the user's own chat model, over the samples: what can be counted of the answers without gold, and
 what they cost."""
 
-import json
 import sys
-from typing import Any
 
 from agent.answer.model import Answer
 from agent.models.from_settings import build_chats, uses_chat
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
+from evals.reports.records import Record
+from evals.suite import progress
 from tools.errors import InputError
 from tools.models.chat.servers import cost_of, price_of
 
@@ -29,8 +29,8 @@ MOST_TOKENS = 25_000, 6_000
 """Tokens given and made of a run: about what `python -m evals model` finds, and more is not spent."""
 
 
-async def ask_live(settings: Settings, *, yes: bool, as_json: bool) -> int:
-    """Tells the price, asks, prints a row a question. Raises InputError without a chat model, or without a word."""
+async def ask_live(settings: Settings, *, yes: bool) -> Record:
+    """Tells the price, then asks. Raises InputError without a chat model, or without a word."""
     if not uses_chat(settings):
         raise InputError("no chat model is set. Set OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL.")
     models = {m.name: m for m in build_chats(settings).values()}.values()
@@ -42,19 +42,13 @@ async def ask_live(settings: Settings, *, yes: bool, as_json: bool) -> int:
     print(f"{len(QUESTIONS)} questions to {model}: up to {sum(most):,} tokens, {price}.", file=sys.stderr)
     if not yes and (not sys.stdin.isatty() or input("Ask them? [y/N] ").strip().lower() not in ("y", "yes")):
         raise InputError("nothing was asked. Add --yes to ask without being asked first.")
-    rows = []
     async with Runs(settings) as runs:
         options = usual_options(runs, web=False, max_tokens=sum(MOST_TOKENS))
-        for question in QUESTIONS:
-            rows.append(row_of(await runs.answer(await runs.start(question, options))))
-            if not as_json:
-                print(_line(rows[-1]), flush=True)
-    if as_json:
-        sys.stdout.write(json.dumps({"suite": "model", "model": model, "questions": rows}, indent=2) + "\n")
-    return 0
+        answers = [await runs.answer(await runs.start(q, options)) for q in progress(QUESTIONS, unit="question")]
+    return {"suite": "model", "model": model, "questions": [row_of(answer) for answer in answers]}
 
 
-def row_of(answer: Answer) -> dict[str, Any]:
+def row_of(answer: Answer) -> Record:
     """What can be counted of an answer."""
     publishers = {c.number: c.publisher or c.document_id for c in answer.citations}
     sides = [s for s in answer.perspectives if s.stance != "other"]
@@ -72,7 +66,8 @@ def row_of(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _line(row: dict[str, Any]) -> str:
+def row_line(row: Record) -> str:
+    """The row for people."""
     sentences, sources = (" and ".join(map(str, row[n])) or "0" for n in ("sentences", "sources"))
     cost = "unpriced" if row["cost_usd"] is None else f"${row['cost_usd']:.3f}"
     summary = f"{sentences} sentences ({row['written']} written) of {sources} sources"

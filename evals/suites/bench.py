@@ -17,6 +17,7 @@ from typing import Any
 from evals.benchmarks.judge import measure_judge
 from evals.benchmarks.scale import PASSAGES, bench_scale
 from evals.benchmarks.timing import apart, process
+from evals.reports.records import Record
 
 _ROUNDS = 5
 
@@ -28,18 +29,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, help="folder where the part scale builds its store, or finds it built")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Runs the parts and prints their figures."""
-    results: dict[str, Any] = {"machine": machine()}
+def measure(args: argparse.Namespace) -> Record:
+    """The figures of each part, which is printed as it comes."""
+    results: Record = {"machine": machine()}
     for part in args.parts or PARTS:
         results[part] = bench_scale(args.passages, args.data) if part == "scale" else PARTS[part]()
         if not args.json:
             print(part, json.dumps(results[part]), flush=True)
-    print(json.dumps(results, indent=2) if args.json else f"machine {json.dumps(results['machine'])}")
-    return 0
+    return results
 
 
-def machine() -> dict[str, Any]:
+def table(result: Record) -> list[str]:
+    """The machine; the parts were printed before."""
+    return [f"machine {json.dumps(result['machine'])}"]
+
+
+def machine() -> Record:
     """The size of this machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     told = Path("/proc/cpuinfo")

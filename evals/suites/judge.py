@@ -15,6 +15,7 @@ import math
 import random
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
-from evals.judges import CHOICES, PairJudge, open_judge
+from evals.datasets.rows import digest
 from evals.metrics.classification import BINS, best_f
-from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
-from evals.reports.records import Records
-from evals.suite import common_options, digest, progress, sample, show
+from evals.metrics.pairs import MEASURES, PUBLISHED, SOURCE, labels_of, measures, optimistic, uninformed
+from evals.models import CHOICES, NO_VERDICT, PairJudge, open_judge
+from evals.reports.records import Record, Records
+from evals.reports.table import block, number, percent
+from evals.suite import ask_in_parts, common_options, sample
 from tools.errors import InputError, ProviderReplyError
-from tools.models.batching import parts
 from tools.models.judges.judge import Pair, PairForm
 
 _USUAL_RATE = 0.168
@@ -51,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common_options(parser, limit="a seeded sample of N pairs", seed="of the sample and the intervals")
 
 
-def run(args: argparse.Namespace) -> int:
+def measure(args: argparse.Namespace) -> Record:
     """Judges what is not judged yet, then scores all of it."""
     if args.threshold is not None and not math.isfinite(args.threshold):
         raise InputError("--threshold has to be a number.")
@@ -60,23 +62,33 @@ def run(args: argparse.Namespace) -> int:
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are its yes and its no.")
-    opposite = contraries(pairs)
-    chosen = sample(pairs, args.limit, args.seed)
-    judge = open_judge(args.judge)
+    opposite, chosen, judge = contraries(pairs), sample(pairs, args.limit, args.seed), open_judge(args.judge)
+    form: PairForm = "answer" if args.answers else "statement"
     config: Record = {
         "data": args.data.name,
         "sha256": digest(args.data),
         "judge": judge.name,
         "judge_threshold": judge.threshold,
         "contrary": args.contrary or args.answers,
-        "form": "answer" if args.answers else "statement",
+        "form": form,
         "sample": [args.limit, args.seed] if len(chosen) < len(pairs) else None,
     }
     with Records(args.out, "judge", config) as records:
-        scored = judge_pairs(chosen, opposite, judge, records, config["contrary"], config["form"])
-    report = _report(chosen, scored, judge, config, args)
-    show(args.json, report, lambda: table(report))
-    return 0
+        scored = judge_pairs(chosen, opposite, judge, records, config["contrary"], form)
+    cosine = scored
+    if args.judge != "cosine":
+        cosine = judge_pairs(chosen, {}, open_judge("cosine"), Records(None, "judge", {}))
+    threshold, source = _threshold(scored, judge, args)
+    told = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
+    return {
+        "suite": "judge",
+        **measures(scored, threshold, judge.probabilities, args.seed),
+        "config": config | told | {"questions": len({r["question"] for r in scored})},
+        "baselines": uninformed(float(labels_of(scored).mean())) | {"cosine, optimistic": optimistic(cosine)},
+        "published": PUBLISHED,
+        "published_source": SOURCE,
+        "failures": [{"line": int(r["key"]), "why": r["failed"]} for r in scored if r["score"] is None],
+    }
 
 
 def judge_pairs(
@@ -87,70 +99,38 @@ def judge_pairs(
     with_contrary: bool = False,
     form: PairForm = "statement",
 ) -> list[Record]:
-    """A record a pair, in order; a pair that `records` has is not recorded again.
+    """A record a pair, in order, with what is known of the pair.
 
-    opposite: (question, perspective) to the contrary, which stands beside the perspective where `with_contrary` is set.
-    A judge elsewhere may score a pair a little differently beside other pairs, so a part that a kill cut in two is
-    judged whole once more: figures should not depend on where a run was stopped. Raises ProviderError where the judge
-    is down or gave no usable answer yet; the records up to there remain.
+    opposite: (question, perspective) to the contrary, which the judge is told where `with_contrary` is set. Raises
+    ProviderError where the judge is down or gave no usable answer yet; the records up to there remain.
     """
-    done, told = records.done, opposite if with_contrary else {}
-    unfinished = [part for part in parts(pairs, judge.together) if any(str(p.line) not in done for p in part)]
-    with progress(total=len(pairs), initial=sum(str(p.line) in done for p in pairs), unit="pair") as bar:
-        for number, part in enumerate(unfinished):
-            asked = [Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in part]
-            if number == 0:
-                _scores(judge, asked[:1], forgiving=True)  # a warm-up, which is not timed
-            began = time.perf_counter()
-            scores, failed = _scores(judge, asked, forgiving=any(r["score"] is not None for r in done.values()))
-            seconds = (time.perf_counter() - began) / len(part)
-            for pair, score in zip(part, scores, strict=True):
-                if str(pair.line) not in done:
-                    record = _record(pair, score, failed, seconds) | {"contrary": opposite.get(pair.side, "")}
-                    records.add(str(pair.line), record)
-                    bar.update()
-    return [done[str(p.line)] for p in pairs]
+    told = opposite if with_contrary else {}
+
+    def asked(part: Sequence[LabelledPair]) -> list[Pair]:
+        return [Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in part]
+
+    def ask(part: Sequence[LabelledPair]) -> list[Record]:
+        began = time.perf_counter()
+        scores = [round(float(score), 6) for score in judge.score(asked(part))]
+        timed = {"seconds": round((time.perf_counter() - began) / len(part), 6)}
+        return [timed | ({"failed": NO_VERDICT} if math.isnan(s) else {"score": s}) for s in scores]
+
+    if any(p.key not in records.done for p in pairs):
+        with suppress(ProviderReplyError):
+            judge.score(asked(pairs[:1]))  # a warm-up, which is not timed
+    found = ask_in_parts(pairs, ask, records, judge.together, unit="pair")
+    return [_facts(p, opposite) | record for p, record in zip(pairs, found, strict=True)]
 
 
-def _scores(judge: PairJudge, pairs: Sequence[Pair], forgiving: bool) -> tuple[list[float], str]:
-    """The scores, and what is wrong where there is none. forgiving: answers of no use fail these pairs only."""
-    try:
-        return [float(s) for s in judge.score(pairs)], "it was not answered with a verdict"
-    except ProviderReplyError as exc:
-        if not forgiving:
-            raise
-        return [math.nan] * len(pairs), str(exc)
-
-
-def _record(pair: LabelledPair, score: float, failed: str, seconds: float) -> Record:
-    missing = math.isnan(score)
+def _facts(pair: LabelledPair, opposite: dict[tuple[str, str], str]) -> Record:
     return {
         "question": pair.question,
         "perspective": pair.perspective,
+        "contrary": opposite.get(pair.side, ""),
         "passage": hashlib.sha256(pair.document.encode()).hexdigest()[:12],
         "label": int(pair.label),
-        "score": None if missing else round(score, 6),
-        "seconds": round(seconds, 6),
-        **({"failed": failed} if missing else {}),
-    }
-
-
-def _report(
-    pairs: Sequence[LabelledPair], records: Sequence[Record], judge: PairJudge, config: Record, args: argparse.Namespace
-) -> Record:
-    cosine = records
-    if args.judge != "cosine":
-        cosine = judge_pairs(pairs, {}, open_judge("cosine"), Records(None, "judge", {}))
-    threshold, source = _threshold(records, judge, args)
-    chosen = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
-    return {
-        "suite": "judge",
-        **measures(records, threshold, judge.probabilities, args.seed),
-        "config": config | chosen | {"questions": len({r["question"] for r in records})},
-        "baselines": uninformed(float(labels_of(records).mean())) | {"cosine, optimistic": optimistic(cosine)},
-        "published": PUBLISHED,
-        "published_source": SOURCE,
-        "failures": [{"line": int(r["key"]), "why": r["failed"]} for r in records if r["score"] is None],
+        "score": None,
+        "seconds": 0.0,  # of one that failed
     }
 
 
@@ -190,3 +170,32 @@ def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
     count = min(len(true), round(len(false) * rate / (1 - rate)))
     rest = min(len(false), round(count * (1 - rate) / rate))
     return sorted(int(i) for i in [*rng.sample(true, count), *rng.sample(false, rest)])
+
+
+def table(result: Record) -> list[str]:
+    """The measures, the baselines, and the published rows."""
+    config, metrics, bounds = result["config"], result["metrics"], result["intervals"]
+    rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in MEASURES}
+    rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
+    failures = result["failures"]
+    others = [{**row, "judge": name, "pairs": metrics["pairs"]} for name, row in result["baselines"].items()]
+    cells = {
+        row["judge"]: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(row["pairs"])]
+        for row in ({**metrics, "judge": "this judge"}, *others, *result["published"])
+    }
+    return [
+        f"{config['data']}: {metrics['pairs']} pairs of {config['questions']} questions, "
+        f"{metrics['label_share']:.1%} of them positive",
+        f"{config['judge']}, accepts from {config['threshold']:.3f} on ({config['threshold_from']})",
+        "",
+        *block(["95 %, clustered by question"], rows),
+        "",
+        f"Contrast: {metrics['contrast_passages']} passages judged against both sides, "
+        f"{metrics['contrast_accepted']} with a side accepted.",
+        *(f"{name} is not defined: {why}." for name, why in result["undefined"].items()),
+        *([f"{len(failures)} pairs failed and count as No:"] if failures else []),
+        *(f"  line {f['line']}: {f['why']}" for f in failures),
+        "",
+        *block(["accuracy", "F1", "% pos", "pairs"], cells),
+        f"Published from 'another human' on: {SOURCE}",
+    ]

@@ -9,7 +9,6 @@ for AmbigQA).
 
 import argparse
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.pir import PirTask, load_tasks
+from evals.datasets.rows import digest
 from evals.metrics.measure import ROUNDS
 from evals.metrics.p_recall import AVERAGE, Ints, figures, first_gold, p_recall
+from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import block, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, Form, leaning_scores
-from evals.suite import common_options, cutoff_option, digest, encoder_and_cache, names, progress, show, shuffled
-from tools.errors import InputError
+from evals.suite import check_known, common_options, cutoff_option, names, progress, shuffled
 from tools.models.batching import parts
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
@@ -65,9 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def measure(args: argparse.Namespace) -> Record:
     """Ranks and scores. Raises InputError, SettingsError, ModelError, ProviderError; vectors are kept as they come."""
-    began = time.perf_counter()
     columns = columns_of(args.forms, args.strength)
     tasks = [
         replace(task, roots=tuple(shuffled(task.roots, args.limit, args.seed)))
@@ -75,16 +74,32 @@ def run(args: argparse.Namespace) -> int:
     ]
     encoder, cache = encoder_and_cache()
     ranks = rank_tasks(tasks, columns, encoder, cache)
-    result = report(tasks, columns, ranks, _config(args, tasks, columns, encoder.name))
-    result["seconds"] = time.perf_counter() - began
-    show(args.json, result, lambda: table(result))
-    return 0
+    names_ = [column.name for column in columns]
+    metrics, intervals = figures(ranks, names_, args.k, args.seed)
+    items: Record = {AVERAGE: {name: {} for name in names_}}
+    for task in tasks:
+        values = {f"p_recall@{k}": p_recall(ranks[task.name], k) for k in args.k}
+        keys = [root.key for root in task.roots]
+        items[task.name] = {
+            name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
+            for i, name in enumerate(names_)
+        }
+    config = {
+        "data": args.data.name,
+        "sha256": digest(args.data),
+        "reading": "published" if args.published else "sets",
+        "encoder": encoder.name,
+        "columns": names_,
+        "rounds": ROUNDS,
+        "sizes": {task.name: _sizes(task) for task in tasks},
+    }
+    config |= {name: getattr(args, name) for name in ("k", "limit", "seed")}
+    return {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "config": config}
 
 
 def columns_of(forms: Sequence[str], strengths: Sequence[float]) -> list[Column]:
     """The columns in order, 'none' first and none twice. Raises InputError for a form that is none, and for no form."""
-    if unknown := [form for form in forms or [""] if form not in FORMS]:
-        raise InputError(f"there is no form '{unknown[0]}'. There are: {', '.join(FORMS)}.")
+    check_known(forms or [""], FORMS, "form")
     wanted = [Column("none")]
     for form in cast(Sequence[Form], forms):
         wanted += [Column(form, s) for s in strengths] if form in _WITH_STRENGTH else [Column(form)]
@@ -130,37 +145,6 @@ def _query_vectors(task: PirTask, index: CorpusIndex) -> dict[str, NDArray[np.fl
     return vectors
 
 
-def report(tasks: Sequence[PirTask], columns: Sequence[Column], ranks: dict[str, list[Ints]], config: Record) -> Record:
-    """Metrics and intervals by task, average, column and measure; items by root; configuration."""
-    names_ = [column.name for column in columns]
-    metrics, intervals = figures(ranks, names_, config["k"], config["seed"])
-    items: Record = {AVERAGE: {name: {} for name in names_}}
-    for task in tasks:
-        values = {f"p_recall@{k}": p_recall(ranks[task.name], k) for k in config["k"]}
-        keys = [root.key for root in task.roots]
-        items[task.name] = {
-            name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
-            for i, name in enumerate(names_)
-        }
-    told = {"metrics": metrics, "intervals": intervals, "items": items}
-    return {"suite": "pir", **told, "config": config}
-
-
-def _config(args: argparse.Namespace, tasks: Sequence[PirTask], columns: Sequence[Column], encoder: str) -> Record:
-    return {
-        "data": args.data.name,
-        "sha256": digest(args.data),
-        "reading": "published" if args.published else "sets",
-        "encoder": encoder,
-        "columns": [column.name for column in columns],
-        "k": args.k,
-        "limit": args.limit,
-        "seed": args.seed,
-        "rounds": ROUNDS,
-        "sizes": {task.name: _sizes(task) for task in tasks},
-    }
-
-
 def _sizes(task: PirTask) -> Record:
     asked = [one for root in task.roots for one in root.perspectives]
     return {
@@ -173,7 +157,7 @@ def _sizes(task: PirTask) -> Record:
     }
 
 
-def table(result: Record) -> str:
+def table(result: Record) -> list[str]:
     """What was measured, then a block for each k: columns down, tasks across, in per cent."""
     config, lines = result["config"], list[str]()
     for task, size in config["sizes"].items():
@@ -183,13 +167,13 @@ def table(result: Record) -> str:
         titles = [*config["sizes"], AVERAGE, "less none"]
         rows = {column: _cells(result, column, k) for column in config["columns"]}
         lines += ["", *block(titles, rows, f"p-Recall@{k}")]
-    return "\n".join([
+    return [
         *lines,
         "",
         "* the paired interval of the difference from 'none' leaves zero out",
         f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
         f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
-    ]) + "\n"  # fmt: skip
+    ]
 
 
 def _cells(result: Record, column: str, k: int) -> list[str]:

@@ -12,14 +12,18 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from evals.reports.lines import compared, lines_of
-from evals.reports.table import block, number, sure, text_table
+from evals.reports.lines import Line, compared, lines_of
+from evals.reports.records import Record
+from evals.reports.table import block, number, sure
 from evals.suite import show
 from tools.errors import InputError
 
 SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
+_SHOWN = {
+    "judge": ("accuracy", "f1", "precision", "recall", "auc", "average_precision", "ece", "contrast_consistency"),
+    "retrieval": ("mrecall@5", "coverage@5", "precision@5", "alpha_ndcg@5", "mrecall@10", "mrecall@20"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,16 +39,28 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.compare) == bool(args.results):
         raise InputError("name the results to report, or --compare OLD NEW.")
     if args.compare:
-        old, new = (_read(path) for path in args.compare)
-        rows = compared(lines_of(old), lines_of(new), args.seed)
+        old, new = (lines_of(_read(path)) for path in args.compare)
+        rows = compared(old, new, args.seed)
         show(args.json, rows, lambda: _comparison(rows))
-        return 0
-    lines = [line for path in args.results for line in lines_of(_read(path))]
-    show(args.json, [line.summary() for line in lines], lambda: text_table(lines) + "\n")
+    else:
+        lines = [line for path in args.results for line in lines_of(_read(path))]
+        show(args.json, [line.summary() for line in lines], lambda: _table(lines))
     return 0
 
 
-def _comparison(rows: Sequence[dict[str, Any]]) -> str:
+def _table(lines: Sequence[Line]) -> list[str]:
+    """A block for each suite and data: measures down, those that count or all that have an interval; names across."""
+    found: list[str] = []
+    for suite, data in dict.fromkeys((line.suite, line.data) for line in lines):
+        group = [line for line in lines if (line.suite, line.data) == (suite, data)]
+        wanted = _SHOWN.get(suite) or dict.fromkeys(m for line in group for m in line.intervals)
+        known = [m for m in wanted if suite not in _SHOWN or any(line.defines(m) for line in group)]
+        rows = {m: [number(line.metrics.get(m), line.intervals.get(m, ())) for line in group] for m in known}
+        found += ["", f"{suite} on {data}", *block([line.name for line in group], rows)]
+    return found[1:]
+
+
+def _comparison(rows: Sequence[Record]) -> list[str]:
     """A line a measure; a star where the interval leaves zero out."""
     lines: list[str] = []
     for heading in dict.fromkeys(f"{row['data']}: {row['name']}" for row in rows):
@@ -58,10 +74,10 @@ def _comparison(rows: Sequence[dict[str, Any]]) -> str:
             if heading == f"{r['data']}: {r['name']}"
         }  # fmt: skip
         lines += [heading, *block(["old", "new", "change, 95 %", "over"], cells), ""]
-    return "\n".join([*lines, "* the paired interval leaves zero out. Over: questions that both have."]) + "\n"
+    return [*lines, "* the paired interval leaves zero out. Over: questions that both have."]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Record:
     made = f"Make it with `python -m evals SUITE … --json > {shlex.quote(str(path))}`."
     try:
         result = json.loads(path.read_text(encoding="utf-8"))

@@ -6,23 +6,21 @@ for is the ceiling of whatever chooses among what they find.
 """
 
 import argparse
-import itertools
-import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from evals.benchmarks.timing import peak_memory
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
-from evals.judges import PairJudge, open_judge
 from evals.metrics.coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union_measures
 from evals.metrics.measure import Figure, figures, figures_by
+from evals.models import PairJudge, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, Method, named
-from evals.suite import common_options, cutoff_option, encoder_and_cache, names, progress, show, shuffled
+from evals.suite import ask_in_parts, common_options, cutoff_option, names, shuffled
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
@@ -45,13 +43,22 @@ class Plan:
     cutoffs: list[int]
     limit: int | None = None
     seed: int = 1
-    published: bool = False
     judge: PairJudge | None = None
 
     def key(self, one: RetrievalSet, name: str, question: GoldQuestion) -> str:
         """Names a ranking; who judged is part of it, so that another one's is not taken for it."""
         judge = self.judge if self.methods[name].judged else None
         return " ".join((one.name, name, question.qid, *([f"by {judge.name}"] if judge else [])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A question of a set for a method; `key` names the ranking."""
+
+    key: str
+    set: RetrievalSet
+    method: str
+    question: GoldQuestion
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +76,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
-    add("--published-precision", action="store_true", help="divide precision as BERDS' released code does")
     common_options(
         parser,
         limit="only the first N questions of a seeded shuffle, of each set",
@@ -77,19 +83,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def measure(args: argparse.Namespace) -> Record:
     """Ranks what is not ranked yet, then scores all of it. Raises InputError, SettingsError, ProviderDownError."""
-    began = time.perf_counter()
     require_ir_measures()  # said before an hour's work, not after it
     methods = named(args.methods)
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
     judge = open_judge("settings") if any(m.judged for m in methods.values()) else None
-    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, judge)
+    plan = Plan(sets, methods, args.k, args.limit, args.seed, judge)
     encoder, cache = encoder_and_cache()
-    report = scored(plan, rank(plan, encoder, cache, args.out), encoder.name)
-    report["seconds"] = time.perf_counter() - began
-    show(args.json, report, lambda: table(report))
-    return 0
+    return scored(plan, rank(plan, encoder, cache, args.out), encoder.name)
 
 
 def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) -> dict[str, Record]:
@@ -97,20 +99,25 @@ def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) ->
 
     Raises InputError for a file of something else, ProviderDownError for an encoder that cannot be reached.
     """
-    total = sum(len(s.questions) for s in plan.sets) * len(plan.methods)
-    bar = progress(total=total, unit="search")
-    with Records(path, "retrieval", _identity(plan, encoder.name)) as records, bar:
+    with Records(path, "retrieval", _identity(plan, encoder.name)) as records:
         for part in by_corpus(plan.sets):
+            asked = [_Search(plan.key(s, m, q), s, m, q) for s in part for m in plan.methods for q in s.questions]
             with CorpusIndex(part[0].corpus, encoder, cache, plan.judge) as index:
-                for one, name in itertools.product(part, plan.methods):
-                    bar.set_description(f"{one.name} {name}")
-                    index.questions = one.questions
-                    for question in one.questions:
-                        if (key := plan.key(one, name, question)) not in records.done:
-                            where = {"set": one.name, "method": name, "qid": question.qid}
-                            records.add(key, where | _found(plan.methods[name], index, question))
-                        bar.update()
+                ask_in_parts(asked, partial(_found, plan.methods, index), records, desc=part[0].name, unit="search")
     return records.done
+
+
+def _found(methods: dict[str, Method], index: CorpusIndex, searches: Sequence[_Search]) -> list[Record]:
+    (one,) = searches
+    index.questions = one.set.questions
+    record: Record = {"set": one.set.name, "method": one.method, "qid": one.question.qid}
+    try:
+        ranking = methods[one.method].rank(index, one.question, DEEPEST)
+    except ProviderDownError:
+        raise
+    except ProviderError as exc:
+        return [record | {"failed": str(exc)}]
+    return [record | {"ids": [index.corpus[i].external_id for i in ranking]}]
 
 
 def scored(plan: Plan, records: dict[str, Record], encoder: str) -> Record:
@@ -121,31 +128,20 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str) -> Record:
     for one in plan.sets:
         kept = {name: [records[plan.key(one, name, q)] for q in one.questions] for name in plan.methods}
         ids = {name: [list(map(str, r.get("ids", ()))) for r in rows] for name, rows in kept.items()}
-        found[one.name] = {n: measures(one.questions, r, plan.cutoffs, plan.published) for n, r in ids.items()}
+        found[one.name] = {n: measures(one.questions, r, plan.cutoffs) for n, r in ids.items()}
         pools = [set[str]().union(*rankings) for rankings in zip(*ids.values(), strict=True)]
         ceiling = figures(union_measures(one.questions, pools), plan.seed)
         union[one.name] = {**ceiling["metrics"], "intervals": ceiling["intervals"]}
-        failed += [
-            {part: r[part] for part in ("set", "method", "qid", "failed")}
-            for rows in kept.values() for r in rows if "failed" in r
-        ]  # fmt: skip
+        missed = [r for rows in kept.values() for r in rows if "failed" in r]
+        failed += [{part: r[part] for part in ("set", "method", "qid", "failed")} for r in missed]
     return {
         "suite": "retrieval",
         **figures_by(found, plan.seed),
         "union": union,
         "failed": failed,
         "config": _config(plan, encoder),
-        "machine": {"cpus": os.cpu_count(), "peak_memory_mb": peak_memory()},
+        "machine": {"peak_memory_mb": peak_memory()},
     }
-
-
-def _found(method: Method, index: CorpusIndex, question: GoldQuestion) -> Record:
-    try:
-        return {"ids": [index.corpus[i].external_id for i in method.rank(index, question, DEEPEST)]}
-    except ProviderDownError:
-        raise
-    except ProviderError as exc:
-        return {"failed": str(exc)}
 
 
 def _identity(plan: Plan, encoder: str) -> Record:
@@ -156,10 +152,9 @@ def _identity(plan: Plan, encoder: str) -> Record:
 
 def _config(plan: Plan, encoder: str) -> Record:
     sizes = {s.name: _sizes(s, plan.cutoffs) for s in plan.sets}
-    reading = "published" if plan.published else "divided by k"
     knows = {name: method.knows for name, method in plan.methods.items()}
     judge = {"judge": plan.judge.name} if plan.judge else {}
-    read = {"k": plan.cutoffs, "precision": reading, "seed": plan.seed}
+    read = {"k": plan.cutoffs, "seed": plan.seed}
     return {**_identity(plan, encoder), "methods": knows, **judge, **read, "sizes": sizes}
 
 
@@ -174,9 +169,9 @@ def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
     }
 
 
-def table(report: Record) -> str:
+def table(result: Record) -> list[str]:
     """A block a set; percentages with 95 % intervals over questions in brackets."""
-    config, lines = report["config"], list[str]()
+    config, lines = result["config"], list[str]()
     columns = [{f"{m}@{k}": f"{title}@{k}" for m, title in _NAMES.items()} for k in config["k"]]
     columns.append(_NEEDED | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
     columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
@@ -189,16 +184,16 @@ def table(report: Record) -> str:
         ]
         for titles in columns:
             rows = {
-                method: [_cell(m, found.get(m), report["intervals"][name][method].get(m, ())) for m in titles]
-                for method, found in report["metrics"][name].items()
+                method: [_cell(m, found.get(m), result["intervals"][name][method].get(m, ())) for m in titles]
+                for method, found in result["metrics"][name].items()
             }
             lines += ["", *block(list(titles.values()), rows)]
-        union = report["union"][name]
+        union = result["union"][name]
         cells = (f"{m} {_cell(m, union[m], union['intervals'][m])}" for m in ("covered", "coverage", "passages"))
         lines += ["", f"union of all top 100: {', '.join(cells)}", ""]
-    lines += [f"failed: {f['set']} {f['method']} {f['qid']}: {f['failed']}" for f in report["failed"]]
-    seconds, memory = report["seconds"], report["machine"]["peak_memory_mb"]
-    return "\n".join([*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {config['encoder']}"]) + "\n"
+    lines += [f"failed: {f['set']} {f['method']} {f['qid']}: {f['failed']}" for f in result["failed"]]
+    seconds, memory = result["seconds"], result["machine"]["peak_memory_mb"]
+    return [*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {config['encoder']}"]
 
 
 def _cell(measure: str, value: float | None, bounds: Sequence[float]) -> str:

@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from langgraph.config import get_config
@@ -37,9 +36,9 @@ from evals.answering.plan import Ask
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases, refuse_either_way
 from evals.metrics.measure import figures_by
 from evals.metrics.quoting import TIERS, Kind, Question, fit, measures
-from evals.reports.records import Records
+from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
-from evals.suite import common_options, names, show
+from evals.suite import common_options, names
 from tools.errors import InputError
 from tools.models.judges.quoting import FILE, GROUNDS, load_quoting
 from tools.store.store import Store
@@ -60,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def measure(args: argparse.Namespace) -> Record:
     """Asks, then tells. Raises InputError."""
     if args.out and not args.fit:
         raise InputError("--out is for what --fit finds. Add --fit, or leave --out out.")
@@ -69,9 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         args.out.write_text(json.dumps(asdict(quoting), indent=1) + "\n", encoding="utf-8")
     found = figures_by({n: {t: measures(q, quoting, t) for t in TIERS} for n, q in read.items()}, args.seed)
-    result = {"suite": "quotes", "quoting": asdict(quoting), **{part: found[part] for part in ("metrics", "intervals")}}
-    show(args.json, result, lambda: _table(result))
-    return 0
+    return {"suite": "quotes", "quoting": asdict(quoting), "metrics": found["metrics"], "intervals": found["intervals"]}
 
 
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[Question]:
@@ -130,7 +127,8 @@ def _kind(case: Case) -> Kind:
     return "topical" if case.either_way else "sided" if case.sides else "elsewhere"
 
 
-def _table(result: dict[str, Any]) -> str:
+def table(result: Record) -> list[str]:
+    """The weights in force, and a block a set."""
     lines = [", ".join(f"{name} {value:g}" for name, value in result["quoting"].items())]
     for name, tiers in result["metrics"].items():
         rows = {
@@ -138,4 +136,4 @@ def _table(result: dict[str, Any]) -> str:
             for tier, found in tiers.items()
         }
         lines += ["", *block(list(tiers["case"]), rows, name)]
-    return "\n".join(lines) + "\n"
+    return lines

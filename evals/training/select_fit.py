@@ -10,15 +10,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
+from evals.models import encoder_and_cache
+from evals.reports.records import Record
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import candidates, pool_of
-from evals.suite import common_options, encoder_and_cache, names, progress, show
+from evals.suite import common_options, names, progress
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common_options(parser, limit=limit, seed="not used: nothing here is left to chance")
 
 
-def run(args: argparse.Namespace) -> int:
+def measure(args: argparse.Namespace) -> Record:
     """Fits and tells. Raises InputError, SettingsError, ProviderDownError."""
     sets = load_sets(args.data, names(args.set))
     encoder, cache = encoder_and_cache()
@@ -57,11 +58,10 @@ def run(args: argparse.Namespace) -> int:
     report = fitted_report(labelled, encoder.name)
     if args.out:
         args.out.write_text(json.dumps(report["weights"], indent=2) + "\n", encoding="utf-8")
-    show(args.json, report, lambda: _table(report))
-    return 0
+    return report
 
 
-def fitted_report(labelled: dict[str, list[Labelled]], encoder: str) -> dict[str, Any]:
+def fitted_report(labelled: dict[str, list[Labelled]], encoder: str) -> Record:
     """Weights from all, and for each corpus the precision@5 by cosine and by the weights of the others."""
     held_out = {}
     for name, own in labelled.items():
@@ -114,11 +114,12 @@ def _labelled(part: Sequence[RetrievalSet], encoder: Encoder, cache: VectorCache
     return rows
 
 
-def _table(report: dict[str, Any]) -> str:
+def table(report: Record) -> list[str]:
+    """A line a corpus, and the weights."""
     lines = ["precision@5 on each corpus, with weights fitted on the others", ""]
     for name, m in report["metrics"].items():
         shares = f"by cosine {100 * m['cosine']:.1f}, by the signals {100 * m['signals']:.1f}"
         lines.append(f"{name}: {m['questions']} questions, {shares}")
     weights = report["weights"]
     shown = ", ".join(f"{n} {w:+.3f}" for n, w in zip(weights["names"], weights["signals"], strict=True))
-    return "\n".join([*lines, "", f"weights from all: {shown}, offset {weights['offset']:+.3f}"]) + "\n"
+    return [*lines, "", f"weights from all: {shown}, offset {weights['offset']:+.3f}"]

@@ -1,4 +1,4 @@
-"""Whoever can be measured on pairs: the agent's judges, and the cosine."""
+"""What suites ask: whoever can be measured on pairs (the agent's judges, and the cosine), and the encoder in force."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.from_settings import build_judge, build_own_judge
+from agent.models.from_settings import build_encoder, build_judge, build_own_judge
 from agent.settings import load_settings
 from tools.errors import SettingsError
+from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
+NO_VERDICT = "it was not answered with a verdict"
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
 Floats = NDArray[np.float32]
 Score = Callable[[Sequence[Pair]], Floats]
@@ -81,3 +83,29 @@ def open_judge(choice: str) -> PairJudge:
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )
     return judged(build_own_judge(settings))
+
+
+def encoder_and_cache() -> tuple[Encoder, VectorCache]:
+    """The encoder that the settings name, and the vectors and verdicts that the suites which search corpora keep
+    between runs. Raises SettingsError, ModelError."""
+    settings = load_settings()
+    return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
+
+
+class CachedEncoder:
+    """An encoder whose vectors are kept, so that a corpus is encoded once and not once a run."""
+
+    def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
+        self.name, self._encoder, self._cache = encoder.name, encoder, cache
+
+    @property
+    def dimensions(self) -> int:
+        return self._encoder.dimensions
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        made = self._encoder.encode
+        return self._cache.rows(f"{self.name}:passages", texts, lambda missing: made([texts[i] for i in missing]))
+
+    def encode_queries(self, texts: Sequence[str]) -> Floats:
+        made = self._encoder.encode_queries
+        return self._cache.rows(f"{self.name}:queries", texts, lambda missing: made([texts[i] for i in missing]))

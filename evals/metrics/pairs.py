@@ -1,20 +1,17 @@
-"""The measures of a judge's records, beside its baselines and the published rows, as an object and as a table."""
+"""The measures of a judge's records on labelled pairs, its baselines and the published rows."""
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics import classification as m
 from evals.metrics.measure import Figure, figures, mean
-from evals.reports.table import block, number, percent
-
-Record = dict[str, Any]
+from evals.reports.records import Record
 
 _RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
-SHOWN = ("accuracy", "f1", "precision", "recall", "positive_share", *_RANKED, "ece", "contrast_consistency")
+MEASURES = ("accuracy", "f1", "precision", "recall", "positive_share", *_RANKED, "ece", "contrast_consistency")
 _COMPARED = ("accuracy", "f1", "precision", "recall")
 _UNDEFINED = {
     "f1": "no pair is positive and none was accepted",
@@ -113,32 +110,3 @@ def uninformed(rate: float) -> dict[str, Record]:
     draws = {"accuracy": rate**2 + (1 - rate) ** 2, "f1": yes, "precision": yes, "recall": yes, "positive_share": rate}
     never = {"accuracy": 1 - rate, "f1": none, "precision": math.nan, "recall": none, "positive_share": 0.0}
     return {"random by rate": draws | chance, "all No": never | chance}
-
-
-def table(report: Record) -> str:
-    """The report for people to read."""
-    config, metrics, bounds = report["config"], report["metrics"], report["intervals"]
-    rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in SHOWN}
-    rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
-    lines = [
-        f"{config['data']}: {metrics['pairs']} pairs of {config['questions']} questions, "
-        f"{metrics['label_share']:.1%} of them positive",
-        f"{config['judge']}, accepts from {config['threshold']:.3f} on ({config['threshold_from']})",
-        "",
-        *block(["95 %, clustered by question"], rows),
-        "",
-        f"Contrast: {metrics['contrast_passages']} passages judged against both sides, "
-        f"{metrics['contrast_accepted']} with a side accepted.",
-        *(f"{name} is not defined: {why}." for name, why in report["undefined"].items()),
-    ]
-    if failures := report["failures"]:
-        lines += [f"{len(failures)} pairs failed and count as No:"]
-        lines += [f"  line {f['line']}: {f['why']}" for f in failures]
-    others = [{**row, "judge": name, "pairs": metrics["pairs"]} for name, row in report["baselines"].items()]
-    told = [{**metrics, "judge": "this judge"}, *others, *report["published"]]
-    titles = ["accuracy", "F1", "% pos", "pairs"]
-    cells = {
-        row["judge"]: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(row["pairs"])]
-        for row in told
-    }
-    return "\n".join([*lines, "", *block(titles, cells), f"Published from 'another human' on: {SOURCE}"]) + "\n"

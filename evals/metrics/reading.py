@@ -1,0 +1,118 @@
+"""What a reader got out of a file, against the text that a careful reader expects of it.
+
+words_in_order   expected words that are found in the same order, of all expected (a longest common subsequence)
+sentences_whole  expected sentences that stand whole in a passage or a heading, of all that end as sentences do
+extra            words found that are not among those in order, of all found
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evals.metrics.measure import Ratio
+from tools.documents.cutting import cut_document
+from tools.language.sentences import split_sentences, without_mark
+from tools.passages import SourceDocument
+
+_NOTE = "NOTE: "
+_WORD = re.compile(r"\w+")
+_QUOTES = str.maketrans("‘’“”–—\u00a0", "''\"\"-- ")
+_ENDS = re.compile(r"[.!?…][\"')\]]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """One file: words expected, of these found in order, words found; sentences expected, of these whole; seconds."""
+
+    name: str
+    words: int
+    in_order: int
+    found: int
+    sentences: int
+    whole: int
+    missing: tuple[str, ...]
+    left_out: Counter[str]
+    pages: int
+    seconds: float
+    problem: str = ""
+
+
+def measures(read: Sequence[FileRead]) -> dict[str, Ratio]:
+    """Over files."""
+    return {
+        "words_in_order": Ratio.of((r.name, r.in_order, r.words) for r in read),
+        "sentences_whole": Ratio.of((r.name, r.whole, r.sentences) for r in read),
+        "extra": Ratio.of((r.name, r.found - r.in_order, r.found) for r in read),
+    }
+
+
+def compare(
+    name: str, expected: str, documents: Sequence[SourceDocument], seconds: float, problem: str = ""
+) -> FileRead:
+    """What was read of the file of that name; a file that cannot be read counts as one of no words."""
+    lines = [line.removeprefix(_NOTE) for line in expected.splitlines()]
+    words = [w for line in expected.splitlines() if not line.startswith(_NOTE) for w in words_of(line)]
+    has_notes = any(line.startswith(_NOTE) for line in expected.splitlines())
+    found = [w for d in documents for part in _texts(d, has_notes) for w in words_of(part)]
+    sentences = [folded(s) for line in lines if " | " not in line for s in _sentences(line) if is_sentence(s)]
+    headings = [text for d in documents for text in (d.title, *(b.text for b in d.blocks if b.form == "heading"))]
+    passages = [p.text for d in documents for p in cut_document(d)]
+    stand = {folded(s) for text in (*headings, *passages) for s in _sentences(text)}
+    missing = tuple(s for s in sentences if s not in stand)
+    return FileRead(
+        name=name,
+        words=len(words),
+        in_order=in_order(words, found),
+        found=len(found),
+        sentences=len(sentences),
+        whole=len(sentences) - len(missing),
+        missing=missing,
+        left_out=sum((Counter(d.left_out) for d in documents), Counter[str]()),
+        pages=max((max(b.page, b.last_page) for d in documents for b in d.blocks), default=0),
+        seconds=seconds,
+        problem=problem,
+    )
+
+
+def _sentences(text: str) -> list[str]:
+    """Without bullets and numbers in front, which one may give and another not."""
+    return [without_mark(s) for s in split_sentences(text)]
+
+
+def _texts(document: SourceDocument, has_notes: bool) -> list[str]:
+    """What stands in the order of the document: all but its notes, which may stand anywhere, where it has some."""
+    if not document.blocks:
+        return [document.text]
+    return [b.text for b in document.blocks if not (has_notes and b.form == "note")]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in order, in lower case, without punctuation."""
+    return _WORD.findall(text.casefold())
+
+
+def in_order(expected: Sequence[str], found: Sequence[str]) -> int:
+    """The length of a longest common subsequence of two lists of words.
+
+    By rows of bits, one for each expected word (Hyyrö 2004, 'Bit-parallel LCS-length computation revisited').
+    """
+    places: dict[str, int] = {}
+    for i, word in enumerate(expected):
+        places[word] = places.get(word, 0) | 1 << i
+    every = (1 << len(expected)) - 1
+    row = every
+    for word in found:
+        matched = row & places.get(word, 0)
+        row = ((row + matched) | (row - matched)) & every
+    return len(expected) - row.bit_count()
+
+
+def folded(sentence: str) -> str:
+    """A sentence as it is compared: one kind of quotation marks and dashes, single spaces."""
+    return " ".join(sentence.translate(_QUOTES).split())
+
+
+def is_sentence(line: str) -> bool:
+    """Whether it ends as sentences do; headings, items of a word or two and rows of tables are none."""
+    return len(line.split()) > 2 and " | " not in line and bool(_ENDS.search(line.translate(_QUOTES)))
