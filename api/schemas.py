@@ -320,6 +320,8 @@ class JobDetails(_Reply):
     sent again.
     """
 
+    model_config = ConfigDict(frozen=False)
+
     id: JobId
     collection: str
     status: Literal["queued", "running", "done", "failed", "cancelled", "interrupted"] = "queued"

@@ -110,7 +110,7 @@ def test_its_tables_name_what_there_is() -> None:
     stages = re.search(r"a stage begins: (.*?) \|", events[0])
     assert stages
     nodes = "".join(f.read_text() for f in (ROOT / "agent" / "stages").glob("*.py"))
-    assert set(re.findall(r"[a-z]+", stages[1])) - {"or"} == set(re.findall(r'timed\("(\w+)"', nodes))
+    assert set(re.findall(r"[a-z]+", stages[1])) - {"or"} == set(re.findall(r'@stage\("(\w+)"', nodes))
     settings = {f"STEELMAN_{name.upper()}" for name in Settings.model_fields if name.startswith("api_")}
     assert set(re.findall(r"`(STEELMAN_API_\w+)`", GUIDE)) == settings
     told = set(re.findall(r"`([a-z]+(?:-[a-z]+)+|failure)`", GUIDE[GUIDE.index("| status | `urn:") :]))

@@ -1,10 +1,8 @@
 """Collections and their documents: list, upload, delete."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import islice
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -15,27 +13,26 @@ from starlette.responses import Response
 
 from agent.runs.parts import reading_limits
 from api import schemas
-from api.callers import Caller, TheCaller
-from api.jobs import Documents, NothingStoredError, Storing, documents_in, ending_of
-from api.problems import LOCATED, FieldProblem, ProblemError, responses
-from api.schemas import AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
+from api.callers import TheCaller
+from api.jobs import Job, StoppedError
+from api.problems import LOCATED, ProblemError, responses
+from api.schemas import LONGEST_ID, AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
-from tools.documents.document import Columns, printable
+from tools.documents.apart import read_apart
+from tools.documents.document import Columns, Limits, printable
 from tools.documents.readers import READERS
-from tools.errors import AmbiguousDocumentError
+from tools.errors import AmbiguousDocumentError, SourceError
 from tools.language.sentences import clean
-from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"], responses=responses(404, 422))
 _LATER = "respond-async"
-_THREADS = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
-"""Of their own: an upload that waits for a slow file must not hold a thread that everybody else needs."""
-LARGE_BYTES, LARGE_COUNT = 4_000_000, 1_000
-"""What is sent, or the documents in it, past which an upload is a job."""
+_LOOK_AGAIN = 0.05  # seconds: whether an upload has ended, or has turned out to be large
+LARGE_BYTES = 4_000_000
+"""Past which an upload is a job."""
 _NAMED: dict[str, Any] = {
     "headers": {
         "Content-Disposition": {
@@ -114,14 +111,12 @@ async def store_documents(
     More than a thousand of them, or four megabytes, are stored by a job; so are fewer where that is preferred.
     """
     _check_own(name)
-    given = documents.documents
-    large = len(given) > LARGE_COUNT or sum(len(d.text) for d in given) > LARGE_BYTES
-    sources = [_source(document) for document in given]
+    sources = [_source(document) for document in documents.documents]
+    large = sum(len(source.text) for source in sources) > LARGE_BYTES
     with service.beside(caller):
         async with service.jobs.folder() as folder:
-            return await _taken(
-                service, caller, name, lambda _: sources, folder, large=large, prefer=prefer, count=len(sources)
-            )
+            job = Job(caller, name, folder, lambda _: sources, len(sources))
+            return await _taken(service, job, large=large or job.large, prefer=prefer)
 
 
 @router.post(
@@ -150,9 +145,10 @@ async def store_files(
     async with service.jobs.folder() as folder:
         with service.beside(caller):
             kept = [await _keep(file, folder, number) for number, file in enumerate(files)]
-            read = partial(documents_in, kept, columns, reading_limits(service.settings))
+            limits = reading_limits(service.settings)
+            job = Job(caller, name, folder, lambda job: _documents_in(kept, columns, limits, job))
             large = sum(f.size or 0 for f in files) > LARGE_BYTES
-            return await _taken(service, caller, name, read, folder, large=large, prefer=prefer)
+            return await _taken(service, job, large=large, prefer=prefer)
 
 
 @router.delete("/{name}", responses=responses(404, 409, 422, 503))
@@ -189,40 +185,19 @@ async def delete_document(
     return schemas.Deleted(passages=removed)
 
 
-async def _taken(
-    service: Service,
-    caller: Caller,
-    name: str,
-    documents: Documents,
-    folder: Path,
-    *,
-    large: bool,
-    prefer: str | None,
-    count: int | None = None,
-) -> Response:
+async def _taken(service: Service, job: Job, *, large: bool, prefer: str | None) -> Response:
     """The reply to an upload: what it came to, or the job that a large one becomes, and one whose sender prefers it."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
-    if not large and not preferred:
-        storing = Storing(service.runs)
-
-        def store() -> Stored | None:
-            # Read to the end first: what is too much is not begun.
-            given = list(islice(storing.taken(documents(storing)), LARGE_COUNT + 1))
-            if not given:  # said before the collection is looked at
-                raise NothingStoredError(storing.report.problems)
-            return None if len(given) > LARGE_COUNT else storing.store(given, name)
-
-        try:
-            stored = await asyncio.get_running_loop().run_in_executor(_THREADS, store)
-        except NothingStoredError as exc:
-            fields = [FieldProblem(field="body", message=problem) for problem in exc.problems]
-            detail = exc.told("errors")
-            raise ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields) from exc
-        if stored is not None:
-            return Response(stored.model_dump_json(), media_type="application/json")
-    job = await service.jobs.begin(caller, name, folder, documents, count)
-    headers = {"Location": f"/v1/jobs/{job.id}"} | ({"Preference-Applied": _LATER} if preferred else {})
-    return Response(job.model_dump_json(), 202, headers=headers, media_type="application/json")
+    await service.jobs.begin(job, waits=large or preferred)
+    while not (large or preferred or job.large or job.task.done()):
+        await asyncio.wait([job.task], timeout=_LOOK_AGAIN)
+    if not large and not preferred and job.task.done():
+        if job.state.result is None:
+            raise job.failure or StoppedError
+        return Response(job.state.result.model_dump_json(), media_type="application/json")
+    details = await service.jobs.tell(job)
+    headers = {"Location": f"/v1/jobs/{details.id}"} | ({"Preference-Applied": _LATER} if preferred else {})
+    return Response(details.model_dump_json(), 202, headers=headers, media_type="application/json")
 
 
 def _source(d: schemas.NewDocument) -> SourceDocument:
@@ -232,11 +207,41 @@ def _source(d: schemas.NewDocument) -> SourceDocument:
 async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
     """Keeps the file under a name of ours; returns that, and the name that it was sent with."""
     sent = printable(file.filename or f"file-{number + 1}")
-    path = folder / f"{number}{ending_of(sent)}"
+    ending = PurePosixPath(sent).suffix.lower()
+    path = folder / f"{number}{ending if ending in READERS else ''}"
     with disk_errors(folder), path.open("wb") as out:
         while part := await file.read(1 << 20):
             await asyncio.to_thread(out.write, part)
     return path, sent
+
+
+def _documents_in(
+    files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, job: Job
+) -> Iterator[SourceDocument]:
+    """What stands in the files, each of which was sent under the name beside it; what cannot be read within the limits
+    goes into the report's problems. Raises GivenUpError within a file when the job is stopped."""
+    report, given_up = job.report, job.stopped.is_set
+    for path, sent in files:
+        if wrong := _wrong_name(path, sent):
+            report.problems.append(wrong)
+            continue
+        try:
+            yield from read_apart(
+                path, sent, lambda row: report.problems.append(str(row)), columns, report.notes.append, limits, given_up
+            )
+        except SourceError as exc:
+            report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
+
+
+def _wrong_name(path: Path, sent: str) -> str:
+    """Why nothing can be stored under the name; empty where something can."""
+    if not sent.isprintable() or len(sent) > LONGEST_ID:
+        return f"{sent[:60]!r}: no document can have this name. Send the file under a plain one."
+    if not path.suffix:
+        ending = PurePosixPath(sent).suffix
+        what = f"files ending in '{ending}' cannot be read" if ending else "the name has no ending that says what it is"
+        return f"{sent}: {what}. These can be read: {', '.join(READERS)}."
+    return ""
 
 
 @jobs.get("")
