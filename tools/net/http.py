@@ -267,7 +267,7 @@ def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
 def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:
     """A refusal in words that say what to do about it. `key`: the variable that holds the key."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    said = _words(text)
+    said = words_of(text)
     if status < 400:
         return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
     if status == 401:  # some say back part of the key
@@ -282,7 +282,7 @@ def status_error(name: str, status: int, body: bytes | str = b"", key: str = "")
     return ProviderDownError(f"{name} failed (status {status}{because}).")
 
 
-def _words(text: str) -> str:
+def words_of(text: str) -> str:
     """What a refusal says, taken out of the JSON in which most servers put it."""
     with contextlib.suppress(ValueError, RecursionError):
         body = json.loads(text)

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from tools.errors import ProviderDownError
+from tools.models.chat.refusals import RefusalError
 from tools.models.chat.replies import read_json
 
 if TYPE_CHECKING:
@@ -102,21 +103,25 @@ _TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 
 
 def told_apart(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-    """The transport of a chat model's client: a reply of status 200 that is an error becomes a refusal, a whole
-    completion becomes the stream that was asked for, and a web page is told as one.
+    """The transport of a chat model's client: whatever is no reply is a RefusalError, of status 200 too, and a whole
+    completion becomes the stream that was asked for.
 
-    Raises ProviderDownError for a page and other text that is no chat reply.
+    Raises RefusalError; ProviderDownError for a page and other text that is no chat reply.
     """
     import httpx
 
     class ToldApart(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             response = await inner.handle_async_request(request)
+            if not response.is_success:
+                raise RefusalError(response.status_code, (await response.aread()).decode("utf-8", "replace"))
             kind = response.headers.get("content-type", "")
-            if response.status_code != 200 or request.method != "POST" or any(s in kind for s in _STREAMS):
+            if request.method != "POST" or any(s in kind for s in _STREAMS):
                 return response
-            data = await response.aread()
-            return _read_plain(data, request, response)
+            headers, data = response.headers, _read_plain(await response.aread(), request)
+            if data.startswith(b"data:"):
+                headers = httpx.Headers({"content-type": "text/event-stream"})
+            return httpx.Response(200, headers=headers, stream=httpx.ByteStream(data), request=request)
 
         async def aclose(self) -> None:
             await inner.aclose()
@@ -124,22 +129,20 @@ def told_apart(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
     return ToldApart()
 
 
-def _read_plain(data: bytes, request: "httpx.Request", response: "httpx.Response") -> "httpx.Response":
-    import httpx
-
+def _read_plain(data: bytes, request: "httpx.Request") -> bytes:
+    """What came where a stream was asked for, as the stream if it is a whole completion."""
     body = read_json(data)
     if isinstance(body, dict) and body.get("choices") and isinstance(failed := body["choices"][0], dict):
         body = failed if failed.get("error") else body
     if isinstance(body, dict) and body and not _is_reply(body):
         error = body.get("error")
-        if isinstance(error, str) and "unexpected endpoint" in error.lower():  # LM Studio's 404
-            return httpx.Response(404, stream=httpx.ByteStream(data), request=request)
         code = (error if isinstance(error, dict) else body).get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 400
-        return httpx.Response(status, stream=httpx.ByteStream(data), request=request)
+        if isinstance(error, str) and "unexpected endpoint" in error.lower():  # LM Studio's 404
+            status = 404
+        raise RefusalError(status, data.decode("utf-8", "replace"))
     if isinstance(body, dict) and body.get("choices") and b'"stream":true' in request.content.replace(b" ", b""):
-        stream = httpx.ByteStream(_as_stream(body))
-        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=stream, request=request)
+        return _as_stream(body)
     begin = data.lstrip()
     if body is None and begin[:1].isascii() and begin and not begin.startswith(_BEGINNINGS):
         title = _TITLE.search(data[:20_000])
@@ -148,7 +151,7 @@ def _read_plain(data: bytes, request: "httpx.Request", response: "httpx.Response
         raise ProviderDownError(
             f"answered with {what} ('{shown}') instead of a chat reply. Check the address: most servers' ends in /v1."
         )
-    return httpx.Response(200, headers=response.headers, stream=httpx.ByteStream(data), request=request)
+    return data
 
 
 def _is_reply(body: dict[str, Any]) -> bool:

@@ -8,34 +8,27 @@ not the shape is asked for once more, unless it is told why there was none.
 
 import asyncio
 import math
+import re
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
+import anyio
 from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.clients import MARK, as_marked, told_apart
-from tools.models.chat.refusals import (
-    Form,
-    Refusal,
-    connection_failure,
-    described,
-    is_of_content,
-    own_error,
-    refusal_of,
-    reply_had_begun,
-    too_long,
-)
+from tools.models.chat.refusals import Form, RefusalError, described, too_long
 from tools.models.chat.replies import Reply
-from tools.models.chat.servers import TURNS, Price, check_read, cost_of, models_at
+from tools.models.chat.servers import Price, check_read, cost_of, models_at
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
 from tools.net.http import (
+    answered,
     check_address,
     check_key,
     cut_short,
@@ -44,6 +37,7 @@ from tools.net.http import (
     status_error,
     strip_headers,
     without_login,
+    words_of,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +60,10 @@ _REPEATED = (
 S = TypeVar("S", bound=BaseModel)
 _BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 """What a client breaks with on a reply that is none."""
+_OF_CONTENT = re.compile(r"moderation|content|guideline|flagged", re.IGNORECASE)
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
+_TURNS: dict[str, anyio.Lock] = {}
+"""Of servers that break a reply off when they are asked for another: whose turn it is, by their address."""
 _FORMS: dict[tuple[str, str], Form] = {}
 """What each model was found to take, by its address and name, for as long as the process lives."""
 
@@ -77,14 +74,6 @@ class _RefusedError(ProviderReplyError):
 
 class _BrokenOffError(ProviderReplyError):
     """The reply ended without a word on why."""
-
-
-class _DislikedError(ProviderError):
-    """The server refused the request, perhaps for how it was put. `failure`: what is told where that cannot help."""
-
-    def __init__(self, refusal: Refusal, failure: ProviderError) -> None:
-        super().__init__(str(failure))
-        self.refusal, self.failure = refusal, failure
 
 
 class ChatModel:
@@ -149,16 +138,14 @@ class ChatModel:
                 asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
 
     async def _answer(self, system: str, user: str, shape: type[S]) -> S:
-        """One reply, read; asked for alone where it was broken off by another call, and from then on."""
-        here = TURNS[self.address]
-        try:
-            async with here.taken() as shared:
+        """One reply, read. A server that breaks it off is asked one thing at a time from then on: it may have been for
+        another call."""
+        async with _TURNS.get(self.address) or nullcontext():
+            try:
                 return self._read(await self._reply(system, user, shape), shape)
-        except _BrokenOffError:
-            if not shared():
+            except _BrokenOffError:
+                _TURNS.setdefault(self.address, anyio.Lock())
                 raise
-            here.alone = True
-        return await self._answer(system, user, shape)
 
     def _read(self, reply: Reply, shape: type[S]) -> S:
         try:
@@ -209,10 +196,10 @@ class ChatModel:
             try:
                 async with self._failures():
                     return await self._stream(form.messages(system, user), shape, form), form
-            except _DislikedError as exc:
-                lower = form.lower(exc.refusal)
+            except RefusalError as exc:
+                lower = form.lower(exc)
                 if lower is None:
-                    raise exc.failure from exc
+                    raise self._refused(exc) from exc
                 form = lower
 
     async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> Reply:
@@ -233,7 +220,7 @@ class ChatModel:
                         raise DeadlineError("the time for it was used up.")
                     current_log().on_reply(len(reply.text))
         except self._raised() as exc:
-            served = bool(reply.text) or reply_had_begun(exc)
+            served = bool(reply.text) or _had_begun(exc)
             raise
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
@@ -270,7 +257,7 @@ class ChatModel:
         """What the client, or the transport under it, raises where the server or the way to it fails."""
         import httpx
 
-        return *self._vendor.errors(), httpx.HTTPError, ProviderDownError
+        return *self._vendor.errors(), httpx.HTTPError, ProviderDownError, RefusalError
 
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:
@@ -283,36 +270,32 @@ class ChatModel:
     def _failure(self, exc: Exception) -> ProviderError:
         import httpx
 
-        here, refusal = f"{self.name} at {self.address}", refusal_of(exc)
-        said = self._said(refusal.words if refusal else str(exc))
-        if refusal is not None:
-            if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
-                refusal = Refusal(401)
-            return _DislikedError(refusal, self._refused(refusal, said))
-        if own := own_error(exc):
+        here = f"{self.name} at {self.address}"
+        if own := _cause_of(exc, ProviderError):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
-        failure = connection_failure(exc)
+        failure = _cause_of(exc, httpx.HTTPError) or _cause_of(exc, httpx.InvalidURL)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
+        if failure is None and any(getattr(exc, name, None) for name in ("body", "details", "error")):
+            return RefusalError(0, str(exc))
         if failure is None:
-            return _BrokenOffError(f"the reply is no chat reply ({said}).")
+            return _BrokenOffError(f"the reply is no chat reply ({self._said(str(exc))}).")
         if cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
-    def _refused(self, refusal: Refusal, said: str) -> ProviderError:
+    def _refused(self, refusal: RefusalError) -> ProviderError:
         """A refusal that the form of the request does not help against."""
-        status, here = refusal.status, f"{self.name} at {self.address}"
+        said, here = self._said(words_of(str(refusal))), f"{self.name} at {self.address}"
+        status = 401 if refusal.status == 400 and "API key not valid" in said else refusal.status  # Gemini's
         if too_long(refusal):
-            told = (
-                f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')}). Give its server"
-            )
-            return PromptTooLongError(f"{told} a longer context, or set a model that reads more.")
+            told = f"{self.name} refused the request, which is longer than it reads ({said}). Give its server a longer"
+            return PromptTooLongError(f"{told} context, or set a model that reads more.")
         if not status:
-            return ProviderReplyError(f"the server told of an error in its reply ({said.rstrip('.')}).")
-        if status in _OF_THE_REQUEST or (status == 403 and is_of_content(refusal)):
-            return _RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
+            return ProviderReplyError(f"the server told of an error in its reply ({said}).")
+        if status in _OF_THE_REQUEST or (status == 403 and _OF_CONTENT.search(said)):
+            return _RefusedError(f"{self.name} refused the request ({said}).")
         if status in (401, 403):
             current_log().down.add(self.address)
         error = status_error(here, status, said, self._vendor.key)
@@ -324,3 +307,21 @@ class ChatModel:
         """A server's words, without the key that some say back."""
         shown = said.replace(self._key, "…") if self._key else said
         return " ".join(shown.split())[:200]
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def _cause_of(exc: BaseException | None, kind: type[E]) -> E | None:
+    """The error of that kind that an error is, or came from."""
+    while exc is not None and not isinstance(exc, kind):
+        exc = exc.__cause__
+    return exc
+
+
+def _had_begun(exc: Exception) -> bool:
+    """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
+    import httpx
+
+    failure = _cause_of(exc, httpx.HTTPError)
+    return not _cause_of(exc, ProviderError) and (failure is None or answered(failure))

@@ -59,8 +59,8 @@ class Vendor:
 
     prefix: in front of a model's name; '' for any OpenAI-compatible server. module: LangChain's integration. url: its
     address unless another is set. key, address: the variables that hold its key ('' where it wants none) and its
-    address. raises: the names of what its client raises. bad_key: words of a refusal that is about the key, whatever
-    its status. adds_counts: whether the parts of a reply count tokens each for themselves.
+    address. raises: the names of what its client raises.
+    adds_counts: whether the parts of a reply count tokens each for themselves.
     """
 
     prefix: str
@@ -73,7 +73,6 @@ class Vendor:
     raises: tuple[str, ...]
     options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
     form: Form = field(default_factory=Form)
-    bad_key: str = ""
     adds_counts: bool = False
 
     def count(self, usage: Mapping[str, Any] | None, given: int, written: int) -> tuple[int, int]:
@@ -289,7 +288,6 @@ _VENDORS = (
         ),
         options=_google_options,
         form=Form(counted=False),
-        bad_key="API key",
         adds_counts=True,
     ),
     Vendor(
