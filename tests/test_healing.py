@@ -226,7 +226,7 @@ if at == "opening":
 elif at == "emptying":
     house.search.dense.set_number = die
 elif at == "counting":
-    Upkeep._reach = die
+    Upkeep._record = die
 else:
     getattr(house.search, at).apply = die
 if at == "emptying":

@@ -131,7 +131,7 @@ class HybridSearch:
         """Brings both indexes up to date with the store; makes them where they are missing or damaged."""
         for upkeep in self._upkeeps:
             with upkeep.locked(time.monotonic() + patience()):
-                upkeep.bring_up_to_date(progress)
+                upkeep.update(progress)
 
     def condition(self) -> list[str]:
         """What is not as it should be with the indexes, in words; a glance, which opens and waits for nothing."""
@@ -144,10 +144,10 @@ class HybridSearch:
         """
         for upkeep in self._upkeeps:
             with upkeep.locked(time.monotonic() + patience()):
-                upkeep.begin_again()  # were the process to end on the way, it would not hold the old vectors
+                upkeep.empty()  # were the process to end on the way, it would not hold the old vectors
                 if upkeep.name == self.dense.name:
                     self._reencode(progress)
-                upkeep.bring_up_to_date(progress)
+                upkeep.update(progress)
         if self.keeps_sentences:
             self._encode_sentences(progress)
 

@@ -132,6 +132,7 @@ def damaged(name: str, where: str, exc: BaseException) -> IndexDamagedError:
         f"the {name} index {where} cannot be used ({exc}). {hint} Your documents are safe in the store.", hint=hint
     )
     error.index = name
+    error.__cause__ = exc
     return error
 
 
@@ -160,6 +161,11 @@ class Position:
 
     def __str__(self) -> str:
         return f"{self.making} {self.passage} {self.removal}"
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """The last passage and the last removal that it holds."""
+        return self.passage, self.removal
 
     @property
     def begun(self) -> int:

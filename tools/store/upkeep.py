@@ -51,47 +51,45 @@ class Upkeep:
     def read(self, search: Callable[[], T], until: float) -> T:
         """What the search gives when the index is up to date; made again, once, where it fails. until: as
         `time.monotonic` has it; raises StoreBusyError then."""
-        failed: tuple[Position, IndexDamagedError] | None = None
+        failed: tuple[Position | None, IndexDamagedError] | None = None
         while True:
             with self.locked(until, exclusive=False):
-                if (position := self._in_order()) is not None:
+                if self._is_current() and not self._doubt():
                     try:
                         return search()
                     except IndexDamagedError as exc:
                         if failed:
                             raise _hopeless(exc) from exc
-                        failed = position, exc
+                        failed = self._opened, exc
             with self.locked(until):
                 if failed and self._changes.position(self.name) == failed[0]:
                     self._make_again(failed[1])
-                self.bring_up_to_date()
+                self.update()
 
     def locked(self, until: float, *, exclusive: bool = True) -> AbstractContextManager[None]:
         """The index's lock, as its only writer unless `exclusive` is off."""
         return index_lock(self._lock, exclusive=exclusive, timeout=max(0.0, until - time.monotonic()))
 
-    def bring_up_to_date(self, progress: Progress = lambda *_: None) -> None:
-        """Has the index hold what the store does, under the lock that is held."""
+    def update(self, progress: Progress = lambda *_: None) -> None:
+        """Has the index hold what the store does, under the lock that is held; made again, once, where it fails."""
         if self._changes.position(self.name) is None:
-            self.begin_again()
-        elif why := self._doubt():
-            self._make_again(why)
+            self.empty()
         try:
-            self._follow(progress)
+            self._apply_changes(progress)
         except IndexDamagedError as exc:
             self._make_again(exc)
             try:
-                self._follow(progress)
+                self._apply_changes(progress)
             except IndexDamagedError as again:
                 raise _hopeless(again) from again
 
-    def begin_again(self) -> None:
-        """Empties the index, to be filled by `bring_up_to_date`, now or by whoever comes next."""
+    def empty(self) -> None:
+        """Empties the index, to be filled by `update`, now or by whoever comes next."""
         _, removal = self._changes.last()
         with self._marked():
             self._opened = None
             self._index.clear()
-            self._reach(Position(f"{uuid.uuid4().hex}-{removal}", 0, removal))
+            self._record(Position(f"{uuid.uuid4().hex}-{removal}", 0, removal))
 
     def forget(self) -> None:
         """That the index was closed: its next use looks into it again."""
@@ -104,14 +102,10 @@ class Upkeep:
                 return f"The {self.name} index is in doubt ({why}); the next search makes it again."
         return ""
 
-    # Whether it can be used
-
-    def _in_order(self) -> Position | None:
-        """Where the index is, if it is up to date and this process has it open as it is now."""
-        position = self._changes.position(self.name)
-        if position is None or position != self._opened or self._doubt():
-            return None
-        return position if (position.passage, position.removal) == self._changes.last() else None
+    def _is_current(self) -> bool:
+        """Whether this process has the index open as it is now, and it holds all that the store does."""
+        at = self._opened
+        return at == self._changes.position(self.name) and at is not None and at.last == self._changes.last()
 
     def _doubt(self) -> str:
         """Why the index may not be used; empty where it may, as far as a glance tells."""
@@ -135,51 +129,46 @@ class Upkeep:
             with disk_errors(self._mark):
                 self._mark.unlink(missing_ok=True)
 
-    # What is put in
-
-    def _follow(self, progress: Progress) -> None:
+    def _apply_changes(self, progress: Progress) -> None:
         """Opens the index where it was changed elsewhere, puts in and takes out what the store did since, and compares
         the two counts. Raises IndexDamagedError."""
-        position = self._changes.position(self.name)
-        assert position is not None  # made by now
-        if position == self._opened and (position.passage, position.removal) == self._changes.last():
+        if why := self._doubt():
+            raise self._damaged(why)
+        if self._is_current():
             return
         with self._marked():
+            position = self._changes.position(self.name)
+            assert position is not None  # or it was in doubt
             if position != self._opened:
                 self._index.reopen()
             self._opened = None
-            at = self._remove(self._add(position, progress), progress)
+            position = self._add_and_remove(position, progress)
             passages, *last = self._changes.size()
-            if [at.passage, at.removal] == last and (count := self._index.count()) != passages:
-                wrong = ValueError(f"it holds {count} passages instead of {passages}")
-                raise damaged(self.name, f"in {self._lock.parent}", wrong) from wrong
-            if at.removal - at.begun > passages + _DEAD:
-                _LOG.info("From the %s index more was removed than what is stored: it is made again.", self.name)
-                self.begin_again()
-            else:
-                self._opened = at
-        if self._opened is None:
-            self._follow(progress)
+            if position.last == tuple(last) and (count := self._index.count()) != passages:
+                raise self._damaged(f"it holds {count} passages instead of {passages}")
+            if position.removal - position.begun <= passages + _DEAD:
+                self._opened = position
+                return
+        _LOG.info("From the %s index more was removed than what is stored: it is made again.", self.name)
+        self.empty()
+        self._apply_changes(progress)
 
-    def _add(self, position: Position, progress: Progress) -> Position:
+    def _add_and_remove(self, position: Position, progress: Progress) -> Position:
         last, _ = self._changes.last()
         while batch := self._store.scan(position.passage, BATCH):
             vectors = self._store.vectors(p.id for _, p in batch)
             self._index.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
-            position = self._reach(replace(position, passage=batch[-1][1].id))
+            position = self._record(replace(position, passage=batch[-1][1].id))
             progress(self.name, len(batch))
         if last > position.passage:  # the last ones are gone again
-            position = self._reach(replace(position, passage=last))
-        return position
-
-    def _remove(self, position: Position, progress: Progress) -> Position:
+            position = self._record(replace(position, passage=last))
         while removals := self._changes.removals(position.removal, BATCH):
             self._index.apply([], [(collection, passage) for _, collection, passage in removals])
-            position = self._reach(replace(position, removal=removals[-1][0]))
+            position = self._record(replace(position, removal=removals[-1][0]))
             progress(self.name, len(removals))
         return position
 
-    def _reach(self, position: Position) -> Position:
+    def _record(self, position: Position) -> Position:
         before = self._index.number()
         self._index.set_number(str(position))
         try:
@@ -189,12 +178,15 @@ class Upkeep:
             raise
         return position
 
-    def _make_again(self, why: str | IndexDamagedError) -> None:
-        """Begins the index anew and tells so; `bring_up_to_date` fills it."""
-        told = str(why.__cause__ or why) if isinstance(why, IndexDamagedError) else why
+    def _damaged(self, why: str) -> IndexDamagedError:
+        return damaged(self.name, f"in {self._lock.parent}", ValueError(why))
+
+    def _make_again(self, exc: IndexDamagedError) -> None:
+        """Empties the index and tells so; `update` fills it."""
+        told = exc.__cause__ or exc
         _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, told)
         current_log().note("scope", f"The {self.name} index was damaged ({told}) and was made again from the store.")
-        self.begin_again()
+        self.empty()
 
 
 def read_all(
