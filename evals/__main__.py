@@ -5,6 +5,7 @@ import importlib
 import os
 import signal
 import sys
+from types import ModuleType
 
 from evals.suite import check_common
 from evals.suite import run as run_suite
@@ -58,8 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     try:
         check_common(args)
-        suite = _module(args.suite)
-        status = int(suite.run(args) if hasattr(suite, "run") else run_suite(suite, args))
+        module = _module(args.suite)
+        status = int(module.run(args) if hasattr(module, "run") else run_suite(module, args))
         sys.stdout.flush()
         return status
     except SteelmanError as exc:
@@ -82,7 +83,7 @@ def _listed() -> str:
     return "\n\n".join(groups) + f"\n{_PAPERS}"
 
 
-def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
+def _module(name: str) -> ModuleType:
     if name in GROUPS["Train"]:
         return importlib.import_module(f"evals.training.{name.removeprefix('judge-').replace('-', '_')}")
     return importlib.import_module(f"evals.suites.{name}")

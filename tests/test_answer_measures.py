@@ -19,7 +19,6 @@ from evals.metrics.answers import (
     Reply,
     all_sides_cited,
     answered,
-    balance,
     both_sides_known,
     citations,
     missing_side,
@@ -92,15 +91,6 @@ def test_a_failed_question_stays_in_every_mean() -> None:
         "one_sided_of_answered": 1 / 2,
         "smaller_side_share": 0.5 / 4,
     }
-    assert balance(replies)["balance_claims"].value == 1 / 4
-
-
-def test_balance_divides_the_smaller_side_by_the_larger() -> None:
-    # Claims 1/3, words 3/6, citations 1/4; a question with gold on one side only is not asked to be balanced.
-    one = reply("q", side("supports", claim("a", 1)), gold={"supports": frozenset({"s1"}), "opposes": frozenset()})
-    found = {name: m.value for name, m in balance([UNEVEN, one]).items()}
-    assert found == {"balance_claims": 1 / 3, "balance_words": 3 / 6, "balance_citations": 1 / 4}
-    assert all_sides_cited([one]).value == 1
 
 
 def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:

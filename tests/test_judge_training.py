@@ -53,6 +53,7 @@ def test_trained_stopped_gone_on_with_and_packed(
     assert "another plan" in capsys.readouterr().err
 
     folder = tmp_path / "judge"
+    shutil.copytree(embedded.FOLDER, folder)
     monkeypatch.setattr(embedded, "FOLDER", folder)
     assert main(["judge-pack", "--weights", str(out / "weights"), "--data", str(data)]) == 0
     told = json.loads(capsys.readouterr().out)

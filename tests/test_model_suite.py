@@ -59,7 +59,7 @@ def test_the_measures_by_hand() -> None:
     found = Found(
         claims=[("a 0", "true", True), ("a 0", "true", False), ("a 0", "number", True), ("b 0", "clause", False)],
         sides=[("a 0", 3, 4), ("a 0", 2, 2)],
-        spent=[("a", [Call("x", 0, 1, 100, 1), Call("x", 1, 2, 50, 1)])],
+        spent=[("a", [Call(0, 1, 100, 1), Call(1, 2, 50, 1)])],
         slow=[(4, 5.0), (5, 5.5)],
     )
     told = figures_of(found, 1)

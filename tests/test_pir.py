@@ -14,7 +14,7 @@ from evals.__main__ import main
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.metrics.p_recall import AVERAGE, drawn_means, figures, p_recall
 from evals.retrievers.projection import FORMS
-from evals.suites.pir import Column, rank_tasks
+from evals.suites.pir import Column, rank
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
@@ -191,7 +191,7 @@ def test_ranks_by_hand(cache: VectorCache) -> None:
     sides = (RootPerspective("query", "view", (0,)), RootPerspective("query", "view", (2,)))
     task = plane(Root("0", "root", sides))
     columns = [Column("none"), Column("add"), Column("pap"), Column("pap", -1.0)]
-    found = rank_tasks([task], columns, encoder, cache)["plane"]
+    found = rank(task, columns, encoder, cache)
     (ranks,) = found
     # 'none' and 'add' find east and north equally near, and take the earlier first.
     assert ranks.tolist() == [[2, 2, 1, 3], [3, 3, 3, 2]]
@@ -206,7 +206,7 @@ def test_without_a_text_the_perspective_is_the_query_less_the_root(cache: Vector
     sides = (RootPerspective("query", "", (0,)), RootPerspective("query", "", (1,)))
     task = plane(Root("0", "root", sides))
     columns = [Column("none"), Column("add"), Column("cast"), Column("pap")]
-    (ranks,) = rank_tasks([task], columns, encoder, cache)["plane"]
+    (ranks,) = rank(task, columns, encoder, cache)
     assert ranks.tolist() == [[3, 3, 1, 2], [2, 2, 2, 1]]
 
 

@@ -1,4 +1,4 @@
-"""The suite `quotes`: its measures worked by hand, its fit, runs over a tiny set, the gold judge."""
+"""The suite `quotes`: its measures worked by hand, its fit, runs over a tiny set."""
 
 import json
 from dataclasses import asdict, replace
@@ -11,16 +11,11 @@ from providers import ScriptedJudge, build
 from test_answers_suite import sided, write_set
 
 from agent.settings import Settings
-from agent.state import Form, FramingState
 from evals.__main__ import main
-from evals.answering.verdicts import GoldJudge, with_gold_verdicts
-from evals.datasets.cases import load_cases
 from evals.metrics.quoting import CASE_RIGHT, LEANING_RIGHT, MOST, TIERS, Question, fit, measures
 from evals.training import quotes
 from tools.models.judges.judge import Pair
 from tools.models.judges.quoting import GROUNDS, Quoting, load_quoting
-from tools.store.database import Database
-from tools.store.store import Store
 
 # Only the words themselves count, and all speak to the dispute (by an offset of 30): how sure of the first side a part
 # is that leans by x is 1 / (1 + e^-x), of the second 1 / (1 + e^x).
@@ -181,49 +176,3 @@ def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest
     assert "towns_2way" in shown
     assert main([*command, "--out", "x.json"]) == 1
     assert "--out is for what --fit finds" in capsys.readouterr().err
-
-
-# The gold judge
-
-
-def framing(topic: str, alternatives: tuple[str, ...] = ()) -> FramingState:
-    form: Form = "choice" if alternatives else "polar"
-    return FramingState(form=form, question=f"Should towns build {topic}?", alternatives=list(alternatives), focus="")
-
-
-YES, NO = "Yes: Should towns build bridges?", "No: Should towns build bridges?"
-FOR = "Bridges let farmers sell what they grow on both banks."
-AGAINST = "Bridges harm birds that nest in the reeds below."
-OTHERS = "Ferries harm swimmers with wash and noise."
-
-
-def test_the_gold_judge_knows_the_sides_of_the_questions_that_it_was_told_of(folder: Path) -> None:
-    gold = GoldJudge(load_cases(folder, "towns_2way"))
-    yes, no = YES, NO
-    texts = [FOR, AGAINST, OTHERS, "Something else.", f"“{FOR.upper()}”"]
-    assert gold.score([Pair(yes, t, no) for t in texts]).tolist() == pytest.approx([0.03] * 5)  # it knows nobody yet
-    gold.note("Should towns build bridges?", framing("bridges"))
-    gold.note("Should towns build castles?", framing("castles"))  # is not of the set
-    rows = gold.score_both([Pair(yes, t, no) for t in texts])
-    known = [(0.97, 0.03), (0.03, 0.97), (0.03, 0.03), (0.03, 0.03), (0.97, 0.03)]
-    assert rows.tolist() == [pytest.approx(row) for row in known]
-    assert gold.score_both([Pair(no, t, yes) for t in texts]) == pytest.approx(rows[:, ::-1])
-    assert gold.score([Pair(no, AGAINST, yes)]).tolist() == pytest.approx([0.97])
-    assert gold.score_both([Pair("Yes: Should towns build castles?", FOR, "")]).tolist() == [
-        pytest.approx((0.03, 0.03))
-    ]
-    assert gold.score_both([]).shape == (0, 2)
-
-
-async def test_with_gold_verdicts_the_framer_tells_the_judge(folder: Path, settings: Settings) -> None:
-    chosen = load_cases(folder, "towns_2way")
-    database = Database(settings.database_path)
-    try:
-        providers = with_gold_verdicts(build(), chosen)(settings, Store(database))
-        judge = providers.models.judge()
-        assert judge.name == "gold-judge-towns_2way"
-        framed = await providers.frame("Should towns build bridges?", [])
-        rows = await judge.stances([Pair(f"Yes: {framed['question']}", FOR, f"No: {framed['question']}")])
-        assert rows.tolist() == [pytest.approx((0.97, 0.03))]
-    finally:
-        database.close()

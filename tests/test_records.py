@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from evals.datasets.rows import Row, Shape, Text, json_rows
 from evals.metrics.measure import interval, mean
 from evals.reports.records import Records, header, prompt_hashes, read_records
-from tools.errors import InputError
+from evals.suite import ask_in_parts
+from tools.errors import InputError, ProviderReplyError
 
 CONFIG = {"seed": 1, "sets": ["a"]}
 
@@ -157,3 +159,34 @@ def test_rounds_in_which_nothing_is_defined_are_left_out() -> None:
     assert np.isnan(interval(lambda _: float("nan"), [0, 1])).all()
     assert np.isnan(of([])).all()
     assert np.isnan(mean([], []).value)
+
+
+# Asking in parts
+
+
+@dataclass(frozen=True)
+class Asked:
+    key: str
+
+
+def test_what_is_answered_is_kept_and_a_part_that_was_cut_is_asked_whole(tmp_path: Path) -> None:
+    items, heard = [Asked(key) for key in "abcde"], list[str]()
+
+    def ask(part: Sequence[Asked]) -> list[dict[str, object]]:
+        heard.append("".join(item.key for item in part))
+        if "e" in heard[-1]:
+            raise ProviderReplyError("no JSON")
+        return [{"said": item.key.upper()} for item in part]
+
+    path = tmp_path / "r.jsonl"
+    with Records(path, "judge", CONFIG) as kept:
+        kept.add("a", {"said": "old"})
+        found = ask_in_parts(items, ask, kept, size=2)
+    assert heard == ["ab", "cd", "e"]
+    assert found[0]["said"] == "old"
+    assert [r.get("said") or r["failed"] for r in found[1:]] == ["B", "C", "D", "no JSON"]
+    with Records(path, "judge", CONFIG) as kept:
+        assert ask_in_parts(items, ask, kept, size=2) == found
+    assert len(heard) == 3
+    with pytest.raises(ProviderReplyError):  # nothing of use was heard yet
+        ask_in_parts(items[4:], ask, Records(None, "judge", CONFIG))

@@ -98,15 +98,6 @@ def is_own(name: str) -> bool:
     return name == SAMPLES_SET or name.startswith((_WORDINGS, _ELSEWHERE)) or name.endswith(".jsonl")
 
 
-def refuse_either_way(chosen: CaseSet) -> None:
-    """Raises InputError for a set of which it is not known which of a question's sides its documents are on."""
-    if any(case.either_way for case in chosen.cases):
-        raise InputError(
-            f"the questions of '{chosen.name}' may be worded from either pole, so that nobody knows which side a "
-            f"document is on. Take '{SAMPLES_SET}', or a set with --data."
-        )
-
-
 def _part(name: str) -> CaseSet:
     """A part of the questions that are asked over the samples. Raises InputError where there is no such part.
 

@@ -7,11 +7,11 @@ which is which.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
+from agent.answer.model import Answer, AnswerPerspective
 from evals.metrics.measure import Ratio
 
 SIDES = ("supports", "opposes")
@@ -52,7 +52,7 @@ class Reply:
 def of_plain(replies: Sequence[Reply]) -> dict[str, Ratio]:
     """All that needs neither judge nor encoder, over what was asked with all documents."""
     found = {"answered": answered(replies), "all_sides_cited": all_sides_cited(replies), **both_sides_known(replies)}
-    return {**found, **citations(replies), **one_sided(replies), **balance(replies)}
+    return {**found, **citations(replies), **one_sided(replies)}
 
 
 def answered(replies: Sequence[Reply]) -> Ratio:
@@ -164,26 +164,9 @@ def one_sided(replies: Sequence[Reply]) -> dict[str, Ratio]:
     }
 
 
-def balance(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """min / max over the two sides of claims, words and citations: the mean over questions with gold documents on both
-    sides; 1 is even, 0 is a side without a claim, or no answer. No paper's measure."""
-    both = [r for r in replies if all(r.gold[side] for side in SIDES)]
-    return {
-        f"balance_{what}": Ratio.of((r.question, min(_rooms(r, what)) / max(1, *_rooms(r, what)), 1) for r in both)
-        for what in _ROOM
-    }
-
-
-_ROOM: dict[str, Callable[[AnswerClaim], int]] = {
-    "claims": lambda claim: 1,
-    "words": lambda claim: len(claim.text.split()),
-    "citations": lambda claim: len(claim.citations),
-}
-
-
-def _rooms(reply: Reply, what: str = "claims") -> list[int]:
-    """What each of the two sides takes up."""
-    return [*(sum(map(_ROOM[what], side.claims)) for side in _two_sides(reply)), 0, 0][:2]
+def _rooms(reply: Reply) -> list[int]:
+    """How many claims each of the two sides has."""
+    return [*(len(side.claims) for side in _two_sides(reply)), 0, 0][:2]
 
 
 def _two_sides(reply: Reply) -> list[AnswerPerspective]:

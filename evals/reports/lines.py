@@ -5,9 +5,9 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from evals.metrics.measure import Ratio, Row
+from evals.reports.records import Record
 from tools.errors import InputError
 
 _VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?$")
@@ -30,30 +30,24 @@ class Line:
     def defines(self, measure: str) -> bool:
         return not math.isnan(self.metrics.get(measure, math.nan))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Record:
         """Without the items."""
         return {name: value for name, value in asdict(self).items() if name != "items"}
 
 
-def lines_of(result: dict[str, Any]) -> list[Line]:
+def lines_of(result: Record) -> list[Line]:
     """The lines of what a suite printed."""
-    return list(_of_methods(result) if result["suite"] in ("retrieval", "news", "pir") else [_single(result)])
+    suite, config, parts = result["suite"], result["config"], ("metrics", "intervals", "items")
+    if suite not in ("retrieval", "news", "pir"):
+        return [Line(suite, str(config.get("data") or config.get("set") or ""), _name(config), **_figures(result))]
+    return [
+        Line(suite, data, name, **_figures({part: result[part][data][name] for part in parts}))
+        for data, methods in result["metrics"].items()
+        for name in methods
+    ]
 
 
-def _single(result: dict[str, Any]) -> Line:
-    config = result["config"]
-    data = str(config.get("data") or config.get("set") or "")
-    return Line(result["suite"], data, _name(config), **_figures(result))
-
-
-def _of_methods(result: dict[str, Any]) -> Iterator[Line]:
-    for data, methods in result["metrics"].items():
-        for name in methods:
-            one = {part: result[part][data][name] for part in ("metrics", "intervals", "items")}
-            yield Line(result["suite"], data, name, **_figures(one))
-
-
-def _figures(one: dict[str, Any]) -> dict[str, Any]:
+def _figures(one: Record) -> Record:
     """What is not defined is NaN here and null in the file."""
     return {
         "metrics": {m: math.nan if v is None else float(v) for m, v in one["metrics"].items()},
@@ -62,14 +56,14 @@ def _figures(one: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _name(config: dict[str, Any]) -> str:
+def _name(config: Record) -> str:
     """Who was measured, without what only tells one version of its weights from another."""
     judge = config.get("scored_by", {}).get("judge") or config.get("judge") or config.get("expander", "")
     named = _VERSION.sub("", str(judge))
     return f"{named}, told the contrary" if config.get("contrary") else named
 
 
-def compared(old: Sequence[Line], new: Sequence[Line], seed: int = 1) -> list[dict[str, Any]]:
+def compared(old: Sequence[Line], new: Sequence[Line], seed: int = 1) -> list[Record]:
     """A row for every measure that both have: data, name, measure, old, new, difference, interval, questions in both.
     Raises InputError where they have no line of one suite and data in common.
 
@@ -90,7 +84,7 @@ def _pairs(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[Line, Lin
             yield (named or same)[0], second
 
 
-def _differences(first: Line, second: Line, seed: int) -> Iterator[dict[str, Any]]:
+def _differences(first: Line, second: Line, seed: int) -> Iterator[Record]:
     name = second.name if first.name == second.name else f"{first.name} → {second.name}"
     for measure in (m for m in second.items if m in first.items):
         both = sorted({q for q, *_ in first.items[measure]} & {q for q, *_ in second.items[measure]})

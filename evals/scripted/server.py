@@ -1,6 +1,7 @@
 """A server on this machine that speaks OpenAI's chat interface, streamed, and says what a script tells it to.
 
-    with ChatServer(script) as server:
+    with ChatServer() as server:
+        server.script = script
         ... load_settings(openai_base_url=server.url, model="scripted")
 
 script(shape, prompt) is given the name of the JSON schema that is asked for and the last message, and returns the JSON
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -21,9 +23,8 @@ _CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that was answered: the shape it asked for, when it began and ended (`time.monotonic`), its tokens."""
+    """A call that was answered: when it began and ended (`time.monotonic`), its tokens."""
 
-    shape: str
     began: float
     ended: float
     given: int
@@ -33,23 +34,21 @@ class Call:
 class ChatServer:
     """The server; `url` is what OPENAI_BASE_URL would be."""
 
-    def __init__(self, script: Script = lambda shape, prompt: {}, latency: float = 0.0) -> None:
-        self.script, self.latency = script, latency
+    def __init__(self) -> None:
+        self.script: Script = lambda shape, prompt: {}
+        self.latency = 0.0
         self.calls: list[Call] = []
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.owner = self
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     def __enter__(self) -> "ChatServer":
-        self._thread.start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join()
 
     def reply(self, body: dict[str, Any]) -> tuple[str, Call]:
         """What the script says to a request, after the latency."""
@@ -59,11 +58,10 @@ class ChatServer:
         with self._lock:  # a script keeps count of what it has said, and calls come side by side
             content = json.dumps(self.script(shape, str(body["messages"][-1]["content"])), ensure_ascii=False)
         time.sleep(self.latency)
-        return content, Call(shape, began, time.monotonic(), given, len(content) // _CHARACTERS_A_TOKEN)
-
-    def record(self, call: Call) -> None:
+        call = Call(began, time.monotonic(), given, len(content) // _CHARACTERS_A_TOKEN)
         with self._lock:
             self.calls.append(call)
+        return content, call
 
     def taken(self) -> list[Call]:
         """The calls since this was last asked."""
@@ -81,19 +79,16 @@ def longest_chain(calls: list[Call]) -> int:
     return max((length for _, length in lengths), default=0)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    owner: ChatServer
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server
+
+    def __init__(self, owner: ChatServer, *request: Any) -> None:
+        self.owner = owner
+        super().__init__(*request)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-        content, call = self.server.owner.reply(body)
-        self.server.owner.record(call)
+        content, call = self.owner.reply(body)
         usage = {"prompt_tokens": call.given, "completion_tokens": call.made, "total_tokens": call.given + call.made}
         head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
         choice = {"index": 0, "delta": {"role": "assistant", "content": content}, "finish_reason": "stop"}

@@ -1,1 +1,1 @@
-"""The suites of `python -m evals NAME`, a module each: `add_arguments` and `run`."""
+"""The suites of `python -m evals NAME`, a module each: `add_arguments`, `measure` and `table`."""

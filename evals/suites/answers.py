@@ -29,8 +29,7 @@ from evals.answering.asking import Build, ask_all, fingerprint, in_force, provid
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.plan import MISSING, PLAIN, plan
 from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
-from evals.answering.verdicts import with_gold_verdicts
-from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases, refuse_either_way
+from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
 from evals.datasets.rows import Shape, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
@@ -52,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--out", type=Path, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
-    add("--gold", action="store_true", help="ask a judge that knows the documents' sides instead of the one in force")
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
     add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
     add("--sheet", type=Path, metavar="FILE", help="also write a sheet for people to read, its key beside it")
@@ -90,15 +88,10 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     cases = {case.key: case for case in chosen.drawn(args.limit, args.seed)}
     asks = plan(list(cases.values()), args.missing, args.seed)
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed}
-    own = in_force(settings)
-    if args.gold:
-        refuse_either_way(chosen)
-        own, build = own | {"judge": "gold"}, with_gold_verdicts(build, chosen)
-    opened = (
-        Records.stored(args.out, "answers", config) if args.score_only else Records(args.out, "answers", config | own)
-    )
-    with opened as file:
-        if not args.score_only:
+    if args.score_only:
+        file = Records.stored(args.out, "answers", config)
+    else:
+        with Records(args.out, "answers", config | in_force(settings)) as file:
             await ask_all(asks, chosen.documents, file, settings, args.parallel, build)
     records = [r for r in file.done.values() if r.get("case") in cases]
     replies = [_reply(args.out, r, cases[r["case"]]) for r in records]

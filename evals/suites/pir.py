@@ -73,7 +73,7 @@ def measure(args: argparse.Namespace) -> Record:
         for task in load_tasks(args.data, args.task, args.published)
     ]
     encoder, cache = encoder_and_cache()
-    ranks = rank_tasks(tasks, columns, encoder, cache)
+    ranks = {task.name: rank(task, columns, encoder, cache) for task in tasks}
     names_ = [column.name for column in columns]
     metrics, intervals = figures(ranks, names_, args.k, args.seed)
     items: Record = {AVERAGE: {name: {} for name in names_}}
@@ -106,15 +106,9 @@ def columns_of(forms: Sequence[str], strengths: Sequence[float]) -> list[Column]
     return list(dict.fromkeys(wanted))
 
 
-def rank_tasks(
-    tasks: Sequence[PirTask], columns: Sequence[Column], encoder: Encoder, cache: VectorCache
-) -> dict[str, list[Ints]]:
-    """By task, for each root the ranks of the first gold passages, shape (perspectives, columns). Raises ProviderError
-    of an encoder elsewhere."""
-    return {task.name: _rank(task, columns, encoder, cache) for task in tasks}
-
-
-def _rank(task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache) -> list[Ints]:
+def rank(task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache) -> list[Ints]:
+    """For each root the ranks of the first gold passages, shape (perspectives, columns). Raises ProviderError of an
+    encoder elsewhere."""
     with CorpusIndex(task.corpus, encoder, cache) as index:
         passages = index.vectors
         vectors = _query_vectors(task, index)

@@ -197,9 +197,7 @@ def export(run: Run, folder: Path) -> None:
     settings = run.model["encoder"].config
     config = {
         "labels": list(ANSWERS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers,
-        "heads": settings.num_attention_heads,
-        "width": settings.hidden_size, "inner": settings.intermediate_size,
-        "base": Path(run.plan.base).name or BASE,
+        "width": settings.hidden_size, "base": Path(run.plan.base).name or BASE,
         "steps": run.step, "seconds": round(run.seconds), "plan": vars(run.plan),
     }  # fmt: skip
     (folder / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")

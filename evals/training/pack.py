@@ -8,14 +8,13 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.datasets.pairs import LabelledPair, contraries
+from evals.datasets.pairs import contraries
 from evals.metrics.classification import NONE, best_f, roc_auc, stance_accuracy, yes_or_no
 from evals.training import packing
 from evals.training.data import Corpus, hard, load_corpus
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.answers:
         figures = fit_answers(corpus)
     elif args.packed:
-        figures = packing.packed_figures(corpus)
+        figures = packing.calibrate_close(corpus, *packing.both_models())[1]
     elif "relative.weight" in weights:  # the larger model, which reads two statements at once
         figures = packing.pack_close(weights, tokenizer, corpus)
     else:
@@ -84,7 +83,9 @@ def pack_small(weights: dict[str, NDArray[np.float32]], corpus: Corpus) -> dict[
         weights |= packing.reaches(weights, reader, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
         write_int8(build_bert(weights, reader.heads, "classifier"), made)
         model = load_model(embedded.judge_files(made), lambda _: True, "judge")
-        calibration, figures = calibrate(model, development_cases(corpus.development), held)
+        opposite = contraries(corpus.development)
+        developed = [(Pair(p.perspective, p.document, opposite.get(p.side, "")), p.label) for p in corpus.development]
+        calibration, figures = calibrate(model, developed, held)
         figures |= packing.rounded(stances(model, corpus) | int8_distance(model, weights, reader, calibration))
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
         (made / "reference.json").write_text(packing.reference(weights, reader, _REFERENCE), encoding="utf-8")
@@ -101,7 +102,8 @@ def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[embedded
     other = model.run([(pair.contrary, tidy(pair.text)) for pair, _ in cases])
     weights = packing.fit(own, truth, (1, -1))
     weights_told = packing.fit(np.hstack([own, other]), truth, (1, -1, -1, 1))
-    fitted = embedded.Calibration(weights, weights_told, 0.5, 0.5, *_stored())
+    known = embedded.read_calibration()  # of the closer reading and of answers, which are fitted apart
+    fitted = replace(known, alone=weights, told=weights_told)
     judge = embedded.EmbeddedJudge(model, "", fitted)
     told = judge.score([pair for pair, _ in cases])
     alone = judge.score([replace(pair, contrary="") for pair, _ in cases])
@@ -120,15 +122,6 @@ def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[embedded
         "sentence_threshold": sentence_threshold,
     }
     return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), packing.rounded(figures)
-
-
-def _stored() -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """The regressions of the closer reading and of answers as they are stored; both models alike where nothing is."""
-    try:
-        known = embedded.read_calibration()
-    except FileNotFoundError:
-        return (0.5, 0.5, 0.0), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0)
-    return known.close, known.answer, known.answer_close
 
 
 def _figures(name: str, truth: NDArray[np.bool_], scores: NDArray[np.float32], threshold: float) -> dict[str, float]:
@@ -162,12 +155,6 @@ def stances(model: Int8Model, corpus: Corpus) -> dict[str, float]:
     counts = {name: min(_MOST_SIDED, len(held)) for name, held in sided.items()}
     whole = sum(found[name] * count for name, count in counts.items()) / max(1, sum(counts.values()))
     return {f"stance_{name}": share for name, share in found.items()} | ({"stance": whole} if found else {})
-
-
-def development_cases(pairs: Sequence[LabelledPair]) -> Cases:
-    """The human-labelled development pairs, each with the question's other perspective."""
-    opposite = contraries(pairs)
-    return [(Pair(p.perspective, p.document, opposite.get(p.side, "")), p.label) for p in pairs]
 
 
 def held_out_cases(corpus: Corpus) -> Cases:

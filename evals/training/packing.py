@@ -227,11 +227,6 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
     return figures
 
 
-def packed_figures(corpus: Corpus) -> dict[str, float]:
-    """The held-out figures of both models as they stand in the project. Raises ModelError."""
-    return calibrate_close(corpus, *both_models())[1]
-
-
 def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path) -> dict[str, NDArray[np.float32]]:
     """The weights with the embeddings of the most frequent words alone, and of the places that are read; the tokenizer
     of these words is written to `made`."""

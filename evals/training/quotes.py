@@ -33,7 +33,7 @@ from agent.settings import Settings, load_settings
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force
 from evals.answering.plan import Ask
-from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases, refuse_either_way
+from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
 from evals.metrics.measure import figures_by
 from evals.metrics.quoting import TIERS, Kind, Question, fit, measures
 from evals.reports.records import Record, Records
@@ -74,8 +74,11 @@ def measure(args: argparse.Namespace) -> Record:
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[Question]:
     """What the agent read for each question of the set."""
     chosen = load_cases(args.data, name)
-    if not args.fit:
-        refuse_either_way(chosen)
+    if not args.fit and any(case.either_way for case in chosen.cases):
+        raise InputError(
+            f"the questions of '{chosen.name}' may be worded from either pole, so that nobody knows which side a "
+            f"document is on. Take '{SAMPLES_SET}', or a set with --data."
+        )
     cases = chosen.drawn(args.limit, args.seed)
     seen: dict[str, tuple[Brief, ...]] = {}
     with Records(None, "quotes", in_force(settings)) as records:
