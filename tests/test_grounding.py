@@ -3,7 +3,8 @@
 import pytest
 from conftest import ROOT
 
-from tools.language.facts import intrusions, missing_facts
+from tools.language.addressed import intrusions
+from tools.language.facts import missing_facts
 from tools.language.grounding import added_clauses, evidence_sentences, is_grounded, unfounded
 from tools.language.sentences import split_sentences
 

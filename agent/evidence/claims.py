@@ -27,7 +27,7 @@ from agent.state import (
 )
 from tools.budget import current_log
 from tools.errors import JudgeError, ended
-from tools.language.facts import intrusions
+from tools.language.addressed import intrusions
 from tools.language.grounding import SAID, evidence_sentences, is_grounded
 from tools.language.sentences import split_sentences
 from tools.models.judges.judge import ClaimCheck, Pair, side_score

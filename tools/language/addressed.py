@@ -52,3 +52,39 @@ def speaks_to_the_writer(text: str) -> bool:
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
     return bool(_SPEAKING.search(_SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
+
+
+_HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"
+_ADDRESS = re.compile(  # 'Amazon.com' and 'ASP.NET' are names; to be sent there is another matter
+    r"https?://|\bwww\.|\b[\w.+-]{1,64}@[\w-]{1,63}\.\w"
+    rf"|\b{_HOST}/\S"
+    rf"|\b(?:visit|see|go to|click|read more (?:at|on)|details (?:at|on))\s+(?:[\w']{{1,40}}\s+)?{_HOST}\b",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"<[a-z/!]|\]\(|!\[|^[^\S\n]*#{1,6}\s|`|\*\*|__|\{\{|&(?:[lg]t|amp|quot|nbsp|#\d{1,9});",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BEGINS = r"(?:^|[.!?:;]\s+|,\s+(?:so|and)\s+|\bplease\s+)"  # where an order begins
+_OF_AN_ANSWER = r"(?:other|opposing|opposite|these|those|all|any|this|the) (?:\w{1,40} )?"
+_OF_AN_ANSWER += r"(?:sides?|views?|claims?|answers?|repl(?:y|ies)|points?|arguments?|passages?|instructions?)"
+_REQUEST = re.compile(
+    rf"{_BEGINS}(?:ignore|disregard|leave out|omit|overlook|skip)\b[^.]{{0,200}}\b{_OF_AN_ANSWER}\b"
+    rf"|{_BEGINS}(?:do not|don't|never)\s+(?:list|show|mention|include|add|present|cite|quote|report|discuss)\b"
+    r"|\bnotes?\s+(?:to|for)\s+(?:the\s+|any\s+)?(?:assistant|reader|model|ai|editor|writer|system)\b"
+    r"|\b(?:dear|to the|to any) (?:assistant|reader|model|editor)s?\s*[:,!]"
+    r"|\bas an ai\b|\bonly (?:this|one) (?:view|side|answer|position|claim)\b"
+    r"|\bthe only (?:correct|valid|true|permitted|right|possible) (?:view|side|answer|position)\b"
+    r"|(?:^|[.!?;]\s+)please\b|\byou (?:should|must) (?:answer|conclude|write|list|show|tell|believe|trust)\b",
+    re.IGNORECASE,
+)
+
+
+def intrusions(claim: str) -> list[str]:
+    """The kinds of what has no place in the claim: 'address', 'markup', 'about the answer'; empty when all is well."""
+    found = {
+        "address": _ADDRESS.search(claim),
+        "markup": _MARKUP.search(claim),
+        "about the answer": _REQUEST.search(claim) or speaks_to_the_writer(claim),
+    }
+    return [kind for kind, match in found.items() if match]

@@ -1,13 +1,11 @@
-"""The facts of a claim that can be looked up word for word: numbers, dates, names and quotations; and what has no place
-in a written claim whatever its passages say."""
+"""The facts of a claim that can be looked up word for word: numbers, dates, names and quotations."""
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tools.language.addressed import speaks_to_the_writer
 from tools.language.lexicon import is_name, lookup
 from tools.language.numerals import Key, numbers, plain, said, values
 
@@ -22,31 +20,17 @@ _TITLES = frozenset(
     "mr mrs ms miss dr prof professor sir dame lord lady president minister senator judge justice king queen pope "
     "saint chancellor".split()
 )
-_SAME = """
-US|USA|United States|United States of America|America|American
-UK|United Kingdom|Britain|Great Britain|British
-EU|European Union
-UN|United Nations
-AI|artificial intelligence
-GM|genetically modified
-EV|electric vehicle|electric car
-France|French
-Netherlands|Dutch|Holland
-Denmark|Danish
-Finland|Finnish
-Spain|Spanish
-Poland|Polish
-Ireland|Irish
-Scotland|Scottish
-Wales|Welsh
-England|English
-Switzerland|Swiss
-Greece|Greek
-Turkey|Turkish
-Sweden|Swedish
-Norway|Norwegian
-China|Chinese
-"""
+_SAME = [
+    line.split("|")
+    for line in (
+        "US|USA|United States|United States of America|America|American; "
+        "UK|United Kingdom|Britain|Great Britain|British; "
+        "EU|European Union; UN|United Nations; AI|artificial intelligence; GM|genetically modified; "
+        "EV|electric vehicle|electric car; France|French; Netherlands|Dutch|Holland; Denmark|Danish; Finland|Finnish; "
+        "Spain|Spanish; Poland|Polish; Ireland|Irish; Scotland|Scottish; Wales|Welsh; England|English; "
+        "Switzerland|Swiss; Greece|Greek; Turkey|Turkish; Sweden|Swedish; Norway|Norwegian; China|Chinese"
+    ).split("; ")
+]
 _PEOPLE = re.compile(r"(?:n|an|ian|ean|ese|i|ic|ish|y|e)$")
 _HEADLINE = 0.5  # share of capitalised words above which a text is written like a headline
 _NEAR = 3  # words that may stand between the parts of one name
@@ -144,8 +128,8 @@ def _essential(run: Sequence[_Token]) -> tuple[str, ...]:
 
 def _forms(name: Sequence[str]) -> Iterator[Sequence[str]]:
     yield name
-    for line in _SAME.split("\n"):
-        same = [tuple(_fold(w) for w in form.split() if w not in _LINKS) for form in line.split("|")]
+    for forms in _SAME:
+        same = [tuple(_fold(w) for w in form.split() if w not in _LINKS) for form in forms]
         if tuple(name) in same:
             yield from same
 
@@ -268,42 +252,3 @@ def _quotes(passage: str, quotation: str) -> bool:
 
 def _flat(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub("[\"']", "", text)).casefold()
-
-
-_HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"
-_ADDRESS = re.compile(  # 'Amazon.com' and 'ASP.NET' are names; to be sent there is another matter
-    r"https?://|\bwww\.|\b[\w.+-]{1,64}@[\w-]{1,63}\.\w"
-    rf"|\b{_HOST}/\S"
-    rf"|\b(?:visit|see|go to|click|read more (?:at|on)|details (?:at|on))\s+(?:[\w']{{1,40}}\s+)?{_HOST}\b",
-    re.IGNORECASE,
-)
-_MARKUP = re.compile(
-    r"<[a-z/!]|\]\(|!\[|^[^\S\n]*#{1,6}\s|`|\*\*|__|\{\{|&(?:[lg]t|amp|quot|nbsp|#\d{1,9});",
-    re.IGNORECASE | re.MULTILINE,
-)
-_BEGINS = r"(?:^|[.!?:;]\s+|,\s+(?:so|and)\s+|\bplease\s+)"  # where an order begins
-_OF_AN_ANSWER = r"(?:other|opposing|opposite|these|those|all|any|this|the) (?:\w{1,40} )?"
-_OF_AN_ANSWER += r"(?:sides?|views?|claims?|answers?|repl(?:y|ies)|points?|arguments?|passages?|instructions?)"
-_REQUEST = re.compile(
-    rf"{_BEGINS}(?:ignore|disregard|leave out|omit|overlook|skip)\b[^.]{{0,200}}\b{_OF_AN_ANSWER}\b"
-    rf"|{_BEGINS}(?:do not|don't|never)\s+(?:list|show|mention|include|add|present|cite|quote|report|discuss)\b"
-    r"|\bnotes?\s+(?:to|for)\s+(?:the\s+|any\s+)?(?:assistant|reader|model|ai|editor|writer|system)\b"
-    r"|\b(?:dear|to the|to any) (?:assistant|reader|model|editor)s?\s*[:,!]"
-    r"|\bas an ai\b|\bonly (?:this|one) (?:view|side|answer|position|claim)\b"
-    r"|\bthe only (?:correct|valid|true|permitted|right|possible) (?:view|side|answer|position)\b"
-    r"|\b(?:this|your|final) answer (?:must|should|has to|is to)\b"
-    r"|\b(?:other|opposing|opposite) (?:side|view|case)s?\b[^.]{0,200}\b(?:must|should|need|can|may)\b[^.]{0,200}"
-    r"\b(?:left out|ignored|omitted|shown|listed|mentioned|given)\b"
-    r"|(?:^|[.!?;]\s+)please\b|\byou (?:should|must) (?:answer|conclude|write|list|show|tell|believe|trust)\b",
-    re.IGNORECASE,
-)
-_KINDS: dict[str, Callable[[str], object]] = {
-    "address": _ADDRESS.search,
-    "markup": _MARKUP.search,
-    "about the answer": lambda claim: _REQUEST.search(claim) or speaks_to_the_writer(claim),
-}
-
-
-def intrusions(claim: str) -> list[str]:
-    """The kinds of what has no place in the claim: 'address', 'markup', 'about the answer'; empty when all is well."""
-    return [kind for kind, found in _KINDS.items() if found(claim)]

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from tools.language.facts import intrusions, missing_facts
+from tools.language.addressed import intrusions
+from tools.language.facts import missing_facts
 from tools.language.sentences import clean, split_sentences
 from tools.language.words import LIGHT_WORDS, NEGATORS
 

@@ -16,8 +16,8 @@ from tools.language.lexicon import AUXILIARIES, PREPOSITIONS, core_of, finite_ve
 from tools.language.sentences import is_heading, split_sentences, without_mark
 from tools.passages import Passage
 
-_FEWEST_WORDS, _MOST_WORDS = 7, 45
-"""Words in a sentence that may be quoted."""
+_FEWEST_ALONE, _MOST_ALONE = 7, 45
+"""Words of a sentence that may be taken for a side."""
 
 # A sentence that opens with one of these leans on the one before it.
 _LEANING = re.compile(
@@ -65,6 +65,7 @@ _THAT = re.compile(
     r"choice|vast|same|much|many)\b",
     re.IGNORECASE,
 )
+_POINTING = (_POINTS_AWAY, _DEMONSTRATIVE, _THAT)
 _ORDINAL = re.compile(
     r"^(?:The|A|Our|One|Another) (?:first|second|third|fourth|fifth|next|final|last|further|other|main|key) "
     r"(?:benefit|reason|argument|point|problem|advantage|issue|factor|question|concern|aspect|example|way|thing|step)\b|"
@@ -91,8 +92,6 @@ _LONGEST_WORD, _FARTHEST = 100, 500  # characters
 ADDRESS = re.compile(r"(?:https?://|\bwww\.)[^\s\"“”<>]*[^\s\"“”<>.,;:!?)\]'’]")
 """An address in a text, without the sign that ends the sentence after it."""
 _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
-_ENDED = re.compile(r"[.!][\"'”’)]*$")
-_OPENED = re.compile(r"^[\"'“‘(]?[A-Z0-9]")
 
 
 def stands_alone(sentence: str) -> bool:
@@ -102,16 +101,11 @@ def stands_alone(sentence: str) -> bool:
     of their writer, and web-page furniture. What is mined as a side has to pass; what is quoted need not
     (`tools.language.quotable`).
     """
-    words = sentence.split()
-    if not _FEWEST_WORDS <= len(words) <= _MOST_WORDS or not _ENDED.search(sentence) or not _OPENED.match(sentence):
+    if len(sentence.split()) < _FEWEST_ALONE or not _quotable(sentence, _MOST_ALONE) or _LEANING.match(sentence):
         return False
-    if (
-        _LEANING.match(sentence)
-        or leans_back(sentence)
-        or any(p.search(sentence) for p in (_POINTS_AWAY, _DEMONSTRATIVE, _THAT, _MIDWAY))
-    ):
-        return False
-    return not _REFERENCE.search(sentence) and not _FIRST_PERSON.search(sentence) and is_prose(sentence)
+    return not (
+        leans_back(sentence) or any(p.search(sentence) for p in (*_POINTING, _MIDWAY, _REFERENCE, _FIRST_PERSON))
+    )
 
 
 def leans_back(sentence: str) -> bool:
@@ -119,18 +113,17 @@ def leans_back(sentence: str) -> bool:
     misses. A 'these' late in a sentence mostly stands for something in it."""
     opening = " ".join(sentence.split()[:_OPENING])
     leaning = _LEANING.match(sentence) and not _PREPARES_A_CLAUSE.match(sentence)
-    pointing = any(p.search(opening) for p in (_POINTS_AWAY, _DEMONSTRATIVE, _THAT))
+    pointing = any(p.search(opening) for p in _POINTING)
     return bool(leaning or pointing or _EARLY_PRONOUN.match(sentence) or _ORDINAL.search(sentence))
 
 
 def is_prose(sentence: str) -> bool:
     """Whether the signs in it are in pairs, and its words are a sentence's and not those of a list or a table."""
-    balanced = (
-        all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”")) and sentence.count('"') % 2 == 0
-    )
+    pairs = all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”"))
+    balanced = pairs and sentence.count('"') % 2 == 0
     # Headings, lists of names and tables have too many capitals or too few plain words.
     inner = [w for w in sentence.split()[1:] if w[0].isalpha()]
-    plain = len(inner) >= _FEWEST_WORDS - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
+    plain = len(inner) >= _FEWEST_ALONE - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
     # What is longer than words that people write (the longest names of places and most of substances have fewer
     # letters) is data, broken text or an attempt to spoil a page: no reader is shown it.
     addresses, words = ADDRESS.findall(sentence), ADDRESS.sub("", sentence).split()
@@ -140,15 +133,7 @@ def is_prose(sentence: str) -> bool:
 
 _PERSONAL = re.compile(r"^[\"'“‘(]?(it|its|they|their|them|he|she|his|her|him)(?=\W)", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"\w+")
-# An 'it' that only prepares a clause stands for nothing.
-_STANDS_FOR_NOTHING = re.compile(
-    r"^[\"'“‘(]?it(?:'s|’s|\s+(?:is|was|would\s+be|seems))\s+(?:(?:not|also|often)\s+)?(?:no\s+\w+|an?\s+\w+|time|clear|"
-    r"true|obvious|(?:un)?likely|(?:im)?possible|important|essential|vital|necessary|easy|easier|hard|harder|difficult|"
-    r"good|better|best|bad|worse|right|wrong|(?:un)?fair)\s+(?:to|that|for|whether|if)\b",
-    re.IGNORECASE,
-)
-
-
+_PLURALS = ("NNS", "NNPS")
 _LONGEST_SUBJECT = 8  # words of a subject that is put in brackets
 _LAST_SIGN = re.compile(r"[.!?…:;][\"'”’)\]]*$")
 _PLURAL, _PERSON, _OWNING = ({"they", "their", "them"}, {"he", "she", "his", "her", "him"}, {"its", "their", "his"})
@@ -189,9 +174,6 @@ def _is_noun(word: str) -> bool:
     return tag_of(word).startswith("NN") and core not in _NO_NOUN | AUXILIARIES and not core.endswith("'s")
 
 
-_PLURALS = ("NNS", "NNPS")
-
-
 def _could_be_meant(pronoun: str, word: str) -> bool:
     if pronoun in _PERSON:
         return word[0].isupper()
@@ -203,7 +185,7 @@ def antecedent_added(sentence: str, before: str) -> str:
 
     '' where that is not sure, and where the sentence leans on more than its first word.
     """
-    pronoun = None if _STANDS_FOR_NOTHING.match(sentence) else _PERSONAL.match(sentence)
+    pronoun = None if _PREPARES_A_CLAUSE.match(sentence) else _PERSONAL.match(sentence)
     if pronoun is None or not sentence[pronoun.end() :].startswith(" "):
         return ""
     subject = antecedent(pronoun[1].casefold(), before)
@@ -232,7 +214,8 @@ _CONNECTIVE = re.compile(
 _OPENS = re.compile(r"^[\"'“‘(\[]*[A-Z0-9£$€]")
 _ENDS = re.compile(r"[.!][\"'”’)\]]*(?:\s*(?:\[[\d,\s–-]+\]|\([^()]{0,60}\)))*$")
 _FURNITURE = re.compile(
-    r"^(?:read more|click|sign up|subscribe|share (?:this|on|via)|copyright|all rights reserved|see also|photo by|"
+    r"^(?:(?:read more|click|sign up|subscribe|share (?:this|on|via)|copyright|"
+    r"all rights reserved|see also|photo by)\b|"
     r"(?:dear|hi|hello|thanks?|thank you|regards|yours|sincerely)\b[^.]{0,40}[,.!]?$)|©|"
     r"\bcookies?\b.{0,40}\b(?:accept|policy)\b",
     re.IGNORECASE,
@@ -275,17 +258,13 @@ def _unit(passage: Passage, sentences: list[str], position: int, before: int) ->
     if not _quotable(own, LONGEST) or (own != sentences[position] and finite_verb(own.split()) is None):
         return None  # an item of a list may be half a sentence that ends as a whole one does
     text = _without_connective(own)
-    shown = _bracketed(text) if text != own else text
     if not leans_back(text):
-        return Unit(passage, text, shown, (position,))
-    leading = sentences[before] if before == position - 1 and before >= 0 else ""
-    if text == own and (added := antecedent_added(own, without_mark(leading))):
+        return Unit(passage, text, _bracketed(text), (position,))
+    leading = without_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
+    if text == own and (added := antecedent_added(own, leading)):
         return Unit(passage, own, added, (position,))
-    if pair := _with_the_one_before(passage, leading, sentences[position]):
-        first = _without_connective(without_mark(leading))
-        shown = pair[len(without_mark(leading)) - len(first) :]
-        opening = _bracketed(shown) if first != without_mark(leading) else shown
-        return Unit(passage, shown, opening, (before, position))
+    if own == sentences[position] and (pair := _with_the_one_before(passage, leading, own)):
+        return Unit(passage, pair, _bracketed(pair), (before, position))
     return Unit(passage, own, own, (position,), clear=False)
 
 
@@ -297,14 +276,13 @@ def _quotable(sentence: str, longest: int) -> bool:
 
 
 def _with_the_one_before(passage: Passage, leading: str, sentence: str) -> str:
-    """The two sentences as they stand in the passage, or '' where that helps no reader."""
-    first = without_mark(leading)
-    if not first or without_mark(sentence) != sentence or len(first.split()) + len(sentence.split()) > LONGEST_PAIR:
+    """The two sentences as they stand in the passage, without a connective, or '' where that helps no reader."""
+    first = _without_connective(leading)
+    if not _quotable(leading, LONGEST) or leans_back(first):
         return ""
-    if not _quotable(first, LONGEST) or leans_back(_without_connective(first)):
-        return ""
-    pair = f"{first} {sentence}"
-    return pair if pair in _SPACES.sub(" ", passage.text) else ""
+    pair = f"{leading} {sentence}"
+    fits = len(pair.split()) <= LONGEST_PAIR and pair in _SPACES.sub(" ", passage.text)
+    return pair[len(leading) - len(first) :] if fits else ""
 
 
 def _without_connective(sentence: str) -> str:
