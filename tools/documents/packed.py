@@ -27,7 +27,7 @@ _CAPTIONS = {"caption", "beschriftung", "légende", "leyenda", "didascalia", "bi
 HYPHENS = {0xAD: None, 0x2011: "-"}
 """Of a line's end that may come, and one that may not: as plain text has them."""
 _TITLES = {"title", "titel", "titre", "título", "titolo"}
-_MOST_UNPACKED, _MOST_XML = 400_000_000, 20_000_000  # bytes; XML takes forty times its size while it is read
+_MOST_XML = 20_000_000  # bytes unpacked; forty times as many are needed, and minutes, while a library reads them
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # what Office wrote before 2007, and what it puts around an encrypted document
 # The title that a program gives to every document, and the dates of python-docx's and python-pptx's templates.
@@ -45,28 +45,20 @@ class Package:
     def __init__(self, zipped: zipfile.ZipFile, too_much: SourceError) -> None:
         self._zipped, self._too_much = zipped, too_much
         self._names = {name.lower(): name for name in zipped.namelist()}
-        self._read: set[str] = set()
-        self._size = 0  # of the parts that were read, each once
 
     def has(self, part: str) -> bool:
         return part.lower() in self._names
 
     def read(self, part: str) -> bytes:
-        """Raises KeyError for a part that is missing, SourceError where too much was read with it.
-
-        What is read is parsed, whatever the ending of its name: any part may be named by a relation.
-        """
+        """Raises KeyError for a part that is missing, SourceError for one that is too long, whatever its name."""
         found = self._zipped.getinfo(self._names.get(part.lower(), part))
-        if found.filename not in self._read:
-            self._read.add(found.filename)
-            self._size += found.file_size
-        if self._size > _MOST_XML:
+        if found.file_size > _MOST_XML:
             raise self._too_much
         return self._zipped.read(found)
 
     def xml(self, part: str) -> Any:
         """The root element of a part. Raises KeyError where it is missing, lxml's SyntaxError where it is damaged."""
-        return parsed(self.read(part))
+        return _parsed(self.read(part))
 
     def relations(self, part: str = "") -> list[tuple[str, str]]:
         """The parts that a part refers to, or the whole package where none is named, each behind the last word of its
@@ -105,10 +97,8 @@ def opened(path: Path, name: str, what: str) -> Iterator[Package]:
                 how = "it has a password or is of an older format. Save it in the format of its ending and without one"
                 raise SourceError(f"{name}: this is not {what} that can be read: {how}.")
         with zipfile.ZipFile(path) as zipped:
-            sizes = [(part.file_size, part.filename.lower().endswith(_XML)) for part in zipped.infolist()]
-            most = f"{_MOST_XML:,} bytes of text and its marking, or {_MOST_UNPACKED:,} in all"
-            too_much = SourceError(f"{name}: this is {what} that unpacks to more than {most}. Split it.")
-            if sum(size for size, _ in sizes) > _MOST_UNPACKED or sum(size for size, xml in sizes if xml) > _MOST_XML:
+            too_much = SourceError(f"{name}: this is {what} of more than {_MOST_XML:,} bytes of marked text. Split it.")
+            if sum(part.file_size for part in zipped.infolist() if part.filename.lower().endswith(_XML)) > _MOST_XML:
                 raise too_much
             yield Package(zipped, too_much)
     except (
@@ -118,7 +108,7 @@ def opened(path: Path, name: str, what: str) -> Iterator[Package]:
         raise SourceError(f"{name}: this is not {what}, or a damaged one ({' '.join(str(exc).split())}).") from exc
 
 
-def parsed(data: bytes) -> Any:
+def _parsed(data: bytes) -> Any:
     """The root of an XML text: no entity is unfolded and nothing is fetched."""
     from lxml import etree
 
