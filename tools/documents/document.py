@@ -105,11 +105,6 @@ def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def read_text(path: Path, name: str) -> str:
-    """The text of a file, as `read_decoded` has it."""
-    return read_decoded(path, name).text
-
-
 def document_of_blocks(
     external_id: str,
     blocks: Iterable[Block],

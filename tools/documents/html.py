@@ -127,12 +127,8 @@ def _without_furniture(body: Any) -> Any:
     for element in [each for each in body.iter("*") if each is not body and _is_furniture(each)]:
         drop(element)
     named: defaultdict[str, list[Any]] = defaultdict(list)
-    names: dict[Any, frozenset[str]] = {}  # of an element and those around it
     for element in body.iter("*"):
-        around = names.get(element.getparent(), frozenset())
-        name = _name(element)
-        names[element] = around | {name} if name else around
-        if name and name not in around and element is not body:
+        if (name := _name(element)) and element is not body:
             named[name].append(element)
     said = _said(body)
     for elements in named.values():

@@ -1,10 +1,9 @@
 """Which reader reads which files, by the endings of their names."""
 
-import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.documents.document import GUESSED, Columns, Found, unforeseen
+from tools.documents.document import GUESSED, Columns, Found
 from tools.documents.epub import read_epub
 from tools.documents.html import read_html
 from tools.documents.markdown import read_markdown
@@ -15,10 +14,9 @@ from tools.documents.rows import read_rows
 from tools.documents.rtf import read_rtf
 from tools.documents.slides import read_pptx
 from tools.documents.word import read_docx
-from tools.errors import SourceError, SteelmanError
+from tools.errors import SourceError
 
 _MOST_WRONG_ROWS = 20
-_LOG = logging.getLogger(__name__)
 
 Read = Iterator[Found]
 
@@ -27,8 +25,7 @@ def read_file(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[Fou
     """What a file holds, wrong rows and notes among the documents; `name` is the path as the user gave it, its id.
 
     Raises SourceError, naming the file (and the line, for rows), when it cannot be read as what its name says or has
-    too many wrong rows, and also where its reader fails: a file that nobody foresaw is one problem of an ingest and not
-    its end. `columns` says which columns of a table are read as what; what was guessed is a note.
+    too many wrong rows. `columns` says which columns of a table are read as what; what was guessed is a note.
     """
     ending = path.suffix.lower()
     if ending not in READERS:
@@ -42,11 +39,6 @@ def read_file(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[Fou
             yield each
     except OSError as exc:
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
-    except (SteelmanError, MemoryError):
-        raise
-    except Exception as exc:
-        _LOG.debug("%s: its reader failed", name, exc_info=True)
-        raise unforeseen(name, exc) from exc
 
 
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
