@@ -41,14 +41,14 @@ def drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def tell_warnings() -> None:
+def print_warnings() -> None:
     """Has Steelman's own warnings told in a line each on standard error, and no traceback."""
     logger = logging.getLogger("steelman")
-    if not any(isinstance(handler, _Telling) for handler in logger.handlers):
-        logger.addHandler(_Telling(logging.WARNING))
+    if not any(isinstance(handler, _WarningHandler) for handler in logger.handlers):
+        logger.addHandler(_WarningHandler(logging.WARNING))
 
 
-class _Telling(logging.Handler):
+class _WarningHandler(logging.Handler):
     """Errors of a run are told by whoever waits for it."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -197,7 +197,7 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; whatever goes wrong becomes one line for the user and an exit status."""
     prepare_streams()
-    tell_warnings()
+    print_warnings()
     try:
         return _run(arguments)
     except InputError as exc:

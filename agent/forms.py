@@ -82,7 +82,7 @@ _PUBLIC = re.compile(_ORIGIN.pattern + r"(?:/[A-Za-z0-9._~-]+)*", re.IGNORECASE)
 _OURS = ("/v1", "/mcp", "/docs")  # what people copy along, from the addresses of calls
 
 
-def listed(value: str) -> list[str]:
+def split_list(value: str) -> list[str]:
     """The parts of a setting that lists several."""
     return [part.strip() for part in value.split(",") if part.strip()]
 
@@ -96,7 +96,7 @@ def origins(value: str) -> str:
 
 
 def _each(value: str, form: re.Pattern[str], what: str) -> str:
-    if not all(map(form.fullmatch, listed(value))):
+    if not all(map(form.fullmatch, split_list(value))):
         raise ValueError(f"it lists {what}")
     return value
 
@@ -139,7 +139,7 @@ def rates(value: str) -> str:
     return value
 
 
-def named(name: str, description: str, default: object = "") -> Any:
+def aliased(name: str, description: str, default: object = "") -> Any:
     """A setting under the name that others gave it."""
     return Field(default=default, validation_alias=name, description=description)
 
@@ -147,18 +147,20 @@ def named(name: str, description: str, default: object = "") -> Any:
 class Network(BaseSettings):
     """Proxies and certificates."""
 
-    https_proxy: str = named("HTTPS_PROXY", "The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT.")
-    http_proxy: str = named("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
-    all_proxy: str = named("ALL_PROXY", "The proxy to both, where they have none of their own.")
-    no_proxy: str = named("NO_PROXY", "What is asked straight all the same: example.org, 203.0.113.0/24, ... or *.")
-    ssl_cert_file: str = named("SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones.")
-    ssl_cert_dir: str = named("SSL_CERT_DIR", "The same as a folder, with the names that `openssl rehash` gives.")
+    https_proxy: str = aliased("HTTPS_PROXY", "The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT.")
+    http_proxy: str = aliased("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
+    all_proxy: str = aliased("ALL_PROXY", "The proxy to both, where they have none of their own.")
+    no_proxy: str = aliased("NO_PROXY", "What is asked straight all the same: example.org, 203.0.113.0/24, ... or *.")
+    ssl_cert_file: str = aliased(
+        "SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones."
+    )
+    ssl_cert_dir: str = aliased("SSL_CERT_DIR", "The same as a folder, with the names that `openssl rehash` gives.")
     trust_proxy: bool = Field(
         default=False,
         description="Whether pages whose names this machine cannot look up are asked of the proxy, unchecked.",
     )
 
-    def hand_on(self) -> None:
+    def export_to_environment(self) -> None:
         """Puts what only `.env` says into the environment, where every library looks for it."""
         for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"):
             if name not in os.environ and (value := getattr(self, name)):

@@ -55,14 +55,14 @@ def to_branches(state: RunState) -> list[Send]:
     Beside its own statement a perspective has the question, which was searched before there were perspectives; what the
     other perspectives find is judged for it too.
     """
-    planned = state.get("planned")
+    planned = state.get("next_queries")
     branches = [
         (p, queries)
         for p in state["perspectives"]
         if (queries := _opening(p["statement"], state) if planned is None else planned.get(p["id"], []))
     ]
     known = _searched(state) if planned is None else {}
-    counts, down = state.get("counts", {}), state.get("down", [])
+    counts, down = state.get("counts", {}), state.get("failed_providers", [])
     return [
         Send(
             "retrieve",
@@ -72,7 +72,7 @@ def to_branches(state: RunState) -> list[Send]:
                 known=known,
                 share=len(branches),
                 counts=counts,
-                down=down,
+                failed_providers=down,
             ),
         )
         for p, queries in branches
@@ -81,9 +81,9 @@ def to_branches(state: RunState) -> list[Send]:
 
 def _searched(state: RunState) -> dict[str, list[int]]:
     """What the question found; nothing where a claim is argued against, whose point the question does not make."""
-    if "against" in state or not state.get("first_pass"):
+    if "against" in state or not state.get("question_results"):
         return {}
-    return {asked_query(state["framing"]): state["first_pass"]}
+    return {asked_query(state["framing"]): state["question_results"]}
 
 
 def _opening(statement: str, state: RunState) -> list[str]:

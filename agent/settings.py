@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
 from agent import forms
-from agent.forms import Network, encoding_of, named
+from agent.forms import Network, aliased, encoding_of
 from tools.errors import SettingsError
 from tools.net.http import without_login
 from tools.net.pasted import fault_of_address, fault_of_key, fault_of_name
@@ -42,7 +42,7 @@ def _gone(instead: str) -> Any:
     return Field(default="", exclude=True, description=instead)
 
 
-_key = partial(named, default=_NO_KEY)
+_key = partial(aliased, default=_NO_KEY)
 
 
 class Settings(Network):
@@ -77,16 +77,16 @@ class Settings(Network):
         "falls back to the embedded one with a note; 'chat' fails where the model fails.",
     )
     openai_api_key: SecretStr = _key("OPENAI_API_KEY", "Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
-    openai_base_url: _Address = named(
+    openai_base_url: _Address = aliased(
         "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
     )
     anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
-    anthropic_base_url: _VendorAddress = named("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
+    anthropic_base_url: _VendorAddress = aliased("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
     google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
-    google_gemini_base_url: _VendorAddress = named(
+    google_gemini_base_url: _VendorAddress = aliased(
         "GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…"
     )
-    ollama_host: Annotated[str, AfterValidator(forms.ollama_address)] = named(
+    ollama_host: Annotated[str, AfterValidator(forms.ollama_address)] = aliased(
         "OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434."
     )
     model: str = _text(
@@ -122,15 +122,15 @@ class Settings(Network):
         description="'auto' is Tavily, Serper or SearXNG, whichever is set; 'ddgs' needs no key; 'off' is off.",
     )
     tavily_api_key: SecretStr = _key("TAVILY_API_KEY", "Turns on web search by Tavily.")
-    tavily_base_url: _Address = named(
+    tavily_base_url: _Address = aliased(
         "TAVILY_BASE_URL", "Turns on any engine that speaks Tavily's format, at its address, with or without a key."
     )
-    searxng_url: _Address = named("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
+    searxng_url: _Address = aliased("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
     # Stores and encoders
-    chroma_url: _Address = named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
+    chroma_url: _Address = aliased("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
     encoder_query: str = _gone("name an encoder that serves queries and passages in STEELMAN_ENCODER")
@@ -253,8 +253,8 @@ class Settings(Network):
     @property
     def chat_is_set(self) -> bool:
         """Whether a chat model can be reached at all."""
-        named = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
-        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or named - {"openai", "ft"})
+        vendors = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
+        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or vendors - {"openai", "ft"})
 
     @property
     def some_model(self) -> bool:
@@ -299,7 +299,7 @@ def load_settings(**changes: object) -> Settings:
         shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {shown}: {why}. See .env.example.") from exc
-    settings.hand_on()
+    settings.export_to_environment()
     return settings
 
 
@@ -318,7 +318,7 @@ _OPENING = """\
 # Made by `python -m agent.settings > .env.example`."""
 
 
-def example() -> str:
+def env_example() -> str:
     """The text of `.env.example`."""
     lines = [_OPENING]
     for name, field in Settings.model_fields.items():
@@ -338,4 +338,4 @@ def _variable(name: str) -> str:
 
 
 if __name__ == "__main__":
-    print(example())
+    print(env_example())

@@ -113,7 +113,7 @@ class Coverage(Evidence):
     distinct: NotRequired[int]
 
 
-class ReadEvidence(TypedDict):
+class SentenceEvidence(TypedDict):
     """What reading one perspective's passages sentence by sentence found: those that hold words for its case, the
     surest first, and those that hold none but words which may speak for it."""
 
@@ -143,12 +143,12 @@ class Claim(TypedDict):
     shown: NotRequired[str]
 
 
-def as_read(claim: Claim) -> str:
+def decontextualised(claim: Claim) -> str:
     """The claim with what it leans on in square brackets."""
     return claim.get("shown") or claim["text"]
 
 
-A_CASE = 2
+MIN_CASE_CLAIMS = 2
 """Claims of a case from which nothing that merely leans is shown beside it."""
 
 
@@ -201,7 +201,7 @@ class Reason(TypedDict):
     new_source: bool
 
 
-class Failure(TypedDict):
+class StageNote(TypedDict):
     """Something that did not work, or was done in another way than asked, and that the answer tells of.
 
     `hint`: the part of the message that only helps at this machine's keyboard, as in `SteelmanError`. `brief`: the
@@ -259,36 +259,36 @@ class RunState(TypedDict, total=False):
     against: Target  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # given, frame: known before the run begins where rules alone frame
     perspectives: list[Perspective]  # expand, review, lookup: a person may replace them; of a fact there are none
-    first_pass: list[int]  # expand: what a search for the bare question found
+    question_results: list[int]  # expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
-    found: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
+    candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
     unjudged: int  # judge: pairs that the budget or the deadline left out
     coverage: dict[str, Coverage]  # judge, verify: by its scores; by what was read and cited
     round: int  # requery: how often it has searched again
-    planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
-    chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
+    next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
+    selected: dict[str, list[int]]  # select: per perspective, the passages to write from
     reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
     on_focus: dict[str, dict[int, float]]  # select: per perspective, scores of passages on a follow-up's focus
-    read: dict[str, ReadEvidence]  # write: per perspective, what its passages hold, read sentence by sentence
+    sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write, lookup
     spares: list[Claim]  # write: next best claims, for repair
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
     claims: list[Claim]  # verify
-    same: dict[int, int]  # verify: of the passages that count or answer the first that says the same
+    duplicate_of: dict[int, int]  # verify: of each passage that counts the first that says the same
     dropped: list[Dropped]  # verify
-    failures: Annotated[list[Failure], operator.add]  # any node
+    notes: Annotated[list[StageNote], operator.add]  # any node
     intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: when it ran, by stage
     counts: Annotated[dict[str, float], add_numbers]  # any node: pairs judged, calls, tokens, cost, pages read, …
     judge: str  # judge, write, verify: the judge in force; empty for the first one
     scored_by: str  # judge: whose scores `support` holds
     threshold: float  # judge: the probability from which it took a passage for support
-    served: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
-    unread: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
-    foreign: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents left out, and their language
-    addressed: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents with words to the answer's writer
-    down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
+    served_by: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
+    unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
+    foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: left out, and their language
+    addressing_documents: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: with words to the writer
+    failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
@@ -311,4 +311,4 @@ class BranchState(TypedDict):
     known: NotRequired[dict[str, list[int]]]  # what those queries found that were searched before
     share: int  # branches that are sent at once, among which what may be read is divided
     counts: dict[str, float]
-    down: list[str]
+    failed_providers: list[str]

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.forms import listed
+from agent.forms import split_list
 from agent.settings import Settings
 from api.callers import Caller
 from api.keys import Key, Keys, digest_of
@@ -57,13 +57,13 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app = app
         self._observed = Observed(self._named, metrics)
-        self._origins = frozenset(listed(settings.api_origins))
+        self._origins = frozenset(split_list(settings.api_origins))
         self._inner: ASGIApp = self._known
         if self._origins:  # no cookie means anything here, so that any header may be sent
             self._inner = CORSMiddleware(
                 self._known, self._origins, _METHODS, allow_headers=("*",), expose_headers=_SHOWN
             )
-        hosts = [name.lower() for name in listed(settings.api_hosts)]
+        hosts = [name.lower() for name in split_list(settings.api_hosts)]
         self._loopback = is_loopback(settings.api_host)
         self._any_host = not self._loopback and not hosts
         self._hosts = frozenset((*hosts, urlsplit(settings.public_url).hostname or ""))

@@ -11,7 +11,7 @@ from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
 from agent.settings import Settings
 from agent.stages.frame import frame_by_rules
-from agent.stages.requery import queries_by_angle
+from agent.stages.requery import queries_by_rules
 from agent.state import Claim, FramingState, Perspective
 from tools.documents.ingest import Ingester
 from tools.language.sentences import split_sentences
@@ -104,7 +104,7 @@ def instant_providers(settings: Settings, store: Store, encoder: Encoder | None 
         models=Models(encoder, InstantJudge(), VectorCache(settings.cache_dir / "cache.db")),
         frame=frame_by_rules,
         expand=InstantExpander().expand,
-        requery=queries_by_angle,
+        requery=queries_by_rules,
         write=InstantWriter().write,
         names={"all": "instant"},
         closers=(partial(asyncio.to_thread, search.close),),

@@ -13,7 +13,7 @@ from agent.answer.assemble import assemble
 from agent.answer.model import Answer, strength
 from agent.answer.notes import THOUGH, is_settled, summarise
 from agent.answer.words import source_line
-from agent.state import Claim, Coverage, CoverageStatus, Failure, FramingState, RunState, StageName, Tier
+from agent.state import Claim, Coverage, CoverageStatus, FramingState, RunState, StageName, StageNote, Tier
 from tools.passages import Passage
 
 FRAMING = FramingState(form="polar", question="Should towns build bridges?", alternatives=[], focus="")
@@ -89,12 +89,12 @@ def test_a_claim_whose_source_is_gone_is_left_out() -> None:
 
 
 def test_without_a_claim_nothing_was_found() -> None:
-    answer = made(state([], failures=[{"stage": "search", "message": "It failed."}]))
+    answer = made(state([], notes=[{"stage": "search", "message": "It failed."}]))
     assert (answer.outcome, answer.perspectives, answer.nearest_questions) == ("nothing_found", [], ["Q1?"])
     assert [n.text for n in answer.notes] == ["It failed."]
     assert answer.summary == f"Nothing was found that makes a case for any side of this question, {THOUGH}."
-    assert THOUGH in made(state([], failures=[], unread={"https://example.org": "took too long"})).summary
-    assert THOUGH not in made(state([], failures=[])).summary
+    assert THOUGH in made(state([], notes=[], unread_pages={"https://example.org": "took too long"})).summary
+    assert THOUGH not in made(state([], notes=[])).summary
 
 
 LEANING = {**coverage(3, 2, "thin"), "ids": [3, 1, 2]}
@@ -163,8 +163,8 @@ def summary(
 
 @pytest.mark.parametrize(("stage", "headline"), [("search", "searched"), ("judge", "judged")])
 def test_time_that_ran_out_is_the_headline_of_nothing(stage: StageName, headline: str) -> None:
-    failures = [Failure(stage=stage, message="the time for it was used up.", kind="late")]
-    state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], failures=failures)
+    failures = [StageNote(stage=stage, message="the time for it was used up.", kind="late")]
+    state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], notes=failures)
     said = summarise("nothing_found", state)
     assert said.startswith(f"Time ran out before all was {headline}.")
     assert "Nothing was found" not in said

@@ -12,7 +12,7 @@ from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 from ways import Speaks
 
-from agent.models.from_settings import build_chat
+from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
 from tools.budget import Budget, using
 from tools.errors import BudgetError, ProviderDownError, ProviderError, ProviderReplyError
@@ -90,7 +90,7 @@ def test_lengths_are_for_local_servers_of_open_models(name: str) -> None:
     for address, expected in ((here, name in ("m", "ollama:m")), (away, False)):
         names = ("openai_base_url", "ollama_host", "anthropic_base_url", "google_gemini_base_url")
         settings = load_settings(model=name, **dict.fromkeys(names, address))
-        made = build_chat(settings, "write")
+        made = build_stage_model(settings, "write")
         assert ("maxLength" in json.dumps(made.first_form.schema(Shelf))) == expected
 
 

@@ -9,7 +9,7 @@ from answering_model import FRAMED
 from model_server import ModelServer
 from providers import ScriptedJudge
 
-from agent.evidence.claims import ground
+from agent.evidence.claims import check_grounding
 from agent.models.inference import Models
 from agent.models.providers import Brief
 from agent.stages.expand import expand_by_chat
@@ -244,7 +244,7 @@ async def test_two_points_in_one_are_two_and_leads_go(server: ModelServer, model
 
 async def checked(models: Models, claims: list[Claim]) -> dict[str, Claim | None]:
     passages = {p.id: p for p in brief().passages}
-    return await ground(models, claims, passages, {c["text"]: 1.0 for c in claims})
+    return await check_grounding(models, claims, passages, {c["text"]: 1.0 for c in claims})
 
 
 async def test_numbers_that_were_never_given_cite_nothing_and_are_dropped(

@@ -55,14 +55,14 @@ from agent.__main__ import build_parser
 from agent.__main__ import main as agent_line
 from agent.answer.files import write_answer
 from agent.answer.model import Note
-from agent.answer.notes import what_happened
+from agent.answer.notes import stage_notes
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
 from agent.evidence.question import check_question
 from agent.models.from_settings import build_encoder, build_judge
 from agent.settings import Settings, load_settings
 from agent.stages.expand import ContrarySide, PlannedSides
-from agent.stages.frame import FramedQuestion, frame_by_chat, frame_by_rules, frame_with
+from agent.stages.frame import FramedQuestion, frame_by_chat, frame_by_rules, frame_by_rules_then_chat
 from agent.stages.requery import PlannedQueries
 from agent.stages.stage import Fallback
 from agent.stages.write import WrittenCase, WrittenCrux
@@ -478,7 +478,7 @@ async def page_of_the_web(given: tuple[str, ...], bench: Bench) -> str:
 
 async def note_of_unread(given: dict[str, str], bench: Bench) -> str:
     """What the answer's notes say of pages and why they were not read."""
-    return "".join(note.text for note in what_happened(cast(RunState, {"unread": given})))
+    return "".join(note.text for note in stage_notes(cast(RunState, {"unread_pages": given})))
 
 
 WALLS = (
@@ -535,7 +535,7 @@ async def told_of_a_model(given: Reply, bench: Bench) -> str:
     with ModelServer() as server, using(Budget(), log := StageLog()):
         server.on("", given)
         model = ChatModel("m", url=server.url)
-        frame = frame_with(Fallback("frame", model), partial(frame_by_chat, model), frame_by_rules)
+        frame = frame_by_rules_then_chat(Fallback("frame", model), partial(frame_by_chat, model), frame_by_rules)
         await frame("And who pays?", ["Is art good?"])
         await model.aclose()
     return "\n".join([*(text for _, text in log.notes), *log.briefs.values()])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.evidence.aspects import shared_points, with_crux
+from agent.evidence.aspects import add_crux, shared_points
 from agent.state import Claim, Perspective, RunState, Stance
 
 QUESTION = "Should ferries be free?"
@@ -49,6 +49,6 @@ def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() ->
     written = Claim(perspective="", text="It turns on who pays.", passages=[1, 3], support=0, role="crux", written=True)
     framing = {"question": QUESTION, "form": "polar"}
     state = RunState(perspectives=SIDES, framing=framing)  # type: ignore[typeddict-item]
-    assert [c["text"] for c in with_crux(state, [DEAR, TAXED, written])][-1] == written["text"]
-    assert with_crux(state, [DEAR, written]) == [DEAR]
-    assert with_crux(state, [DEAR, TAXED])[-1]["text"] == "Both sides speak to the cost."
+    assert [c["text"] for c in add_crux(state, [DEAR, TAXED, written])][-1] == written["text"]
+    assert add_crux(state, [DEAR, written]) == [DEAR]
+    assert add_crux(state, [DEAR, TAXED])[-1]["text"] == "Both sides speak to the cost."

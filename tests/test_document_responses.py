@@ -14,9 +14,9 @@ from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.answer.words import claim_text
-from agent.evidence.cases import respond
+from agent.evidence.cases import document_responses
 from agent.evidence.quoting import quotations
-from agent.models.providers import Brief, Reading
+from agent.models.providers import Brief, SentenceScores
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
 from tools.language.quotable import Unit
@@ -65,7 +65,7 @@ class Row(NamedTuple):
     positions: tuple[int, ...] = ()
 
 
-def reading_of(*rows: Row) -> Reading:
+def reading_of(*rows: Row) -> SentenceScores:
     """Every document has a publisher of its own but for those from the third on, who share one."""
     passages = {
         r.document: Passage(r.document, f"d{r.document}", "mine", "", "", "", f"{min(r.document, 3)}") for r in rows
@@ -76,13 +76,13 @@ def reading_of(*rows: Row) -> Reading:
     vectors = np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
     sure, case = np.array([r.sure for r in rows]), np.array([r.case for r in rows])
     nothing, question = np.zeros((len(rows), 3)), np.array([1.0, 0.0], np.float32)
-    return Reading(
+    return SentenceScores(
         units, nothing, nothing, sure, np.ones_like(case), np.ones_like(case), case, ~case, sure, vectors, question
     )
 
 
 def test_each_document_has_a_thesis_and_evidence_by_its_nearness() -> None:
-    found = respond(
+    found = document_responses(
         brief(),
         reading_of(
             Row(1, TEXTS[0], 0.9, 10.0),  # 0.985 + 0.9

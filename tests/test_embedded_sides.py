@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from providers import side
 
-from agent.stages.expand import denied, planned
-from agent.stages.requery import queries_by_angle
+from agent.stages.expand import opposing_side, sides_of_question
+from agent.stages.requery import queries_by_rules
 from agent.state import FramingState, Perspective, form_of
 
 ASKED = "Is it right that bridges came before ferries?"
@@ -22,7 +22,7 @@ def framing(**changes: Any) -> FramingState:
     ("form", "yes", "no"), [("polar", "Yes", "No"), ("claim", "Agree", "Disagree"), ("topic", "For", "Against")]
 )
 def test_the_sides_are_the_words_that_answer_the_question(form: str, yes: str, no: str) -> None:
-    made = planned(framing(form=form))
+    made = sides_of_question(framing(form=form))
     assert [(p["id"], p["name"], p["statement"], p["stance"], p["contrary"]) for p in made] == [
         ("p1", yes, f"{yes}: {ASKED}", "supports", "p2"),
         ("p2", no, f"{no}: {ASKED}", "opposes", "p1"),
@@ -32,19 +32,19 @@ def test_the_sides_are_the_words_that_answer_the_question(form: str, yes: str, n
 
 
 def test_what_contradicts_a_statement_is_no_to_it() -> None:
-    made = denied("Each town should decide for itself.")
+    made = opposing_side("Each town should decide for itself.")
     assert (made["name"], made["statement"]) == ("No", "No: Each town should decide for itself.")
     assert (made["stance"], form_of(made)) == ("opposes", "answer")
 
 
 @pytest.mark.parametrize("form", ["open", "plain", "counter"])
 def test_other_questions_have_no_sides_of_their_own(form: str) -> None:
-    assert planned(framing(form=form)) == []
+    assert sides_of_question(framing(form=form)) == []
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_only_two_alternatives_are_contrary_to_each_other(count: int) -> None:
-    made = planned(framing(form="choice", alternatives=["Bridges", "Ferries", "Tunnels"][:count]))
+    made = sides_of_question(framing(form="choice", alternatives=["Bridges", "Ferries", "Tunnels"][:count]))
     assert (made[0]["name"], made[0]["statement"], form_of(made[0])) == ("Bridges", f"Bridges: {ASKED}", "statement")
     assert [p["contrary"] for p in made] == (["p2", "p1"] if count == 2 else [""] * 3)
     assert {p["stance"] for p in made} == {"other"}
@@ -53,21 +53,21 @@ def test_only_two_alternatives_are_contrary_to_each_other(count: int) -> None:
 async def test_an_answer_is_searched_with_words_of_the_passages_that_support_it() -> None:
     yes = Perspective(**{**side(1, f"Yes: {ASKED}", "supports", "p2"), "name": "Yes"})
     texts = ["Stone bridges stood in Rome.", "Rome had stone bridges early.", "Ferries followed the stone."]
-    found = await queries_by_angle(yes, framing(), [], texts)
+    found = await queries_by_rules(yes, framing(), [], texts)
     assert found == [
         "right bridges came before ferries stone rome stood early followed",
         "right bridges came before ferries",
     ]
-    assert await queries_by_angle(yes, framing(), found, []) == []
+    assert await queries_by_rules(yes, framing(), found, []) == []
 
 
 async def test_each_query_says_the_whole_statement_and_its_denial() -> None:
     against = side(2, "Smoking should not be banned in the parks of a town.", "opposes", "p1")
-    found = await queries_by_angle(against, framing(), [], [])
+    found = await queries_by_rules(against, framing(), [], [])
     assert found == [
         "evidence that smoking should not be banned in the parks of a town",
         "reasons why smoking should not be banned in the parks of a town",
         "Smoking not banned parks town",
     ]
     tried = [found[0].upper(), found[2]]
-    assert await queries_by_angle(against, framing(), tried, []) == found[1:2]
+    assert await queries_by_rules(against, framing(), tried, []) == found[1:2]

@@ -187,7 +187,7 @@ def test_the_state_says_who_writes_it() -> None:
                 {k.arg or "" for k in call.keywords}
                 if name == "RunState"
                 else {"judge"}
-                if name == "judge_replaced"
+                if name == "fall_back_to_own_judge"
                 else set()
             )
             for key in keys & set(said):

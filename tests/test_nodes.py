@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evidence.claims import comparable_room, once, verbatim
+from agent.evidence.claims import balanced_limits, deduplicated, verbatim
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence
-from agent.stages.judge import worth_most
+from agent.stages.judge import pairs_worth_judging
 from agent.stages.review import reviewed
 from agent.stages.select import independent_first
-from agent.state import Claim, Evidence, ReadEvidence
+from agent.state import Claim, Evidence, SentenceEvidence
 from tools.errors import InputError
 from tools.passages import Passage
 
@@ -31,7 +31,7 @@ def claim(text: str, perspective: str = "p1", support: float = 0.9) -> Claim:
     st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 99), unique=True, max_size=8)), st.integers(0, 40)
 )
 def test_the_budget_is_kept_and_no_pair_is_asked_twice(wanted: dict[str, list[int]], budget: int) -> None:
-    asked = worth_most(wanted, {}, {}, budget)
+    asked = pairs_worth_judging(wanted, {}, {}, budget)
     assert len(asked) == len(set(asked)) == min(budget, sum(map(len, wanted.values())))
     assert all(i in wanted[side] for side, i in asked)
 
@@ -72,7 +72,7 @@ def test_each_source_comes_once_before_any_comes_again() -> None:
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)))
 def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims: dict[str, int]) -> None:
-    room = comparable_room(claims)
+    room = balanced_limits(claims)
     cases = [room[s] for s, n in claims.items() if n >= 2]
     assert all(room[s] <= n for s, n in claims.items())
     assert not cases or max(cases) - min(cases) <= 2
@@ -80,7 +80,7 @@ def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims:
 
 def test_a_sentence_stands_under_the_side_that_it_supports_most() -> None:
     claims = [claim("A.", "p1", 0.6), claim("B.", "p1"), claim("A.", "p2", 0.8), claim("A.", "p3", 0.8)]
-    assert [(c["text"], c["perspective"]) for c in once(claims)] == [("B.", "p1"), ("A.", "p2")]
+    assert [(c["text"], c["perspective"]) for c in deduplicated(claims)] == [("B.", "p1"), ("A.", "p2")]
 
 
 # Verification
@@ -155,5 +155,5 @@ def test_of_a_follow_up_only_what_speaks_of_its_focus_is_counted() -> None:
     passages = {i: passage(i, f"P{i}") for i in range(1, 4)}
     found = coverage_of(evidence(1, 2), passages, on_focus={2: 0.6, 3: 0.9})
     assert (found["ids"], found["status"], found["strongest"]) == ([2], "thin", 0.6)
-    read = ReadEvidence(case=[3, 2], leaning=[1], strongest=0.7)
+    read = SentenceEvidence(case=[3, 2], leaning=[1], strongest=0.7)
     assert coverage_of(evidence(1, 2), passages, on_focus={2: 0.6}, read=read)["ids"] == [3, 2]

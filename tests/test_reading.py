@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 from providers import side
 
-from agent.evidence.coverage import coverage_of, read_evidence
-from agent.evidence.sentences import read_perspectives
+from agent.evidence.coverage import coverage_of, sentence_evidence
+from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models, RunJudge
-from agent.models.providers import Brief, Reading
+from agent.models.providers import Brief, SentenceScores
 from agent.state import Evidence, FramingState, Perspective
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
@@ -96,7 +96,7 @@ def briefs(
     ]
 
 
-def texts(reading: Reading, which: NDArray[np.bool_]) -> list[str]:
+def texts(reading: SentenceScores, which: NDArray[np.bool_]) -> list[str]:
     return [u.text for u, yes in zip(reading.units, which, strict=True) if yes]
 
 
@@ -105,7 +105,7 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     models = made(judge)
     shared = passage(2, BETTER)
     given = briefs(models.judge(), [passage(1, GOOD), shared], [shared, passage(3, BAD, WORSE)])
-    one, other = await read_perspectives(models, given)
+    one, other = await score_sentences(models, given)
     # A passage of both is read once, and each side is told of the passages of both.
     assert [u.text for u in one.units] == [u.text for u in other.units] == [GOOD, BETTER, BAD, WORSE]
     assert judge.asked == [Pair(YES, text, NO) for text in (GOOD, BETTER, BAD, WORSE)]
@@ -113,10 +113,10 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert other.grounds.shape == one.grounds.shape == (4, GROUNDS)
     assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
     assert texts(other, other.case | other.leaning) == [BAD, WORSE]
-    again = await read_perspectives(models, given[::-1])
+    again = await score_sentences(models, given[::-1])
     for before, after in zip((other, one), again, strict=True):
-        sure = dict(zip([u.text for u in before.units], before.sure, strict=True))
-        assert [sure[u.text] for u in after.units] == pytest.approx(after.sure.tolist())
+        sure = dict(zip([u.text for u in before.units], before.confidence, strict=True))
+        assert [sure[u.text] for u in after.units] == pytest.approx(after.confidence.tolist())
     assert len(judge.asked) == 4  # nothing hangs on which side is read first, and nothing is asked twice
 
 
@@ -127,16 +127,16 @@ def both(text: str) -> tuple[float, float]:
 
 async def test_what_is_sure_what_leans_and_what_is_neither(made: Callable[[Any], Models]) -> None:
     models = made(Stances(both))
-    one, other = await read_perspectives(
+    one, other = await score_sentences(
         models, briefs(models.judge(), [passage(1, GOOD), passage(2, BOTH)], [passage(3, BAD), passage(4, AWAY)])
     )
     assert (texts(one, one.case), texts(one, one.leaning)) == ([GOOD], [BOTH])
     assert texts(other, other.case) == [BAD]
     assert not (one.case & one.leaning).any()
-    assert not one.about[3]
+    assert not one.on_topic[3]
     assert not (one.case | one.leaning | other.case | other.leaning)[3]  # of something else, whatever the judge says
-    assert np.all((one.sure >= 0) & (one.sure <= 1))
-    assert np.all(one.sure + other.sure <= 1 + 1e-9)
+    assert np.all((one.confidence >= 0) & (one.confidence <= 1))
+    assert np.all(one.confidence + other.confidence <= 1 + 1e-9)
 
 
 async def test_what_speaks_for_the_other_side_is_refused_in_whatever_company(made: Callable[[Any], Models]) -> None:
@@ -146,9 +146,9 @@ async def test_what_speaks_for_the_other_side_is_refused_in_whatever_company(mad
         return (0.3, 0.6) if text == BAD else (0.95, 0.02)  # leans by ln 3/7 - ln 3/2 = -1.25 to the other side
 
     models = made(Stances(score))
-    one, other = await read_perspectives(models, briefs(models.judge(), [passage(1, *company)], []))
+    one, other = await score_sentences(models, briefs(models.judge(), [passage(1, *company)], []))
     assert texts(one, one.case) == company[:3]
-    assert one.sure[3] > one.sure[:3].min() * 0.8  # its company speaks for it all the same
+    assert one.confidence[3] > one.confidence[:3].min() * 0.8  # its company speaks for it all the same
     assert not one.leaning[3]
     assert not other.case.any()
 
@@ -159,14 +159,14 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
     given = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(120)]
     pair = briefs(models.judge(), given, [])
     began = time.monotonic()
-    one, other = await read_perspectives(models, pair, 2.0)
+    one, other = await score_sentences(models, pair, 2.0)
     assert time.monotonic() - began < 5.5  # 120 * 0.05 and more would be needed
-    unread = np.isnan(one.sure)
-    assert 0 < unread.sum() == np.isnan(other.sure).sum() < 120
+    unread = np.isnan(one.confidence)
+    assert 0 < unread.sum() == np.isnan(other.confidence).sum() < 120
     for reading in (one, other):
         assert not (reading.case | reading.leaning)[unread].any()
-    nothing, _ = await read_perspectives(made(Stances()), pair, 0.0)
-    assert np.isnan(nothing.sure).sum() >= unread.sum()
+    nothing, _ = await score_sentences(made(Stances()), pair, 0.0)
+    assert np.isnan(nothing.confidence).sum() >= unread.sum()
     assert all(math.isfinite(x) for x in one.features[:, 1:].ravel())
 
 
@@ -179,16 +179,16 @@ async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_t
     models = made(Stances(both))
     words = [GOOD, BETTER, BOTH, AWAY, BETTER, BAD]
     given = [passage(n, text) for n, text in enumerate(words, start=1)]
-    one, other = await read_perspectives(models, briefs(models.judge(), given, []))
+    one, other = await score_sentences(models, briefs(models.judge(), given, []))
     before = Evidence(ids=[1, 2, 3, 4, 5, 6], leaning=[], strongest=0.99, copies=2, reworded=0)
     passages = {p.id: p for p in given}
-    found = coverage_of(before, passages, read=read_evidence(one))
+    found = coverage_of(before, passages, read=sentence_evidence(one))
     assert sorted(found["ids"]) in ([1, 2], [1, 5])  # 5 is a copy of 2
     assert (found["status"], found["passages"], found["sources"]) == ("supported", 2, 2)
     assert found["leaning"] == [3]
-    assert found["strongest"] == pytest.approx(np.nanmax(one.sure[one.case]))
+    assert found["strongest"] == pytest.approx(np.nanmax(one.confidence[one.case]))
     assert found["copies"] == 2
-    against = coverage_of(before, passages, read=read_evidence(other))
+    against = coverage_of(before, passages, read=sentence_evidence(other))
     assert [*against["ids"], *against["leaning"]] == [6]
     assert against["passages"] == len(against["ids"])
 
@@ -215,12 +215,12 @@ async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models], m
     judge = Closer()
     models = made(judge)
     given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, AWAY)])
-    one, other = await read_perspectives(models, given)
+    one, other = await score_sentences(models, given)
     assert {p.text for p in judge.close} == {GOOD, BETTER, BAD}  # what is about something else is not
     assert texts(one, one.case | one.leaning) == [GOOD]
     assert BETTER not in texts(one, one.case | one.leaning)
     assert texts(other, other.case | other.leaning)[-1] == BAD
-    monkeypatch.setattr("agent.evidence.sentences.CLOSELY", 1)
+    monkeypatch.setattr("agent.evidence.sentences.MAX_RESCORED", 1)
     judge.close.clear()
-    await read_perspectives(made(judge), given)
+    await score_sentences(made(judge), given)
     assert len(judge.close) <= 1

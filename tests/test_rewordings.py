@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.answer.notes import is_settled
-from agent.evidence.coverage import Cited, coverage_of, judged_evidence, same_as
+from agent.evidence.coverage import Cited, coverage_of, judged_evidence, paraphrase_groups
 from agent.models.inference import Models
 from tools.language.copies import copy_groups, same_groups
 from tools.language.sentences import split_sentences
@@ -74,8 +74,8 @@ async def test_sentences_that_give_reasons_are_the_same_by_these(encoder: MiniLM
         "Cities should shut their centres to automobiles because the space can hold trees and benches.",
     )
     found = {i: Passage(i, f"{i}.txt", "c", text) for i, text in enumerate(wordings, start=1)}
-    assert await same_as(cast("Models", Reading(encoder)), found, found) == {1: 1, 2: 1, 3: 3}
-    assert await same_as(cast("Models", Reading(encoder)), found, [2, 9, 1]) == {1: 1, 2: 1}
+    assert await paraphrase_groups(cast("Models", Reading(encoder)), found, found) == {1: 1, 2: 1, 3: 3}
+    assert await paraphrase_groups(cast("Models", Reading(encoder)), found, [2, 9, 1]) == {1: 1, 2: 1}
 
 
 @pytest.mark.parametrize("reworded", [False, True])

@@ -10,7 +10,7 @@ from langgraph.types import Send
 from providers import side
 
 from agent.graph import after_expand, after_judge, to_branches
-from agent.options import Part, RunOptions, time_left
+from agent.options import Phase, RunOptions, time_left
 from agent.state import Coverage, Form, FramingState, RunState
 from tools.errors import SettingsError
 
@@ -42,12 +42,12 @@ def test_a_branch_a_perspective_with_its_statement_as_the_first_query() -> None:
 
 
 def test_in_its_first_search_a_side_has_what_the_neutral_form_found() -> None:
-    asked = RunState(perspectives=[side(1, "One."), side(2, "Two.")], first_pass=[5, 3])
+    asked = RunState(perspectives=[side(1, "One."), side(2, "Two.")], question_results=[5, 3])
     asked["framing"] = framing("polar") | {"focus": "cost"}
     sends = to_branches(asked)
     assert [s.arg["queries"] for s in sends] == [["One. cost", "Q? cost"], ["Two. cost", "Q? cost"]]
     assert [s.arg["known"] for s in sends] == [{"Q? cost": [5, 3]}] * 2
-    again = to_branches(RunState(**{**asked, "planned": {"p1": ["more"]}}))
+    again = to_branches(RunState(**{**asked, "next_queries": {"p1": ["more"]}}))
     assert [(s.arg["queries"], s.arg["known"]) for s in again] == [(["more"], {})]
 
 
@@ -77,7 +77,7 @@ def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     options = RunOptions(deadline_seconds=60.0, deadline_at=1000.0)
     assert time_left(options, "search") == pytest.approx(1000 - 0.25 * 60 - 900)
     assert time_left(RunOptions(), "search") == math.inf
-    parts: list[Part] = ["search", "judge", "write", "verify"]
+    parts: list[Phase] = ["search", "judge", "write", "verify"]
     left = [time_left(options, part) for part in parts]
     assert left == sorted(set(left))
     assert left[-1] == pytest.approx(100.0)

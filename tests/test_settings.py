@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from agent.settings import Settings, example, load_settings
+from agent.settings import Settings, env_example, load_settings
 from tools.errors import SettingsError
 
 
 def test_the_example_names_exactly_the_settings_with_their_descriptions() -> None:
     text = (ROOT / ".env.example").read_text()
-    assert text == example() + "\n"
+    assert text == env_example() + "\n"
     named = re.findall(r"^# ([A-Z_]+)=", text, re.MULTILINE)
     assert len(named) == len(set(named)) == len([f for f in Settings.model_fields.values() if not f.exclude])
     assert {"STEELMAN_DATA_DIR", "OPENAI_API_KEY", "TAVILY_API_KEY", "CHROMA_URL", "STEELMAN_JUDGE_URL"} <= set(named)

@@ -13,7 +13,7 @@ from model_server import ModelServer, Reply
 from vendor_replies import says, script
 
 from agent.commands.doctor import examine, parts
-from agent.models.from_settings import build_chat, build_chats, build_judge, uses_chat
+from agent.models.from_settings import build_chat_models, build_judge, build_stage_model, uses_chat
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.models.chat.vendors import VENDORS
@@ -45,7 +45,7 @@ def vendor(request: pytest.FixtureRequest) -> str:
 def test_a_vendors_name_turns_it_on_at_its_own_address(vendor: str) -> None:
     settings = load_settings(model=f"{vendor}:m-1", **keys(vendor))
     assert uses_chat(settings)
-    model = build_chat(settings, "write")
+    model = build_stage_model(settings, "write")
     assert (model.name, model.address, model.local) == (f"{vendor}:m-1", VENDORS[vendor].url, vendor == "ollama")
     assert not uses_chat(load_settings(model=f"{vendor}:m-1", provider="embedded", **keys(vendor)))
     assert not uses_chat(load_settings(**keys(vendor)))  # a key alone names no model
@@ -90,7 +90,7 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it(monkeypatch: 
     monkeypatch.setattr(sys, "meta_path", [_Absent(module), *sys.meta_path])
     importlib.invalidate_caches()
     with pytest.raises(SettingsError) as caught:
-        build_chats(load_settings(model=f"{name}:m-1", **keys(name)))
+        build_chat_models(load_settings(model=f"{name}:m-1", **keys(name)))
     package = module.replace("_", "-")
     assert str(caught.value) == (
         f"models named '{name}:…' need a package that is not installed: .venv/bin/pip install {package}"
@@ -114,13 +114,13 @@ def test_what_a_name_lacks_is_said_before_anything_is_asked(given: dict[str, str
     settings = load_settings(**given)
     assert uses_chat(settings)
     with pytest.raises(SettingsError) as caught:
-        build_chats(settings)
+        build_chat_models(settings)
     assert says in str(caught.value)
 
 
 def test_a_server_of_ones_own_may_call_its_models_as_it_likes() -> None:
     for name in ("groq:m-1", "ibm:granite"):
-        model = build_chat(load_settings(openai_base_url="http://127.0.0.1:9/v1", model=name), "frame")
+        model = build_stage_model(load_settings(openai_base_url="http://127.0.0.1:9/v1", model=name), "frame")
         assert (model.name, model.address) == (name, "http://127.0.0.1:9/v1")
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.evidence.cases import from_others
-from agent.evidence.claims import UNCHECKED, ClaimChecks, accepts, verdict_of
+from agent.evidence.cases import quotations_of_new_sources
+from agent.evidence.claims import UNCHECKED, ClaimVerifier, accepts, verdict_of
 from agent.state import Claim, RunState
 from tools.budget import Budget, StageLog, using
 from tools.models.judges.judge import ClaimCheck
@@ -73,7 +73,7 @@ def checker(judge: Any, **state: Any) -> Any:
     providers: Any = SimpleNamespace(store=store, passages=store.passages, models=models, quote=None)
     sides = [{"id": "for", "name": "For", "statement": "Ferries should be free.", "contrary": "", "stance": "supports"}]
     given: Any = RunState(perspectives=sides, **state)  # type: ignore[typeddict-item]
-    return ClaimChecks(providers, given, judge, lambda: 60.0)
+    return ClaimVerifier(providers, given, judge, lambda: 60.0)
 
 
 async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() -> None:
@@ -104,9 +104,9 @@ async def test_what_nobody_checked_is_left_out_and_is_none_that_failed(monkeypat
     async def serving(claims: Sequence[Claim]) -> dict[Any, float]:
         return {}
 
-    monkeypatch.setattr(ClaimChecks, "_serving", lambda _, claims: serving(claims))
+    monkeypatch.setattr(ClaimVerifier, "_serving", lambda _, claims: serving(claims))
     with using(Budget(), log := StageLog()):
-        held, dropped = await it.sift([written])
+        held, dropped = await it.verify_claims([written])
     assert held == []
     assert [d["check"] for d in dropped] == ["unchecked"]
     assert ("degraded", UNCHECKED) in log.notes
@@ -116,8 +116,10 @@ async def test_quotations_of_further_sources_come_in_as_far_as_there_is_room() -
     shown = [claim("Ferries help.", 1, written=True), claim("Ferries pay.", 2, written=True)]
     quotations = [claim(PASSAGES[n].text, n) for n in (2, 3, 5, 7)]
     it = checker(None)
-    taken = await from_others(it, shown, quotations, 2)
+    taken = await quotations_of_new_sources(it, shown, quotations, 2)
     assert [c["passages"] for c in taken] == [[3], [5]], "of two more sources, which makes three"
-    assert await from_others(it, shown, quotations, 0) == []
-    assert [c["passages"] for c in await from_others(it, shown, quotations, 1)] == [[3]]
-    assert await from_others(it, [claim("Ferries help.", 1)], quotations, 2) == [], "a quoted side is as it was chosen"
+    assert await quotations_of_new_sources(it, shown, quotations, 0) == []
+    assert [c["passages"] for c in await quotations_of_new_sources(it, shown, quotations, 1)] == [[3]]
+    assert await quotations_of_new_sources(it, [claim("Ferries help.", 1)], quotations, 2) == [], (
+        "a quoted side is as it was chosen"
+    )

@@ -18,7 +18,7 @@ from search_servers import Found, SearchServer
 from web_fixtures import asked_for, at, instant_models, prose, publish, web_search
 from web_server import WebServer, article
 
-from agent.models.providers import WebFound
+from agent.models.providers import WebResults
 from agent.models.websearch import WebSearch
 from tools.budget import Budget, using
 from tools.passages import Passage
@@ -34,14 +34,14 @@ class Searched:
     web: WebSearch
     store: Store
 
-    async def find(self, *queries: str, run: str = "r", pages: int = 5, k: int = 50, domains: Any = ()) -> WebFound:
+    async def find(self, *queries: str, run: str = "r", pages: int = 5, k: int = 50, domains: Any = ()) -> WebResults:
         return await self.web.find(run, queries or ("Do bridges help?",), pages, k, domains)
 
-    def passages(self, found: WebFound) -> list[Passage]:
+    def passages(self, found: WebResults) -> list[Passage]:
         held = self.store.passages(found.ids)
         return [held[i] for i in found.ids]
 
-    def hosts(self, found: WebFound) -> list[str]:
+    def hosts(self, found: WebResults) -> list[str]:
         return list(dict.fromkeys(p.url.split("/")[2].partition(":")[0] for p in self.passages(found)))
 
 

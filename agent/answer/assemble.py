@@ -21,10 +21,19 @@ from agent.answer.model import (
     ResponseGroup,
     ResponseSentence,
     Usage,
-    about,
+    passage_fields,
     strength,
 )
-from agent.answer.notes import counted_too, gone_since, notes_of, summarise, to_read, tried, unquoted, what_happened
+from agent.answer.notes import (
+    deleted_source_notes,
+    further_reading_notes,
+    notes_of,
+    passages_without_quotation,
+    query_notes,
+    stage_notes,
+    summarise,
+    uncited_notes,
+)
 from agent.evidence.claims import verbatim
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
@@ -68,7 +77,7 @@ class _Numbering:
             (known.passage_id, known.quote),
             *((q.passage_id, q.quote) for q in known.more),
         }:
-            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **about(passage, Quotation))
+            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **passage_fields(passage, Quotation))
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
 
@@ -91,7 +100,7 @@ def assemble(
     sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
     outcome = _outcome(state, sides)
     took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
-    notes = notes_of(state, sides) if outcome == "answered" else [*tried(state), *what_happened(state)]
+    notes = notes_of(state, sides) if outcome == "answered" else [*query_notes(state), *stage_notes(state)]
     return Answer(
         run_id=run_id,
         question=state["question"],
@@ -101,14 +110,14 @@ def assemble(
         outcome=outcome,
         summary=summarise(outcome, state),
         crux=crux[0] if crux and outcome == "answered" else None,
-        perspectives=sides if outcome in ("answered", "retrieved") or unquoted(state) else [],
+        perspectives=sides if outcome in ("answered", "retrieved") or passages_without_quotation(state) else [],
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
-        notes=[*notes, *to_read(state, passages), *counted_too(state, passages, sides)],
+        notes=[*notes, *further_reading_notes(state, passages), *uncited_notes(state, passages, sides)],
         nearest_questions=list(nearest) if outcome == "nothing_found" and not framing["focus"] else [],
-        providers=providers | state.get("served", {}),
+        providers=providers | state.get("served_by", {}),
         timings=took | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
     )
@@ -128,7 +137,7 @@ def _usage(counts: dict[str, float]) -> Usage:
 def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> Outcome:
     if state["framing"]["form"] == "plain":
         return "no_sides"
-    if "drafts" not in state and any(state.get("chosen", {}).values()):
+    if "drafts" not in state and any(state.get("selected", {}).values()):
         return "retrieved"
     return "answered" if any(s.claims for s in sides) else "nothing_found"
 
@@ -157,7 +166,7 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> 
 
     def source(passage: int) -> str:
         """Whoever stands behind the first passage that says the same."""
-        first = state.get("same", {}).get(passage, passage)
+        first = state.get("duplicate_of", {}).get(passage, passage)
         return numbering.passages[first if first in numbering.passages else passage].source
 
     mine = [r for r in state.get("responses", []) if r["perspective"] == side.id and holds(r["thesis"])]
@@ -178,7 +187,7 @@ def _response(response: Response, evidence: Sequence[Quote], numbering: _Numberi
         citation=cited.number if cited else None,
         thesis=_sentence(response["thesis"]),
         evidence=[_sentence(q) for q in evidence],
-        **about(passage, DocumentResponse),
+        **passage_fields(passage, DocumentResponse),
     )
 
 
@@ -206,7 +215,7 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
 
 def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
     sample = passage.collection == SAMPLES
-    known = about(passage, Citation)
+    known = passage_fields(passage, Citation)
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)
 
 
@@ -248,7 +257,7 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     cited = {i for c in state.get("claims", []) for i in c["passages"]}
     explained = {r["passage"] for r in state.get("reasons", [])}
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
-    leaning = {i for ids in unquoted(state).values() for i in ids}
+    leaning = {i for ids in passages_without_quotation(state).values() for i in ids}
     counted = {i for c in state.get("coverage", {}).values() for i in c["ids"]}
     passages = await asyncio.to_thread(providers.passages, cited | explained | quoted | leaning | counted)
     stored = await asyncio.to_thread(providers.store.passages, cited | quoted)
@@ -260,4 +269,4 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
             )
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds)
     gone = [p for i, p in passages.items() if i in cited | quoted and i not in stored]
-    return answer.model_copy(update={"notes": [*answer.notes, *gone_since(gone)]})
+    return answer.model_copy(update={"notes": [*answer.notes, *deleted_source_notes(gone)]})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent.answer.model import Answer
 from agent.answer.outline import Block, ending, opening, perspective, sources
-from agent.answer.words import ADD_SOURCES, MORE, closing, numbers, plain, shown, words_behind
+from agent.answer.words import ADD_SOURCES, MORE, closing, numbers, plain, sanitised, words_behind
 from tools.errors import InputError, StoreError
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -41,7 +41,7 @@ def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False, 
     machine: with the run's whole id, and without a command to type. `explain`: with all that the notes tell.
     `linked`: with the addresses of sources as links.
     """
-    answer = shown(answer)
+    answer = sanitised(answer)
     sides = (block for side in answer.perspectives for block in perspective(answer, side))
     blocks = [*opening(answer), *sides, *sources(answer), *ending(answer, explain)]
     lines: list[str] = []
@@ -99,12 +99,12 @@ def to_html(answer: Answer) -> str:
         for inner in token.children or []:
             if inner.type == "link_open" and inner.markup == "autolink":
                 inner.attrSet("rel", "noreferrer nofollow")
-    shown, more, told = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{MORE}</h2>")
+    page, more, told = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{MORE}</h2>")
     if more:
         told = f"<details><summary>{MORE}</summary>{told.replace('</ul>', '</ul></details>', 1)}"
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"{meta}<title>{html.escape(plain(answer.question))}</title><style>{_STYLE}</style>"
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{shown}{told}</body></html>\n'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{page}{told}</body></html>\n'
 
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -124,7 +124,7 @@ def to_docx(answer: Answer, *, explain: bool = False) -> bytes:
     """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell."""
     import docx
 
-    answer = shown(answer)
+    answer = sanitised(answer)
     document = docx.Document()
     document.core_properties.title = _xml(answer.question)[:255]
     for block in (*opening(answer), *(b for side in answer.perspectives for b in perspective(answer, side))):

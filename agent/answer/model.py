@@ -13,7 +13,7 @@ Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'retrieved': the run was to end with its passages, and nothing was written."""
 Status = Literal["supported", "thin", "leaning", "not_found"]
 Strength = Literal["strong", "some", "weak", "unsure", "none"]
-UNDER_AN_ANSWER = ("skipped", "failed", "late", "unjudged", "degraded")
+FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
 _STRONG_PASSAGES, _STRONG_SOURCES, _STRONG_SHOWN = 5, 3, 2
 
@@ -22,7 +22,7 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def about(passage: Passage, part: type[Part]) -> dict[str, Any]:
+def passage_fields(passage: Passage, part: type[Part]) -> dict[str, Any]:
     """What the part tells of a passage, by the names that both have."""
     return {name: getattr(passage, name) for name in part.model_fields if hasattr(passage, name)}
 
@@ -109,7 +109,7 @@ class Countered(Part):
     stance: Literal["supports", "opposes", "other"]
 
 
-class _Placed(Part):
+class _Location(Part):
     """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them."""
 
     page: int = 0
@@ -117,7 +117,7 @@ class _Placed(Part):
     section: str = ""
 
 
-class Quotation(_Placed):
+class Quotation(_Location):
     """Words of a passage that a claim stands on, verbatim; `support` is the judge's probability for its side."""
 
     passage_id: int
@@ -125,7 +125,7 @@ class Quotation(_Placed):
     support: float | None
 
 
-class Citation(_Placed):
+class Citation(_Location):
     """A source, once, with its number. `quote` is what was cited of it first, with where it stands; `more` is what else
     was. `file`: the table that it is a row of, where its id does not say."""
 

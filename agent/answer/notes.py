@@ -27,14 +27,14 @@ def summarise(outcome: Outcome, state: RunState) -> str:
     looked into."""
     if not (late := ran_out(state)):
         return _summary(outcome, state)
-    if outcome == "nothing_found" and not unquoted(state):
+    if outcome == "nothing_found" and not passages_without_quotation(state):
         return f"{late} No case for a side was found by then, which does not say that there is none."
     return f"{_summary(outcome, state)} {late}"
 
 
 def ran_out(state: RunState) -> str:
     """What was not done when time ran out, in a sentence; empty where all was."""
-    stages = {f["stage"] for f in state.get("failures", []) if f.get("kind") == "late"}
+    stages = {f["stage"] for f in state.get("notes", []) if f.get("kind") == "late"}
     if not stages:
         return ""
     return f"{RAN_OUT} {'judged' if stages == {'judge'} else 'searched'}."
@@ -60,19 +60,19 @@ def _summary(outcome: Outcome, state: RunState) -> str:
         return f"Passages that support {covered} of {count(len(state['coverage']), 'side')}; nothing was written."
     if outcome == "nothing_found":
         on, though = f" on {focus}" if focus else "", _what_was_not_done(state)
-        if unquoted(state):
+        if passages_without_quotation(state):
             return f"No sentence was found{on} that makes a case by itself, for any side of this question{though}."
         return f"Nothing was found{on} that makes a case for any side of this question{though}."
     balance = _balance(state)
-    silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
+    silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("notes", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
     return f"{on}, {balance[0].lower()}{balance[1:]}" if focus else balance
 
 
 def _what_was_not_done(state: RunState) -> str:
     """The end of a sentence that says that nothing was found, where that may be for want of looking."""
-    done = all_looked_into(f.get("kind", "failed") for f in state.get("failures", []))
-    return "" if done and not state.get("unread") else f", {THOUGH}"
+    done = all_looked_into(f.get("kind", "failed") for f in state.get("notes", []))
+    return "" if done and not state.get("unread_pages") else f", {THOUGH}"
 
 
 def _balance(state: RunState) -> str:
@@ -181,7 +181,7 @@ def _beside(others: Sequence[Perspective]) -> str:
     )
 
 
-def unquoted(state: RunState) -> dict[str, list[int]]:
+def passages_without_quotation(state: RunState) -> dict[str, list[int]]:
     """The passages that speak most for each side that has no sentence to quote, best first."""
     if "drafts" not in state or "against" in state:
         return {}
@@ -195,11 +195,11 @@ _TO_READ = 3  # documents that are named of a side without a sentence to quote
 _UNREAD_SHOWN = 3
 
 
-def to_read(state: RunState, passages: dict[int, Passage]) -> list[Note]:
+def further_reading_notes(state: RunState, passages: dict[int, Passage]) -> list[Note]:
     """Where to read what leans to a side without a sentence to quote."""
     notes = []
     names = {p["id"]: p["name"] for p in state["perspectives"]}
-    for side, ids in unquoted(state).items():
+    for side, ids in passages_without_quotation(state).items():
         sources = dict.fromkeys(_named(passages[i]) for i in ids if i in passages)
         if sources:
             text = f"To read on ‘{names[side]}’, which has no sentence to quote: {'; '.join([*sources][:_TO_READ])}."
@@ -207,7 +207,7 @@ def to_read(state: RunState, passages: dict[int, Passage]) -> list[Note]:
     return notes
 
 
-def counted_too(state: RunState, passages: dict[int, Passage], sides: Sequence[AnswerPerspective]) -> list[Note]:
+def uncited_notes(state: RunState, passages: dict[int, Passage], sides: Sequence[AnswerPerspective]) -> list[Note]:
     """The documents that count for a side and are neither cited for it nor among what its documents answer."""
     notes = []
     for side in sides if "drafts" in state else []:
@@ -221,7 +221,7 @@ def counted_too(state: RunState, passages: dict[int, Passage], sides: Sequence[A
     return notes
 
 
-def gone_since(passages: Sequence[Passage]) -> list[Note]:
+def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
     """That documents are quoted as they were: they were replaced or deleted while the run worked."""
     if not passages:
         return []
@@ -238,7 +238,7 @@ def _named(passage: Passage) -> str:
 
 
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
-    notes = [*what_happened(state), *_reworded(state)]
+    notes = [*stage_notes(state), *_reworded(state)]
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
         text = f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget."
         notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
@@ -260,7 +260,7 @@ def _reworded(state: RunState) -> list[Note]:
     return notes
 
 
-def tried(state: RunState) -> list[Note]:
+def query_notes(state: RunState) -> list[Note]:
     """What was looked for in vain by a follow-up: against a claim, or on its focus."""
     if not state["framing"]["focus"]:
         return []
@@ -268,22 +268,24 @@ def tried(state: RunState) -> list[Note]:
     return [Note(kind="not_found", text=f"Looked for: {' · '.join(queries)}")] if queries else []
 
 
-def what_happened(state: RunState) -> list[Note]:
+def stage_notes(state: RunState) -> list[Note]:
     """What failed, what stood in for it, and what was left out on purpose; each once."""
     failures = dict.fromkeys(
-        (f.get("kind", "failed"), f["message"], f.get("hint", ""), f.get("brief", ""))
-        for f in state.get("failures", [])
+        (f.get("kind", "failed"), f["message"], f.get("hint", ""), f.get("brief", "")) for f in state.get("notes", [])
     )
     notes = [Note(kind=kind, text=text, hint=hint, brief=brief) for kind, text, hint, brief in failures]
-    if unread := [f"{url} ({why})" for url, why in state.get("unread", {}).items()]:
+    if unread := [f"{url} ({why})" for url, why in state.get("unread_pages", {}).items()]:
         brief = f"{count(len(unread), 'web page')} could not be read"
         text = f"{brief}: {_shortened(unread)}{_by_reason(state)}."
         notes.append(Note(kind="skipped", text=text, brief=f"{brief}."))
-    if foreign := [f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign", {}).items()]:
+    if foreign := [
+        f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign_documents", {}).items()
+    ]:
         text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
         notes.append(Note(kind="scope", text=text))
     if addressed := [
-        f"“{shorten(title, 90, placeholder=' …')}” ({where})" for title, where in state.get("addressed", {}).items()
+        f"“{shorten(title, 90, placeholder=' …')}” ({where})"
+        for title, where in state.get("addressing_documents", {}).items()
     ]:
         text = f"Left out, for words to whoever writes the answer where an argument should be: {_shortened(addressed)}."
         notes.append(Note(kind="scope", text=text))
@@ -296,7 +298,7 @@ def what_happened(state: RunState) -> list[Note]:
 
 def _by_reason(state: RunState) -> str:
     """How many pages could not be read for which reason, where not all of them are named."""
-    reasons = Counter(state["unread"].values())
+    reasons = Counter(state["unread_pages"].values())
     if reasons.total() <= _UNREAD_SHOWN:
         return ""
     return f" (in all: {', '.join(f'{why} {number}' for why, number in reasons.most_common())})"

@@ -27,7 +27,7 @@ from agent.answer.words import (
     numbers,
     quoted_head,
     read_as,
-    shown,
+    sanitised,
     source_line,
     strength_of,
     undone,
@@ -133,7 +133,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
 
     explain: with why each passage was chosen, and all that the notes tell.
     """
-    answer = shown(answer)
+    answer = sanitised(answer)
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     title, *lead = opening(answer)
     page.strong(*textwrap.wrap(title.text, page.width))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer.model import Answer, Note, Part, Status, Strength, Usage, about, strength
+from agent.answer.model import Answer, Note, Part, Status, Strength, Usage, passage_fields, strength
 from agent.state import Perspective, RunState
 from tools.passages import Passage, SourceKind
 
@@ -108,7 +108,7 @@ def retrieved_of(answer: Answer, state: RunState, passages: Mapping[int, Passage
 
 def chosen_passages(state: RunState) -> set[int]:
     """The ids of all passages that were chosen for any side."""
-    return {i for ids in state.get("chosen", {}).values() for i in ids}
+    return {i for ids in state.get("selected", {}).values() for i in ids}
 
 
 def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Passage]) -> RetrievedPerspective:
@@ -116,7 +116,7 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
     support = state.get("support", {}).get(side["id"], {})
     status = coverage["status"] if coverage else "not_found"
     counted = set(coverage["ids"]) if coverage else set()
-    chosen = [passages[i] for i in state.get("chosen", {}).get(side["id"], []) if i in passages]
+    chosen = [passages[i] for i in state.get("selected", {}).get(side["id"], []) if i in passages]
     return RetrievedPerspective(
         id=side["id"],
         name=side["name"],
@@ -133,4 +133,6 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
 
 def _passage(passage: Passage, support: float | None, counts: bool) -> RetrievedPassage:
     known = None if support is None else round(support, 3)
-    return RetrievedPassage(passage_id=passage.id, support=known, counts=counts, **about(passage, RetrievedPassage))
+    return RetrievedPassage(
+        passage_id=passage.id, support=known, counts=counts, **passage_fields(passage, RetrievedPassage)
+    )

@@ -8,7 +8,7 @@ from textwrap import shorten
 from typing import Any
 
 from agent.answer.model import (
-    UNDER_AN_ANSWER,
+    FOOTER_NOTE_KINDS,
     Answer,
     AnswerClaim,
     AnswerPerspective,
@@ -45,7 +45,7 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def shown(answer: Answer) -> Answer:
+def sanitised(answer: Answer) -> Answer:
     """The answer as every rendering begins with it: all its texts plain."""
     return Answer.model_validate(_plain_all(answer.model_dump()))
 
@@ -200,13 +200,13 @@ def source_line(citation: Citation) -> str:
 
 def undone(notes: Sequence[Note]) -> str:
     """What failed, was not looked at or was left out, each once and all in one line; empty where nothing was."""
-    ordered = (note for kind in UNDER_AN_ANSWER for note in notes if note.kind == kind)
+    ordered = (note for kind in FOOTER_NOTE_KINDS for note in notes if note.kind == kind)
     return " ".join(dict.fromkeys(_brief(note) for note in ordered))
 
 
 def more_about(notes: Sequence[Note]) -> list[str]:
     """The notes that the one line does not tell in full, for those who ask."""
-    return [n.text for n in notes if n.kind not in UNDER_AN_ANSWER or _brief(n) != ended(n.text)]
+    return [n.text for n in notes if n.kind not in FOOTER_NOTE_KINDS or _brief(n) != ended(n.text)]
 
 
 def _brief(note: Note) -> str:

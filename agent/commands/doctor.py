@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, unquote
 from pydantic import SecretStr
 
 from agent.models.from_settings import (
-    build_chats,
+    build_chat_models,
     build_encoder,
     build_engine,
     build_judge,
@@ -195,7 +195,7 @@ class _Checks:
         from agent.stages.frame import frame_by_chat
 
         async def ask_once() -> None:
-            for model in {m.name: m for m in build_chats(self.settings).values()}.values():
+            for model in {m.name: m for m in build_chat_models(self.settings).values()}.values():
                 try:
                     await frame_by_chat(model, "Should voting be compulsory?", [])
                 finally:
@@ -203,7 +203,7 @@ class _Checks:
 
         if ask:
             _wait(ask_once(), "the chat model")
-        offered = _offered({m.name: m for m in build_chats(self.settings).values()}.values())
+        offered = _offered({m.name: m for m in build_chat_models(self.settings).values()}.values())
         instead = _instead(insisted=self.settings.provider == "chat", what="one")
         return f"{offered}; {instead}{'; answered a question' if ask else ''}"
 

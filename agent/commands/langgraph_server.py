@@ -31,7 +31,7 @@ from agent.options import RunOptions
 from agent.runs.executor import RECURSION, traced_of
 from agent.runs.parts import Parts, first_state, open_parts, usual_options
 from agent.settings import load_settings
-from agent.stages.stage import run_key
+from agent.stages.stage import run_id
 from agent.state import RunState
 from tools.errors import InputError, SettingsError, SteelmanError
 from tools.net.tracing import langsmith_of, run_span, set_up_tracing
@@ -200,11 +200,11 @@ def _stages(parts: Parts, agent: "Graph") -> Node:
         try:
             with _refusing(), run_span(_run_id(runtime), **traced_of(options)) as traced:
                 ended = await agent.ainvoke(state["opening"], {"recursion_limit": RECURSION}, context=options)
-                traced.done("", parts.providers.names | ended.get("served", {}))
+                traced.done("", parts.providers.names | ended.get("served_by", {}))
         except GraphBubbleUp:
             raise
         except BaseException:
-            await asyncio.shield(asyncio.to_thread(_forget, parts.store, run_key()))
+            await asyncio.shield(asyncio.to_thread(_forget, parts.store, run_id()))
             raise
         return Served(began=began, ended=cast(RunState, ended))
 
@@ -218,7 +218,7 @@ def _answer(parts: Parts) -> Node:
         options = RunOptions.from_dict(state["options"])
         took = time.time() - state["began"]
         made = await answer_of(_run_id(runtime), state["ended"], options, parts.providers, took)
-        await asyncio.to_thread(_forget, parts.store, run_key())
+        await asyncio.to_thread(_forget, parts.store, run_id())
         return Served(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
 
     return answer

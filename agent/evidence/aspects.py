@@ -8,7 +8,7 @@ model, or where what it wrote does not hold, it names the points that claims of 
 import re
 from collections.abc import Iterator, Sequence
 
-from agent.state import Claim, Perspective, RunState, as_read, in_case
+from agent.state import Claim, Perspective, RunState, decontextualised, in_case
 from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
 
@@ -31,14 +31,18 @@ _ASPECTS = {aspect: re.compile(rf"\b(?:{words})\b", re.I) for aspect, words in _
 
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_EMPTY = frozenset("about what with from that this those these have does their there your only more most than".split())
+_STOP_WORDS = frozenset(
+    "about what with from that this those these have does their there your only more most than".split()
+)
 
 
-def speaking_of(focus: str) -> re.Pattern[str]:
+def focus_pattern(focus: str) -> re.Pattern[str]:
     """Matches where a text speaks of a focus: any word of an aspect's family, or else a word of the focus itself."""
     families = [words.pattern for words in _ASPECTS.values() if words.search(focus)]
     own = [
-        rf"\b{re.escape(w.lower()[: max(4, len(w) - 3)])}\w*" for w in _WORD.findall(focus) if w.lower() not in _EMPTY
+        rf"\b{re.escape(w.lower()[: max(4, len(w) - 3)])}\w*"
+        for w in _WORD.findall(focus)
+        if w.lower() not in _STOP_WORDS
     ]
     return re.compile("|".join(families or own or [re.escape(focus)]), re.I)
 
@@ -59,7 +63,7 @@ def aspects_of(texts: Sequence[str], claims: Sequence[str], known: Sequence[str]
     return sorted((a for a, n in spoken.items() if n >= _ENOUGH), key=lambda a: -spoken[a])
 
 
-_PLAINLY = {
+_NARROW_PATTERNS = {
     aspect: re.compile(rf"\b(?:{words})\b", re.I)
     for aspect, words in {
         "the cost": r"costs?|costly|expensive|cheaper|prices?|budgets?|tax(?:es|payers?)?|money|subsid\w+",
@@ -80,7 +84,7 @@ def shared_aspects(one: Sequence[str], other: Sequence[str], question: str) -> l
     """The aspects that texts of both kinds speak of and the question does not name, those first of which most do; with
     the positions of the first text of each kind that speaks of it."""
     found = []
-    for aspect, words in _PLAINLY.items():
+    for aspect, words in _NARROW_PATTERNS.items():
         mine, theirs = ([i for i, text in enumerate(texts) if words.search(text)] for texts in (one, other))
         if mine and theirs and not _ASPECTS[aspect].search(question):
             found.append((min(len(mine), len(theirs)), aspect, mine[0], theirs[0]))
@@ -90,19 +94,19 @@ def shared_aspects(one: Sequence[str], other: Sequence[str], question: str) -> l
 _POINTS = 3
 
 
-def opposed(perspectives: Sequence[Perspective]) -> tuple[Perspective, Perspective] | None:
+def contrary_pair(perspectives: Sequence[Perspective]) -> tuple[Perspective, Perspective] | None:
     """The first two perspectives that say the opposite of each other."""
     known = {p["id"]: p for p in perspectives}
     return next(((p, known[p["contrary"]]) for p in perspectives if p["contrary"] in known), None)
 
 
-def with_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
+def add_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
     """The claims with one sentence on what the dispute turns on, where both perspectives have a case: the one that was
     written and held, else the points that both cases speak to."""
     perspectives = state.get("perspectives", [])
     written = [c for c in claims if c["role"] == "crux"]
     rest = [c for c in claims if c["role"] != "crux"]
-    pair = opposed(perspectives)
+    pair = contrary_pair(perspectives)
     if pair is None or not {p["id"] for p in pair} <= {c["perspective"] for c in rest if in_case(c)}:
         return rest
     asked = " ".join([state["framing"]["question"], *(p["statement"] for p in pair)])
@@ -113,10 +117,12 @@ def with_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
 def shared_points(perspectives: Sequence[Perspective], claims: Sequence[Claim], question: str) -> Claim | None:
     """The sentence that names what claims of both cases speak to, citing one of each perspective for each point; None
     where there is no such point beside what the question itself is about."""
-    if (pair := opposed(perspectives)) is None:
+    if (pair := contrary_pair(perspectives)) is None:
         return None
     mine, theirs = ([c for c in claims if c["perspective"] == p["id"] and in_case(c)] for p in pair)
-    points = shared_aspects([as_read(c) for c in mine], [as_read(c) for c in theirs], question)[:_POINTS]
+    points = shared_aspects([decontextualised(c) for c in mine], [decontextualised(c) for c in theirs], question)[
+        :_POINTS
+    ]
     if not points:
         return None
     cited = {i: words for _, a, b in points for c in (mine[a], theirs[b]) for i, words in _evidence(c)}

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.claims import ClaimChecks, room_of
-from agent.models.providers import Brief, Providers, Reading
+from agent.evidence.claims import ClaimVerifier, case_sizes
+from agent.models.providers import Brief, Providers, SentenceScores
 from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, in_case, quotes_of
 from tools.budget import current_log
 from tools.passages import Passage
@@ -30,7 +30,7 @@ async def brief_of(providers: Providers, state: RunState, perspective: Perspecti
     well_judged = judge.checks_claims
     if providers.quote is not None or judge.checks_claims:
         judge = models.judge(models.own_judge.name)
-    chosen = state.get("chosen", {}).get(perspective["id"], [])
+    chosen = state.get("selected", {}).get(perspective["id"], [])
     passages = await asyncio.to_thread(providers.passages, chosen)
     return Brief(
         perspective=perspective,
@@ -51,20 +51,24 @@ _SOURCES = 3  # of a perspective's case, where there are so many
 _USUAL = 4  # claims of a perspective
 
 
-async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dropped], limit: int) -> list[Claim]:
+async def add_quotations(
+    checks: ClaimVerifier, held: Sequence[Claim], dropped: Sequence[Dropped], limit: int
+) -> list[Claim]:
     """Quotations for the perspectives that show fewer claims than their sources would be quoted with: of what a model
     wrote too little may hold. Then some of further sources, as far as there is room for `limit` claims."""
     perspectives, shown = checks.state.get("perspectives", []), {c["text"] for c in held}
     quotations = checks.state.get("quotations", [])
-    passed = (await checks.sift([q for q in quotations if q["text"] not in shown]))[0]
+    passed = (await checks.verify_claims([q for q in quotations if q["text"] not in shown]))[0]
     wanted = Counter(q["perspective"] for q in quotations)
     ready = {p["id"]: [q for q in passed if q["perspective"] == p["id"]] for p in perspectives}
     own = {p["id"]: [c for c in held if c["perspective"] == p["id"]] for p in perspectives}
-    filling = {i: filling_of(own[i], ready[i], wanted[i]) for i in own}
+    filling = {i: missing_quotations(own[i], ready[i], wanted[i]) for i in own}
     now = {i: [*own[i], *filling[i]] for i in own}
-    most = min(limit, max(room_of(now).values(), default=0))
+    most = min(limit, max(case_sizes(now).values(), default=0))
     for i, claims in now.items():
-        filling[i] += await from_others(checks, claims, ready[i], max(most - sum(map(in_case, claims)), 0))
+        filling[i] += await quotations_of_new_sources(
+            checks, claims, ready[i], max(most - sum(map(in_case, claims)), 0)
+        )
     lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"} - {c["perspective"] for c in held}
     unwritten = _unwritten(checks)
     for perspective in perspectives:
@@ -80,12 +84,12 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
     return [claim for claims in filling.values() for claim in claims]
 
 
-def _unwritten(checks: ClaimChecks) -> set[str]:
+def _unwritten(checks: ClaimVerifier) -> set[str]:
     """The perspectives with passages for which a model wrote nothing, where no other note tells that already."""
     state = checks.state
     if checks.providers.quote is None:
         return set()
-    told = " ".join(f["message"] for f in state.get("failures", []) if f["stage"] == "write")
+    told = " ".join(f["message"] for f in state.get("notes", []) if f["stage"] == "write")
     named = {p["id"] for p in state.get("perspectives", []) if f"'{p['name']}'" in told or NOT_WRITTEN in told}
     drafted = {c["perspective"] for c in state.get("drafts", [])}
     on_focus = state.get("on_focus", {})
@@ -93,7 +97,7 @@ def _unwritten(checks: ClaimChecks) -> set[str]:
     return covered - drafted - named
 
 
-def filling_of(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:
+def missing_quotations(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:
     """The quotations with which a perspective has as many claims as are wanted: those of its case first, of passages
     that are not cited yet, and not the very words behind a claim, as far as there are others."""
     cited = {i for c in own for i in c["passages"]}
@@ -102,8 +106,8 @@ def filling_of(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -
     return order[: max(0, wanted - len(own))]
 
 
-async def from_others(
-    checks: ClaimChecks, shown: Sequence[Claim], quotations: Sequence[Claim], most: int
+async def quotations_of_new_sources(
+    checks: ClaimVerifier, shown: Sequence[Claim], quotations: Sequence[Claim], most: int
 ) -> list[Claim]:
     """Up to `most` quotations of further sources, for a case that a model wrote from fewer than three."""
     if not any(c.get("written") for c in shown):
@@ -129,7 +133,7 @@ _ALIKE = 0.4  # mean cosine, without what the question says, from which two make
 _WEIGHTS = Weights(place=0.0)  # a few passages do not show where a sentence stands in its document
 
 
-def respond(brief: Brief, reading: Reading) -> list[Response]:
+def document_responses(brief: Brief, reading: SentenceScores) -> list[Response]:
     """A response of each document that holds a sentence which may be quoted for the perspective.
 
     Groups with more independent sources come first, of equals those with the surer thesis; in a group the response
@@ -142,7 +146,7 @@ def respond(brief: Brief, reading: Reading) -> list[Response]:
     return _grouped(brief, reading, found)
 
 
-def apart(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:
+def under_one_perspective(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:
     """The responses with every sentence under one perspective only: that of the draft that it is, or else the one that
     it supports most. A response without its thesis is none."""
     owner = {c["text"]: c["perspective"] for c in drafts}
@@ -156,14 +160,14 @@ def apart(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Respon
     ]
 
 
-def _document(reading: Reading, here: NDArray[np.int_]) -> list[int]:
+def _document(reading: SentenceScores, here: NDArray[np.int_]) -> list[int]:
     """The positions of the document's thesis and of the evidence for it, the most relevant first, among what was read;
     empty where it has no thesis. here: the document's quotable parts. No two of them overlap."""
     vectors, case = reading.vectors[here], reading.case[here]
-    support = np.nan_to_num(reading.sure[here])[None]
+    support = np.nan_to_num(reading.confidence[here])[None]
     if not case.any():
         return []
-    found = [int(here[choose_thesis(vectors, reading.question, support, case, _WEIGHTS)[0]])]
+    found = [int(here[choose_thesis(vectors, reading.question_vector, support, case, _WEIGHTS)[0]])]
     relevance = reading.vectors @ reading.vectors[found[0]]
     for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
         if len(found) <= MOST and not any(_overlap(reading, i, j) for j in found):
@@ -171,12 +175,12 @@ def _document(reading: Reading, here: NDArray[np.int_]) -> list[int]:
     return found
 
 
-def _overlap(reading: Reading, one: int, other: int) -> bool:
+def _overlap(reading: SentenceScores, one: int, other: int) -> bool:
     a, b = reading.units[one], reading.units[other]
     return a.passage.id == b.passage.id and bool(set(a.positions) & set(b.positions))
 
 
-def _grouped(brief: Brief, reading: Reading, found: Sequence[list[int]]) -> list[Response]:
+def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) -> list[Response]:
     """The responses, those near each other together; where one lies is the mean of its thesis and evidence, since a
     thesis alone tells less of what it is about."""
     if not found:
@@ -186,9 +190,9 @@ def _grouped(brief: Brief, reading: Reading, found: Sequence[list[int]]) -> list
     def weight(members: Sequence[int]) -> tuple[int, float]:
         theses = [found[m][0] for m in members]
         sources = {reading.units[i].passage.source for i in theses}
-        return -len(sources), -max(float(reading.sure[i]) for i in theses)
+        return -len(sources), -max(float(reading.confidence[i]) for i in theses)
 
-    ordered = sorted(group_theses(vectors, reading.question, threshold=_ALIKE), key=weight)
+    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=_ALIKE), key=weight)
     return [
         Response(
             perspective=brief.perspective["id"],

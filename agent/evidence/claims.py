@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.sentences import serves, stances_to
+from agent.evidence.sentences import stances_to, supports_perspective
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers
 from agent.state import (
@@ -21,8 +21,8 @@ from agent.state import (
     Dropped,
     Perspective,
     RunState,
-    as_read,
     contrary_statements,
+    decontextualised,
     in_case,
 )
 from tools.budget import current_log
@@ -34,7 +34,7 @@ from tools.models.judges.judge import ClaimCheck, Pair, side_score
 from tools.passages import Passage
 
 
-def comparable_room(claims: Mapping[str, int]) -> dict[str, int]:
+def balanced_limits(claims: Mapping[str, int]) -> dict[str, int]:
     """How many claims each perspective may show: at most two more than the shortest that has a case (two claims).
 
     A perspective with less than that is no measure for the others: the answer says that it is thin instead.
@@ -44,23 +44,23 @@ def comparable_room(claims: Mapping[str, int]) -> dict[str, int]:
     return {perspective: min(n, most) for perspective, n in claims.items()}
 
 
-def room_of(claims: Mapping[str, Sequence[Claim]]) -> dict[str, int]:
-    """`comparable_room` by the claims of each perspective's case."""
-    return comparable_room({perspective: sum(map(in_case, own)) for perspective, own in claims.items()})
+def case_sizes(claims: Mapping[str, Sequence[Claim]]) -> dict[str, int]:
+    """`balanced_limits` by the claims of each perspective's case."""
+    return balanced_limits({perspective: sum(map(in_case, own)) for perspective, own in claims.items()})
 
 
-def in_comparable_room(claims: Mapping[str, Sequence[Claim]]) -> list[Claim]:
+def balance_claims(claims: Mapping[str, Sequence[Claim]]) -> list[Claim]:
     """The claims of all perspectives as far as each has room, each sentence under one of them only."""
-    room = room_of(claims)
-    return once([c for perspective, own in claims.items() for c in in_room(own, room[perspective])])
+    room = case_sizes(claims)
+    return deduplicated([c for perspective, own in claims.items() for c in limit_case(own, room[perspective])])
 
 
-def in_room(claims: Sequence[Claim], room: int) -> list[Claim]:
+def limit_case(claims: Sequence[Claim], room: int) -> list[Claim]:
     """The first claims of the case as the room allows, and what may speak for the perspective beside them."""
     return [*[c for c in claims if in_case(c)][:room], *(c for c in claims if not in_case(c))]
 
 
-def once(claims: Sequence[Claim]) -> list[Claim]:
+def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
     """A sentence stands under one perspective only: the one that it supports most."""
     best: dict[str, Claim] = {}
     for claim in claims:
@@ -72,7 +72,7 @@ def once(claims: Sequence[Claim]) -> list[Claim]:
 _SPACES = re.compile(r"\s+")
 
 
-async def ground(
+async def check_grounding(
     models: Models, claims: Sequence[Claim], passages: dict[int, Passage], judged: Mapping[str, float]
 ) -> dict[str, Claim | None]:
     """For each claim's text the claim, citing only the passages that say it, with the words of each that do; None for a
@@ -142,7 +142,7 @@ def verdict_of(votes: Sequence[tuple[float, float]]) -> tuple[float, float] | No
     return float(said), float(serving)
 
 
-async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_or_cancel(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """The results of what goes on side by side; where one fails none goes on asking."""
     tasks = [asyncio.ensure_future(w) for w in work]
     try:
@@ -164,7 +164,7 @@ def key_of(claim: Claim) -> Key:
 
 
 @dataclass(frozen=True)
-class ClaimChecks:
+class ClaimVerifier:
     """What the checks need: the passages' texts, the perspectives' statements, the judge in force, the time there is.
 
     known: what the judge said of claims that it checked: how surely their passages say them, and that they serve.
@@ -179,20 +179,20 @@ class ClaimChecks:
     unanswered: set[Key] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
-    async def sift_perspectives(
+    async def verify_by_perspective(
         self, drafts: Sequence[Claim], checked: Callable[[list[Claim], list[Dropped]], None]
     ) -> None:
         """Checks all perspectives at once; `checked` is given each one's claims as soon as they are through."""
 
         async def one(perspective: str) -> None:
-            checked(*await self.sift([c for c in drafts if c["perspective"] == perspective]))
+            checked(*await self.verify_claims([c for c in drafts if c["perspective"] == perspective]))
 
         perspectives = dict.fromkeys(c["perspective"] for c in drafts)
         for failure in await asyncio.gather(*map(one, perspectives), return_exceptions=True):
             if failure is not None:
                 raise failure
 
-    async def sift(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[Dropped]]:
+    async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[Dropped]]:
         """The claims that hold, with the evidence of written ones filled in, and those that do not."""
         held: list[Claim] = []
         dropped: list[Dropped] = []
@@ -216,7 +216,7 @@ class ClaimChecks:
             if c["role"] not in OF_NO_PERSPECTIVE and c["passages"] and not (c.get("written") and key_of(c) in checked)
         ]
         grounded, serving = await asyncio.gather(
-            ground(models, written, passages, {text: found for (_, text), (found, _) in checked.items()}),
+            check_grounding(models, written, passages, {text: found for (_, text), (found, _) in checked.items()}),
             self._serving(to_judge),
         )
         serving |= {key: found for key, (found, serving_it) in checked.items() if serving_it >= SAID}
@@ -240,12 +240,12 @@ class ClaimChecks:
         The claims of a perspective are checked at once, twice side by side in other orders, and once more where the two
         differ: a model errs, and the most of three do so less often.
         """
-        may_hold = await ground(self.providers.models, written, passages, {c["text"]: 1.0 for c in written})
+        may_hold = await check_grounding(self.providers.models, written, passages, {c["text"]: 1.0 for c in written})
         unasked = [c for c in written if may_hold[c["text"]] and key_of(c) not in self.known]
 
         async def of(perspective: str) -> None:
             mine = [c for c in unasked if c["perspective"] == perspective]
-            twice = await together([self._check(perspective, mine, passages) for _ in range(2)])
+            twice = await gather_or_cancel([self._check(perspective, mine, passages) for _ in range(2)])
             votes = [list(v) for v in zip(*twice, strict=True)]
             split = [i for i, given in enumerate(votes) if len(set(map(accepts, given))) > 1]
             if split:
@@ -256,7 +256,7 @@ class ClaimChecks:
             verdicts = zip(map(key_of, mine), map(verdict_of, votes), strict=True)
             self.known.update((key, verdict) for key, verdict in verdicts if verdict)
 
-        await together([of(perspective) for perspective in dict.fromkeys(c["perspective"] for c in unasked)])
+        await gather_or_cancel([of(perspective) for perspective in dict.fromkeys(c["perspective"] for c in unasked)])
         self.unanswered.update({key_of(c) for c in unasked} - self.known.keys())
         if self.unanswered:
             current_log().note("degraded", UNCHECKED)
@@ -293,10 +293,10 @@ class ClaimChecks:
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
-            texts, opposed = [as_read(c) for c in mine], contrary[perspective["id"]]
+            texts, opposed = [decontextualised(c) for c in mine], contrary[perspective["id"]]
             if opposed:
                 stances = await stances_to(reader, perspective, opposed, texts, self.seconds(), closely=True)
-                scores, serving = stances[:, 0], serves(stances)
+                scores, serving = stances[:, 0], supports_perspective(stances)
             else:
                 scores = await self._support(reader, perspective, mine, texts)
                 mined = np.array([c["text"] == perspective["statement"] for c in mine], bool)  # a source's own words

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from agent.evidence.question import is_english
 from agent.models.inference import Models
-from agent.models.providers import Providers, Reading
+from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions, in_time
-from agent.state import Coverage, CoverageStatus, Evidence, Failure, ReadEvidence, RunState
+from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
 from tools.errors import SteelmanError
 from tools.language.addressed import speaks_to_the_writer
 from tools.language.copies import copy_groups, reason_of, same_groups
@@ -33,7 +33,7 @@ from tools.store.hybrid import fuse
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
-class Eligible(NamedTuple):
+class FilteredPassages(NamedTuple):
     """The ids that remain, in their order, and what was left out: for its language, titles and ISO 639-1 codes; for
     speaking to the writer of the answer, titles and where they lie."""
 
@@ -42,7 +42,9 @@ class Eligible(NamedTuple):
     addressed: dict[str, str]
 
 
-def eligible(ids: Sequence[int], passages: Mapping[int, Passage], question: str, *, tables: bool = False) -> Eligible:
+def filter_passages(
+    ids: Sequence[int], passages: Mapping[int, Passage], question: str, *, tables: bool = False
+) -> FilteredPassages:
     """Which of the passages may speak in the answer to the question.
 
     English questions are answered from English documents and from those whose language is not known. `tables`: also
@@ -53,20 +55,20 @@ def eligible(ids: Sequence[int], passages: Mapping[int, Passage], question: str,
     addressed = {p.title or p.document_id: p.url or p.document_id for p in found if p.id in speaking}
     found = [p for p in found if p.id not in speaking]
     if all(p.language in ("", "en") for p in found) or not is_english(_WORD.findall(question)):
-        return Eligible([p.id for p in found], {}, addressed)
+        return FilteredPassages([p.id for p in found], {}, addressed)
     foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
-    return Eligible([p.id for p in found if p.language in ("", "en")], foreign, addressed)
+    return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign, addressed)
 
 
-async def searched(
+async def search_store(
     providers: Providers, query: str, options: RunOptions, *, tables: bool = False
-) -> tuple[Eligible, dict[int, Passage]]:
+) -> tuple[FilteredPassages, dict[int, Passage]]:
     """What a search of the store for the query finds that may speak in its answer, and the passages found."""
     vector = (await providers.models.encode_queries([query]))[0]
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
     ids = [h.passage_id for h in hits]
     passages = await asyncio.to_thread(providers.store.passages, ids)
-    return await asyncio.to_thread(eligible, ids, passages, query, tables=tables), passages
+    return await asyncio.to_thread(filter_passages, ids, passages, query, tables=tables), passages
 
 
 ENOUGH_PASSAGES = 2
@@ -91,7 +93,7 @@ def coverage_of(
     passages: Mapping[int, Passage],
     *,
     on_focus: Mapping[int, float] | None = None,
-    read: ReadEvidence | None = None,
+    read: SentenceEvidence | None = None,
     cited: Cited | None = None,
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
@@ -130,7 +132,7 @@ def _on_focus(evidence: Evidence, scores: Mapping[int, float]) -> Evidence:
     return Evidence(ids=ids, leaning=[], strongest=max((scores[i] for i in ids), default=0.0), copies=0, reworded=0)
 
 
-def _as_read(evidence: Evidence, read: ReadEvidence) -> Evidence:
+def _as_read(evidence: Evidence, read: SentenceEvidence) -> Evidence:
     copies, reworded = (evidence["copies"], evidence["reworded"]) if read["case"] else (0, 0)
     return Evidence(
         ids=read["case"], leaning=read["leaning"], strongest=read["strongest"], copies=copies, reworded=reworded
@@ -147,7 +149,7 @@ def _with_cited(evidence: Evidence, cited: Cited, same: Mapping[int, int]) -> Ev
     return Evidence(**{**evidence, "ids": ids, "leaning": _one_of_each(leaning, same), "reworded": reworded})
 
 
-def not_outweighed(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
+def favouring(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
     """The passages that support a perspective at least as much as they support its contrary."""
     return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
 
@@ -171,7 +173,7 @@ def judged_evidence(
     return Evidence(ids=ids, leaning=[], strongest=strongest, copies=copies, reworded=len(best) - len(ids))
 
 
-def read_evidence(reading: Reading) -> ReadEvidence:
+def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
     """The passages that hold words for the perspective's case, and those that hold words which may speak for it and no
     others, each text once."""
     originals = originals_of({u.passage.id: u.passage for u in reading.units})
@@ -181,13 +183,15 @@ def read_evidence(reading: Reading) -> ReadEvidence:
         best: dict[int, tuple[float, int]] = {}
         for i in np.flatnonzero(tier):
             passage = reading.units[i].passage.id
-            best[originals[passage]] = max(best.get(originals[passage], (-1.0, 0)), (float(reading.sure[i]), passage))
+            best[originals[passage]] = max(
+                best.get(originals[passage], (-1.0, 0)), (float(reading.confidence[i]), passage)
+            )
         return {passage: sure for sure, passage in sorted(best.values(), reverse=True)}
 
     case = holding(reading.case)
     known = {originals[i] for i in case}
     leaning = [i for i in holding(reading.leaning) if originals[i] not in known]
-    return ReadEvidence(case=list(case), leaning=leaning, strongest=max(case.values(), default=0.0))
+    return SentenceEvidence(case=list(case), leaning=leaning, strongest=max(case.values(), default=0.0))
 
 
 def _one_of_each(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
@@ -198,7 +202,7 @@ def _one_of_each(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
     return list(first.values())
 
 
-async def same_as(
+async def paraphrase_groups(
     models: Models, passages: dict[int, Passage], ids: Collection[int], *, slack: float = 0.0
 ) -> dict[int, int]:
     """Of each of the passages the first one, by id, that says the same, be it word for word or in other words.
@@ -222,15 +226,15 @@ async def same_as(
     return {i: first[original] for i, original in originals.items()}
 
 
-async def pool_of(
+async def build_pool(
     providers: Providers, state: RunState, passages: dict[int, Passage], options: RunOptions
-) -> tuple[list[int], Pool, list[Failure]]:
+) -> tuple[list[int], Pool, list[StageNote]]:
     """The passages' ids in the order of the pool, best found first; the pool; and what could not be found out about it.
 
     Passages without a vector, which were deleted in the meantime, are left out.
     """
     stored = await asyncio.to_thread(providers.vectors, list(passages))
-    ids = [i for i, _ in fuse(list(state["found"].values())) if i in passages and i in stored]
+    ids = [i for i, _ in fuse(list(state["candidates"].values())) if i in passages and i in stored]
     question = state["framing"]["question"]
     vectors = np.stack([stored[i] for i in ids]) if ids else np.zeros((0, 1), np.float32)
     cosine = vectors @ (await providers.models.encode_queries([question]))[0] if ids else np.zeros(0)
@@ -249,7 +253,7 @@ async def pool_of(
     return ids, pool, failures
 
 
-async def nearness_to(
+async def similarity_to(
     providers: Providers, statements: Sequence[str], ids: Sequence[int]
 ) -> dict[int, NDArray[np.float32]]:
     """Each passage's cosines to the statements, shape (statements,)."""
@@ -270,14 +274,14 @@ def counter_rank(support: float, nearness: float) -> float:
 
 async def _word_scores(
     providers: Providers, question: str, options: RunOptions
-) -> tuple[dict[int, float], list[Failure]]:
+) -> tuple[dict[int, float], list[StageNote]]:
     """BM25 scores by passage; none, and why, where the index cannot be read in time: the vectors then tell alone."""
     asked = asyncio.to_thread(providers.search.word_scores, question, options.collections)
     try:
         return await in_time(options, "write", asked), []
     except SteelmanError as exc:
         message = f"Passages were chosen without their word scores: {exc}"
-        return {}, [Failure(stage="select", message=message, hint=exc.hint)]
+        return {}, [StageNote(stage="select", message=message, hint=exc.hint)]
 
 
 def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:

@@ -13,8 +13,8 @@ from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences
 from tools.passages import Passage, Sentence
 
-MOST_ASPECTS = 2
-MOST_CLUSTERS = 4
+MAX_THIRD_WAYS = 2
+MAX_ANSWERS = 4
 _READ = 24  # retrieved passages that are mined
 
 # A third way words itself as one, in its main clause: a limit, a substitute, a mixture, another who decides.
@@ -47,33 +47,33 @@ _SAME_POINT = 0.85  # cosine at which two sentences make one cluster
 _SAME_ANSWER = 0.6
 
 
-async def third_ways(
+async def mine_third_ways(
     models: Models, question: str, sides: Sequence[Perspective], passages: Sequence[Passage]
 ) -> list[Perspective]:
     """Perspectives beside yes and no that sentences of the retrieved passages state."""
-    sentences = [s for s in _sentences(passages) if words_a_third_way(s.text)]
+    sentences = [s for s in _sentences(passages) if proposes_third_way(s.text)]
     if not sentences:
         return []
     vectors = await models.encode_sentences(sentences)
     known = await models.encode([question, *(p["statement"] for p in sides)])
     nearness = vectors @ known.T
     fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
-    centres = _centres(sentences, vectors, nearness[:, 0], fits, _SAME_POINT)[:MOST_ASPECTS]
+    centres = _centres(sentences, vectors, nearness[:, 0], fits, _SAME_POINT)[:MAX_THIRD_WAYS]
     return [_mined(i, s) for i, s in enumerate(centres, start=len(sides) + 1)]
 
 
-async def answers_found(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
+async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
     """The different answers to an open question: one statement a cluster of sentences that answer it."""
     sentences = [s for s in _sentences(passages) if _ANSWERS.search(_main_clause(s.text))]
     if not sentences:
         return []
     vectors = await models.encode_sentences(sentences)
     nearness = vectors @ (await models.encode([question]))[0]
-    centres = _centres(sentences, vectors, nearness, nearness >= _NEAR_QUESTION, _SAME_ANSWER)[:MOST_CLUSTERS]
+    centres = _centres(sentences, vectors, nearness, nearness >= _NEAR_QUESTION, _SAME_ANSWER)[:MAX_ANSWERS]
     return [_mined(i, s) for i, s in enumerate(centres, start=1)]
 
 
-def words_a_third_way(sentence: str) -> bool:
+def proposes_third_way(sentence: str) -> bool:
     """Whether the sentence's main clause proposes something, and neither plain yes nor plain no."""
     main = _main_clause(sentence)
     if _NOT_A_STATEMENT.search(sentence) or len(sentence.split()) > _LONGEST_STATEMENT:

@@ -51,7 +51,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     if english_only and not reads_as_english(question):
         if len(words) == 1 and not is_of_another_script(question):
             check_form("none", question)  # of one word the language is not known, and it is no question in any
-        but = f" but as {language}" if (language := read_from(question)) else ""
+        but = f" but as {language}" if (language := question_language(question)) else ""
         raise QuestionError(
             f"'{_short(question)}' does not read as English{but}, and the embedded providers read English only. "
             "Ask it in English, or set a chat model that knows the language: the answer is then in English."
@@ -59,7 +59,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     return question
 
 
-def read_from(question: str) -> str:
+def question_language(question: str) -> str:
     """The name of the language that a question is in; empty where that is English or cannot be told."""
     words = _WORD.findall(question)
     if not words or reads_as_english(question):

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.sentences import read_perspectives
+from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
-from agent.models.providers import Brief, Reading
-from agent.state import A_CASE, Claim, Response, Tier
+from agent.models.providers import Brief, SentenceScores
+from agent.state import MIN_CASE_CLAIMS, Claim, Response, Tier
 
 MOST_LEANING = 3
 """Quotations under 'may speak for this side' at most."""
@@ -19,29 +19,29 @@ _A_PASSAGE = 2  # quotations of one passage at most
 
 async def quotations(models: Models, brief: Brief) -> tuple[list[Claim], list[Claim]]:
     """Quotes the words that argue most clearly for a side; where those make no case, also what may speak for it."""
-    reading = brief.reading or (await read_perspectives(models, [brief]))[0]
+    reading = brief.reading or (await score_sentences(models, [brief]))[0]
     groups = _groups(reading, brief.responses)
     picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit + _SPARES, [])
     case = [_claim(brief, reading, i, "case") for i in picked]
-    if len(case) >= A_CASE:
+    if len(case) >= MIN_CASE_CLAIMS:
         return case[: brief.limit], case[brief.limit :]
     most = len(picked) + MOST_LEANING - len(case)
     beside = _pick(reading, np.flatnonzero(_elsewhere(reading)), groups, most, picked)[len(picked) :]
     return [*case, *(_claim(brief, reading, i, "leaning") for i in beside)], []
 
 
-def _elsewhere(reading: Reading) -> NDArray[np.bool_]:
+def _elsewhere(reading: SentenceScores) -> NDArray[np.bool_]:
     """What may speak for the side in passages that hold nothing for its case: what others hold is counted there."""
     ids = np.array([u.passage.id for u in reading.units], np.int64)
     return np.asarray(reading.leaning & ~np.isin(ids, ids[reading.case]))
 
 
 def _pick(
-    reading: Reading, among: NDArray[np.int_], groups: Sequence[int | None], most: int, before: Sequence[int]
+    reading: SentenceScores, among: NDArray[np.int_], groups: Sequence[int | None], most: int, before: Sequence[int]
 ) -> list[int]:
     """`before` and, of the positions `among` which to choose, up to `most` in all that repeat nothing: greedily the
     best ranked of each source, then of each group of responses, then any. groups: of each quotable part's document."""
-    order = [int(i) for i in among[np.argsort(-reading.rank[among], kind="stable")]]
+    order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
     sources = [u.passage.source for u in reading.units]
     chosen = list(before)
 
@@ -62,7 +62,7 @@ def _pick(
     return chosen
 
 
-def _groups(reading: Reading, responses: Sequence[Response]) -> list[int | None]:
+def _groups(reading: SentenceScores, responses: Sequence[Response]) -> list[int | None]:
     """For each quotable part the group of its document's response."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
     documents = [u.passage.document for u in reading.units]
@@ -71,7 +71,7 @@ def _groups(reading: Reading, responses: Sequence[Response]) -> list[int | None]
     return [found.get(d) for d in documents]
 
 
-def _claim(brief: Brief, reading: Reading, at: int, tier: Tier) -> Claim:
+def _claim(brief: Brief, reading: SentenceScores, at: int, tier: Tier) -> Claim:
     quote = reading.quote(at)
     return Claim(
         perspective=brief.perspective["id"],

@@ -15,20 +15,21 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.aspects import speaking_of
+from agent.evidence.aspects import focus_pattern
 from agent.evidence.coverage import counter_rank
 from agent.models.inference import Models, RunJudge
-from agent.models.providers import Brief, Reading
+from agent.models.providers import Brief, SentenceScores
 from agent.state import Perspective, form_of
 from tools.language.polarity import plain_answer
-from tools.language.quotable import Unit, units
+from tools.language.quotable import Unit
+from tools.language.quotable import units as quotable_units
 from tools.models.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
 from tools.models.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.passages import Sentence
 
-ABOUT = 0.35
+MIN_TOPIC_SIMILARITY = 0.35
 """Cosine to the perspective's statement or to the question from which words are about it."""
-CLOSELY = 32
+MAX_RESCORED = 32
 """Sentences of a dispute that are read closer: about twice what is ever shown of it."""
 _CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
@@ -38,47 +39,47 @@ _SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for no
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
-async def read_perspectives(models: Models, briefs: Sequence[Brief], seconds: float = math.inf) -> list[Reading]:
+async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: float = math.inf) -> list[SentenceScores]:
     """A reading for each brief. Perspectives that are contrary to each other are read together, each over the passages
     of both; what is not judged within the seconds cannot be quoted. Raises JudgeError."""
     end = time.monotonic() + seconds
-    disputes: list[_Dispute] = []
+    disputes: list[_ScoringGroup] = []
     for here, brief in enumerate(briefs):
         if any(here in d.places for d in disputes):
             continue
         facing = (i for i, b in enumerate(briefs) if i > here and b.perspective["statement"] == brief.contrary != "")
         places = [here, *islice(facing, 1)]
         passages = {p.id: p for i in places for p in briefs[i].passages}
-        found = [unit for passage in passages.values() for unit in units(passage)]
-        stances = await _stances(brief, found, end - time.monotonic())
-        vectors = await _vectors(models, found)
-        views = [await _view(models, briefs[i], found, vectors) for i in places]
-        disputes.append(_Dispute(places, views, stances))
+        units = [unit for passage in passages.values() for unit in quotable_units(passage)]
+        stances = await _stances(brief, units, end - time.monotonic())
+        vectors = await _vectors(models, units)
+        views = [await _view(models, briefs[i], units, vectors) for i in places]
+        disputes.append(_ScoringGroup(places, views, stances))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     for number, dispute in enumerate(disputes):
         first = dispute.views[0].brief
         if first.contrary and first.judge.reads_closely:
             share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
-            readings |= zip(dispute.places, await _closer(dispute, share), strict=True)
+            readings |= zip(dispute.places, await _rescored(dispute, share), strict=True)
     return [readings[i] for i in range(len(briefs))]
 
 
-async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
+async def _stances(brief: Brief, units: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
     """The probabilities that each part supports the perspective, and its contrary, (n, 2). For a perspective without a
     contrary the first is the mean with that of its passage (`side_score`), and the second NaN."""
-    shown = [unit.shown for unit in found]
+    shown = [unit.shown for unit in units]
     if brief.contrary:
         return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
     support = await brief.judge.support([Pair(brief.perspective["statement"], text) for text in shown], seconds)
     own = brief.perspective["statement"]  # a perspective that was mined is itself a sentence of a source
     scores = [
         1.0 if u.text == own else side_score(float(s), brief.support.get(u.passage.id))
-        for s, u in zip(support, found, strict=True)
+        for s, u in zip(support, units, strict=True)
     ]
-    return np.stack([np.array(scores, np.float64), np.full(len(found), np.nan)], axis=1)
+    return np.stack([np.array(scores, np.float64), np.full(len(units), np.nan)], axis=1)
 
 
-async def _closer(dispute: "_Dispute", seconds: float) -> list[Reading]:
+async def _rescored(dispute: "_ScoringGroup", seconds: float) -> list[SentenceScores]:
     """The dispute's perspectives once more, by a closer reading of the parts that are likeliest to be shown; no others
     are. What there is no time for counts as it was read."""
     first = dispute.views[0]
@@ -89,12 +90,12 @@ async def _closer(dispute: "_Dispute", seconds: float) -> list[Reading]:
     return replace(dispute, stances=stances).readings(np.isin(np.arange(len(stances)), chosen))
 
 
-def _likeliest(readings: Sequence[Reading]) -> list[int]:
+def _likeliest(readings: Sequence[SentenceScores]) -> list[int]:
     """The parts that are likeliest to be shown, CLOSELY of them at most, as many for each perspective."""
     chosen: set[int] = set()
     for reading in readings:
-        sure = np.nan_to_num(reading.sure) * reading.about
-        order = np.argsort(-sure, kind="stable")[: CLOSELY // len(readings)]
+        sure = np.nan_to_num(reading.confidence) * reading.on_topic
+        order = np.argsort(-sure, kind="stable")[: MAX_RESCORED // len(readings)]
         chosen |= {int(i) for i in order if sure[i] > 0}
     return sorted(chosen)
 
@@ -117,25 +118,25 @@ async def stances_to(
     first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
     pairs = [Pair(first, text, second, form=form_of(perspective)) for text in texts]
     end = time.monotonic() + seconds
-    found = await judge.stances(pairs, seconds, closely)
-    late = np.flatnonzero(np.isnan(found).any(axis=1))
+    probabilities = await judge.stances(pairs, seconds, closely)
+    late = np.flatnonzero(np.isnan(probabilities).any(axis=1))
     if closely and len(late):
-        found[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
-    both = np.asarray(found, np.float64).reshape(len(texts), 2)
+        probabilities[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
+    both = np.asarray(probabilities, np.float64).reshape(len(texts), 2)
     return both[:, ::-1] if turned else both
 
 
-def _of_passages(brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
+def _passage_stances(brief: Brief, units: Sequence[Unit]) -> NDArray[np.float64]:
     """The same by what the judge said of the passages."""
-    scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in found]
-    both = np.array(scores, np.float64).reshape(len(found), 2)
+    scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
+    both = np.array(scores, np.float64).reshape(len(units), 2)
     # Judged for one perspective alone, a passage is taken to say little of the other.
     known = ~np.isnan(both).all(axis=1)
     both[known] = np.nan_to_num(both[known], nan=UNJUDGED)
     return both
 
 
-def serves(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
+def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which texts may stand under the first of two contrary perspectives by what they say themselves, whatever is
     around them: those that support it at all, and do not speak for the other one. stances: (n, 2)."""
     lean, _ = leanings(stances)
@@ -143,20 +144,20 @@ def serves(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
 
 
-def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> NDArray[np.float64]:
+def _features(stances: NDArray[np.float64], units: Sequence[Unit]) -> NDArray[np.float64]:
     """The three leanings of each part, (n, 3)."""
     lean, weight = leanings(stances)
     around = [
-        context(lean, weight, [u.passage.id for u in found]),
-        context(lean, weight, [u.passage.document for u in found]),
+        context(lean, weight, [u.passage.id for u in units]),
+        context(lean, weight, [u.passage.document for u in units]),
     ]
     return np.stack([lean, *around], axis=1)
 
 
-def _as_judged(features: NDArray[np.float64], brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
+def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[Unit]) -> NDArray[np.float64]:
     """The leanings with those of passages and documents by what was said of the passages, where that is known."""
-    lean, weight = leanings(_of_passages(brief, found))
-    around = context(lean, weight, [u.passage.document for u in found])
+    lean, weight = leanings(_passage_stances(brief, units))
+    around = context(lean, weight, [u.passage.document for u in units])
     known = ~np.isnan(lean)
     return np.stack(
         [features[:, 0], *(np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))], 1
@@ -164,73 +165,95 @@ def _as_judged(features: NDArray[np.float64], brief: Brief, found: Sequence[Unit
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """A perspective's parts before they are judged; as in Reading. nearness: cosines to the perspective's statement, to
-    what the question is about and to the question, (n, 3)."""
+class _PerspectiveFeatures:
+    """A perspective's quotable sentences before they are judged, as in SentenceScores. nearness: cosines to the
+    perspective's statement, to what the question is about and to the question, (n, 3)."""
 
     brief: Brief
     units: list[Unit]
     vectors: NDArray[np.float32]
-    question: NDArray[np.float32]
+    question_vector: NDArray[np.float32]
     nearness: NDArray[np.float32]
     grounds: NDArray[np.float64]
-    about: NDArray[np.bool_]
+    on_topic: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class _Dispute:
+class _ScoringGroup:
     """Contrary perspectives, or a perspective without a contrary: their places among the briefs, and the probabilities
     that each part supports the first perspective and the other, (n, 2)."""
 
     places: list[int]
-    views: list[_View]
+    views: list[_PerspectiveFeatures]
     stances: NDArray[np.float64]
 
-    def readings(self, closely: NDArray[np.bool_] | None = None) -> list[Reading]:
+    def readings(self, closely: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
         """One a perspective; closely: which parts were read so, where not all that is read counts."""
         read = np.ones(len(self.stances), bool) if closely is None else closely
         return [_reading(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
 
 
-async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArray[np.float32]) -> _View:
+async def _view(models: Models, brief: Brief, units: list[Unit], vectors: NDArray[np.float32]) -> _PerspectiveFeatures:
     statement, focus, question = brief.perspective["statement"], brief.framing["focus"], brief.framing["question"]
     known = await models.encode([statement, focus or statement, question])
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
-    best = _best(found, near)
-    grounds = _grounds(brief, found, vectors, best, _best(found, nearness[:, 2]))
-    about = _about(brief, found, nearness, (near >= ABOUT) | ((best >= ABOUT) & (near >= _ABOUT_WITHIN)))
-    return _View(brief, found, vectors, known[2], nearness, grounds, about)
+    best = _best(units, near)
+    grounds = _grounds(brief, units, vectors, best, _best(units, nearness[:, 2]))
+    about = _about(
+        brief,
+        units,
+        nearness,
+        (near >= MIN_TOPIC_SIMILARITY) | ((best >= MIN_TOPIC_SIMILARITY) & (near >= _ABOUT_WITHIN)),
+    )
+    return _PerspectiveFeatures(brief, units, vectors, known[2], nearness, grounds, about)
 
 
-def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool_], *, turned: bool) -> Reading:
+def _reading(
+    view: _PerspectiveFeatures, stances: NDArray[np.float64], closely: NDArray[np.bool_], *, turned: bool
+) -> SentenceScores:
     """stances: as they were asked for the first of two contrary perspectives. turned: the view is the other one's."""
-    brief, found, quoting = view.brief, view.units, view.brief.judge.quoting
-    features = _features(stances, found) * (-1 if turned else 1)
+    brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
+    features = _features(stances, units) * (-1 if turned else 1)
     if brief.well_judged and brief.contrary:
-        features = _as_judged(features, brief, found)
+        features = _as_judged(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
     sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
-    fit = view.about & closely & (serves(stances) if brief.contrary else True) & ~_contradicting(brief, found)
+    fit = (
+        view.on_topic
+        & closely
+        & (supports_perspective(stances) if brief.contrary else True)
+        & ~_contradicting(brief, units)
+    )
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
     case, leaning = fit & shown["case"], fit & shown["leaning"]
-    rank = _ranked(brief, found, sure, view.nearness)
-    return Reading(
-        found, features, view.grounds, sure, view.about, closely, case, leaning, rank, view.vectors, view.question
+    rank = _ranked(brief, units, sure, view.nearness)
+    return SentenceScores(
+        units,
+        features,
+        view.grounds,
+        sure,
+        view.on_topic,
+        closely,
+        case,
+        leaning,
+        rank,
+        view.vectors,
+        view.question_vector,
     )
 
 
-def _contradicting(brief: Brief, found: Sequence[Unit]) -> NDArray[np.bool_]:
+def _contradicting(brief: Brief, units: Sequence[Unit]) -> NDArray[np.bool_]:
     """The parts that say the opposite of an answer in the question's own words, whatever the judge takes them for."""
     if form_of(brief.perspective) != "answer":
-        return np.zeros(len(found), bool)
+        return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
-    return np.array([plain_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in found], bool)
+    return np.array([plain_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in units], bool)
 
 
 def _grounds(
     brief: Brief,
-    found: Sequence[Unit],
+    units: Sequence[Unit],
     vectors: NDArray[np.float32],
     best: NDArray[np.float32],
     asked: NDArray[np.float32],
@@ -238,7 +261,7 @@ def _grounds(
     """Of each part what tells whether its passage speaks to the dispute, (n, GROUNDS). best, asked: of `_best`, by the
     nearness to the question or the statement, and to the question alone."""
     members: dict[int, list[int]] = {}
-    for at, unit in enumerate(found):
+    for at, unit in enumerate(units):
         members.setdefault(unit.passage.id, []).append(at)
     means = [vectors[rows].mean(axis=0) for rows in members.values()]
     made = np.array([mean / max(float(np.linalg.norm(mean)), 1e-9) for mean in means], np.float64)
@@ -246,7 +269,7 @@ def _grounds(
     near, known = np.asarray(best[first], np.float64), np.asarray(asked[first], np.float64)
     judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
     of = dict(zip(members, grounds_of(made, near, judged, known), strict=True))
-    return np.array([of[u.passage.id] for u in found], np.float64).reshape(len(found), GROUNDS)
+    return np.array([of[u.passage.id] for u in units], np.float64).reshape(len(units), GROUNDS)
 
 
 def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
@@ -255,43 +278,43 @@ def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[
         return {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
 
 
-async def _vectors(models: Models, found: Sequence[Unit]) -> NDArray[np.float32]:
+async def _vectors(models: Models, units: Sequence[Unit]) -> NDArray[np.float32]:
     """Unit vectors, (n, dimensions); of two sentences the vector of their mean."""
-    sentences = [Sentence(unit.text, unit.passage, at) for unit in found for at in unit.positions]
+    sentences = [Sentence(unit.text, unit.passage, at) for unit in units for at in unit.positions]
     each = await models.encode_sentences(sentences)
-    ends = np.cumsum([len(unit.positions) for unit in found])
-    rows = [each[end - len(u.positions) : end].mean(axis=0) for u, end in zip(found, ends, strict=True)]
+    ends = np.cumsum([len(unit.positions) for unit in units])
+    rows = [each[end - len(u.positions) : end].mean(axis=0) for u, end in zip(units, ends, strict=True)]
     made = np.stack(rows) if rows else np.zeros((0, each.shape[1]), np.float32)
     return np.asarray(made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9), np.float32)
 
 
-def _best(found: Sequence[Unit], near: NDArray[np.float32]) -> NDArray[np.float32]:
+def _best(units: Sequence[Unit], near: NDArray[np.float32]) -> NDArray[np.float32]:
     """Of each part the highest nearness in its passage, (n,)."""
     best: dict[int, float] = {}
-    for unit, value in zip(found, near, strict=True):
+    for unit, value in zip(units, near, strict=True):
         best[unit.passage.id] = max(best.get(unit.passage.id, -1.0), float(value))
-    return np.array([best[u.passage.id] for u in found], np.float32)
+    return np.array([best[u.passage.id] for u in units], np.float32)
 
 
 def _about(
-    brief: Brief, found: Sequence[Unit], nearness: NDArray[np.float32], about: NDArray[np.bool_]
+    brief: Brief, units: Sequence[Unit], nearness: NDArray[np.float32], about: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is. For a
     follow-up they have to speak of what it asks about."""
     focus = brief.framing["focus"]
     if brief.framing["form"] == "counter":
         return (nearness[:, 1] < _ECHO) & (about | (nearness[:, 1] >= _ON_POINT))
-    if focus and any(map((words := speaking_of(focus)).search, (u.passage.text for u in found))):
-        return np.asarray(about & np.array([bool(words.search(u.text)) for u in found], bool))
+    if focus and any(map((words := focus_pattern(focus)).search, (u.passage.text for u in units))):
+        return np.asarray(about & np.array([bool(words.search(u.text)) for u in units], bool))
     return np.asarray(about)
 
 
 def _ranked(
-    brief: Brief, found: Sequence[Unit], sure: NDArray[np.float64], nearness: NDArray[np.float32]
+    brief: Brief, units: Sequence[Unit], sure: NDArray[np.float64], nearness: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """How good a quotation each part makes: clearly on the perspective, about the statement, understood by itself."""
     if brief.framing["form"] == "counter":
         rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
     else:
         rank = sure * (0.7 + 0.3 * np.maximum(0.0, nearness[:, 0]))
-    return np.asarray(rank * np.where([u.clear for u in found], 1.0, _UNCLEAR), np.float64)
+    return np.asarray(rank * np.where([u.clear for u in units], 1.0, _UNCLEAR), np.float64)

@@ -36,25 +36,25 @@ def uses_chat(settings: Settings) -> bool:
     return settings.provider != "embedded" and settings.chat_is_set
 
 
-def build_chats(settings: Settings) -> dict[str, ChatModel]:
+def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
     """The chat model of each stage; stages of one model share the object, with what it found out about its server."""
-    made = {stage: build_chat(settings, stage) for stage in STAGES}
+    made = {stage: build_stage_model(settings, stage) for stage in STAGES}
     shared = {model.name: model for model in reversed(made.values())}
     return {stage: shared[model.name] for stage, model in made.items()}
 
 
-def build_chat(settings: Settings, stage: str) -> ChatModel:
-    """The chat model of one stage ('frame', 'expand', 'queries', 'write'). Raises as `chat_model` does."""
+def build_stage_model(settings: Settings, stage: str) -> ChatModel:
+    """The chat model of one stage ('frame', 'expand', 'queries', 'write'). Raises as `model_by_name` does."""
     own = f"model_{stage}"
-    return chat_model(settings, getattr(settings, own), f"STEELMAN_{own.upper()}")
+    return model_by_name(settings, getattr(settings, own), f"STEELMAN_{own.upper()}")
 
 
-def chat_model(settings: Settings, own: str, variable: str) -> ChatModel:
+def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
     """The model of that name, given by that variable, else the one for everything.
 
     Raises SettingsError where its key, its server or its package is missing, or its vendor is not offered.
     """
-    vendor, model, url, key = server_of(settings, own, variable)
+    vendor, model, url, key = resolve_server(settings, own, variable)
     vendor.check()
     return open_model(settings, vendor, model, url, key)
 
@@ -68,7 +68,7 @@ def open_model(settings: Settings, vendor: Vendor, model: str, url: str, key: st
     return ChatModel(model, vendor=vendor, url=url, key=key, price=price, temperature=heat, lengths=lengths)
 
 
-def server_of(settings: Settings, own: str, variable: str) -> tuple[Vendor, str, str, str]:
+def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor, str, str, str]:
     """The vendor, the model's name there, the address and the key. Raises SettingsError where one is missing."""
     name = own or settings.model or DEFAULT_MODEL
     named = f"{variable if own or not settings.model else 'STEELMAN_MODEL'} is '{name}'"
@@ -164,15 +164,15 @@ def _batch_model(settings: Settings) -> ChatModel:
         url, model, key = _judge_server(settings)
         return open_model(settings, COMPATIBLE, model, url, key)
     if settings.judge_model or settings.model:
-        return chat_model(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
-    return chat_model(settings, settings.model_write, "STEELMAN_MODEL_WRITE")  # each stage has its own
+        return model_by_name(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
+    return model_by_name(settings, settings.model_write, "STEELMAN_MODEL_WRITE")  # each stage has its own
 
 
 def _judge_server(settings: Settings) -> tuple[str, str, str]:
     """Address, model and key; without an address of its own the judge is the chat model."""
     if settings.judge_url:
         return settings.judge_url, settings.judge_model, settings.judge_api_key.get_secret_value()
-    vendor, model, url, key = server_of(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
+    vendor, model, url, key = resolve_server(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
     if vendor.prefix:
         raise SettingsError(
             f"STEELMAN_JUDGE is 'chat', which needs log-probabilities, and {vendor.named(model)} gives none here: set "

@@ -24,34 +24,36 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The n quotable parts of a side's passages, in their order.
+class SentenceScores:
+    """The n quotable sentences of a perspective's passages, in their order, and how well each argues for it.
 
-    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells
-    whether it speaks to the dispute, (n, GROUNDS); see `tools.models.judges.quoting`. sure: how surely it does, and
-    argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely:
-    whether it was read as closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the
-    side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors:
-    unit, (n, dimensions). question: (dimensions,).
+    confidence: how surely each speaks to the dispute and argues for the perspective, (n,), NaN where that is not known.
+    on_topic: whether it speaks of what is asked, (n,). case, leaning: whether it is sure enough for the perspective's
+    case, or for what may speak for it, (n,); never both. quality: how good a quotation it makes, (n,). vectors: unit,
+    (n, dimensions). question_vector: (dimensions,).
+
+    For the training of the rule (`evals/training/quotes.py`): features, the leanings of each, of its passage and of its
+    document, in log odds, (n, 3); grounds, what tells whether it speaks to the dispute, (n, GROUNDS), as in
+    `tools.models.judges.quoting`; rescored, whether the larger judge read it, (n,).
     """
 
     units: list[Unit]
     features: NDArray[np.float64]
     grounds: NDArray[np.float64]
-    sure: NDArray[np.float64]
-    about: NDArray[np.bool_]
-    closely: NDArray[np.bool_]
+    confidence: NDArray[np.float64]
+    on_topic: NDArray[np.bool_]
+    rescored: NDArray[np.bool_]
     case: NDArray[np.bool_]
     leaning: NDArray[np.bool_]
-    rank: NDArray[np.float64]
+    quality: NDArray[np.float64]
     vectors: NDArray[np.float32]
-    question: NDArray[np.float32]
+    question_vector: NDArray[np.float32]
 
     def quote(self, at: int) -> Quote:
         """The quotable part at that index, 0 to n - 1, as it is quoted."""
         unit = self.units[at]
         shown = unit.shown if unit.shown != unit.text else ""
-        return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.sure[at]))
+        return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.confidence[at]))
 
 
 @dataclass(frozen=True)
@@ -75,25 +77,25 @@ class Brief:
     judge: RunJudge
     opposing: dict[int, float] = field(default_factory=dict)
     responses: Sequence[Response] = ()
-    reading: Reading | None = None
+    reading: SentenceScores | None = None
     well_judged: bool = False
 
 
-Frame = Callable[[str, Sequence[str]], Awaitable[FramingState]]
+Framer = Callable[[str, Sequence[str]], Awaitable[FramingState]]
 """What a question asks, with the thread's earlier questions, oldest first."""
-Expand = Callable[[FramingState, Sequence[Passage]], Awaitable[list[Perspective]]]
+Expander = Callable[[FramingState, Sequence[Passage]], Awaitable[list[Perspective]]]
 """The perspectives on a question, with the passages that were retrieved for it, best first."""
-Requery = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]], Awaitable[list[str]]]
+QueryWriter = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]], Awaitable[list[str]]]
 """New queries for a perspective that is not covered, none of them among those that were tried; with the texts of the
 passages that support it best so far."""
-Write = Callable[[Brief], Awaitable[tuple[list[Claim], list[Claim]]]]
+Writer = Callable[[Brief], Awaitable[tuple[list[Claim], list[Claim]]]]
 """Up to the brief's `limit` claims for one perspective, and spares to replace one that fails its verification."""
-Crux = Callable[[Brief, Brief], Awaitable[Claim | None]]
+CruxWriter = Callable[[Brief, Brief], Awaitable[Claim | None]]
 """What the dispute of two contrary perspectives turns on, citing passages of both; None where they share no point."""
 
 
 @dataclass
-class WebFound:
+class WebResults:
     """What one perspective's search on the web came to: passage ids best first, pages that could not be read and why.
 
     answered: queries that the engine answered. pages: those with passages of this perspective; new: how many of them
@@ -127,13 +129,13 @@ class Providers:
     store: Store
     search: "HybridSearch"
     models: Models
-    frame: Frame
-    expand: Expand
-    requery: Requery
-    write: Write
+    frame: Framer
+    expand: Expander
+    requery: QueryWriter
+    write: Writer
     names: dict[str, str]
-    quote: Write | None = None  # quotes for a perspective of whose written claims none passed the checks
-    crux: Crux | None = None  # where a judge can check what it says
+    quote: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
+    crux: CruxWriter | None = None  # where a judge can check what it says
     web: "WebSearch | None" = None
     english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()

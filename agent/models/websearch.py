@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from agent.models.inference import Models
-from agent.models.providers import WebFound
+from agent.models.providers import WebResults
 from tools.budget import current_budget, current_log
 from tools.documents.cutting import cut_document
 from tools.documents.document import document_from_json, document_to_json
@@ -64,9 +64,9 @@ class WebSearch:
 
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
-    ) -> WebFound:
+    ) -> WebResults:
         """Up to k passages of up to so many pages for one side's queries; only from `domains` where any are given."""
-        found = WebFound()
+        found = WebResults()
         if self.engine.name in current_log().down:  # the answer says so already
             return found
         only = domains or self.lists.allow
@@ -83,7 +83,7 @@ class WebSearch:
         return found
 
     async def _results(
-        self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebFound
+        self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebResults
     ) -> list[WebResult]:
         """What the engine found for all queries, rank by rank, each page once, trusted sites a little earlier."""
         wanted = min(self.engine.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
@@ -122,7 +122,7 @@ class WebSearch:
         return [WebResult(**row) for row in known]
 
     async def _read_all(
-        self, results: Sequence[WebResult], pages: int, only: Sequence[str], end: float, found: WebFound
+        self, results: Sequence[WebResult], pages: int, only: Sequence[str], end: float, found: WebResults
     ) -> list[SourceDocument]:
         """So many pages in the order of the results; for one that cannot be read the next is tried; none waits for one
         that is late."""
@@ -180,7 +180,7 @@ class WebSearch:
         return document
 
     async def _encoded(
-        self, documents: Sequence[SourceDocument], queries: Sequence[str], end: float, found: WebFound
+        self, documents: Sequence[SourceDocument], queries: Sequence[str], end: float, found: WebResults
     ) -> list[WebPage]:
         """The pages with their passages and vectors, as far as the time allows."""
         pages: list[WebPage] = []

@@ -8,7 +8,7 @@ from functools import partial
 from agent.evidence.quoting import quotations
 from agent.models.from_settings import (
     STAGES,
-    build_chats,
+    build_chat_models,
     build_encoder,
     build_judge,
     build_own_judge,
@@ -17,11 +17,11 @@ from agent.models.from_settings import (
     uses_chat,
 )
 from agent.models.inference import Models
-from agent.models.providers import Brief, Crux, Providers, RemoteService
+from agent.models.providers import Brief, CruxWriter, Providers, RemoteService
 from agent.settings import Settings
 from agent.stages.expand import expand_by_chat, expand_by_rules
-from agent.stages.frame import frame_by_chat, frame_by_rules, frame_with
-from agent.stages.requery import queries_by_angle, queries_by_chat
+from agent.stages.frame import frame_by_chat, frame_by_rules, frame_by_rules_then_chat
+from agent.stages.requery import queries_by_chat, queries_by_rules
 from agent.stages.stage import EMBEDDED, Fallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
 from agent.state import Claim
@@ -45,7 +45,7 @@ def build_providers(
 ) -> Providers:
     """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models. Raises
     SettingsError, ModelError when something that is on cannot be used."""
-    chats = build_chats(settings) if uses_chat(settings) else {}
+    chats = build_chat_models(settings) if uses_chat(settings) else {}
     models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder, chats.get("write"))
     judging = models.remote_judge.chat if models.remote_judge else None
     for chat in filter(None, {*chats.values(), judging}):
@@ -61,7 +61,7 @@ def build_providers(
         models=models,
         frame=frame_by_rules,
         expand=partial(expand_by_rules, models),
-        requery=queries_by_angle,
+        requery=queries_by_rules,
         write=partial(quotations, models),
         # Stages that a chat model may serve, and the web, are recorded when they were served.
         names={**served, "search": indexed_by, "judge": models.judge().name},
@@ -83,7 +83,7 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
     by_chat = partial(expand_by_chat, expand, embedded.models)
     return replace(
         embedded,
-        frame=frame_with(falling_back("frame", frame), partial(frame_by_chat, frame), embedded.frame),
+        frame=frame_by_rules_then_chat(falling_back("frame", frame), partial(frame_by_chat, frame), embedded.frame),
         expand=with_fallback(falling_back("expand", expand), by_chat, embedded.expand),
         requery=with_fallback(falling_back("again", queries), partial(queries_by_chat, queries), embedded.requery),
         write=with_fallback(falling_back("write", write), partial(write_by_chat, write), embedded.write),
@@ -92,7 +92,7 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
     )
 
 
-def _optional(model: ChatModel) -> Crux:
+def _optional(model: ChatModel) -> CruxWriter:
     """Writes what a dispute turns on where the model can be asked: the answer is complete without, so that a failure
     is noted and degrades nothing."""
 

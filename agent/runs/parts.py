@@ -98,13 +98,15 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
 
 REMOTE_PATIENCE = 2.0
 """How much longer than the embedded providers servers may take, where nobody named a deadline."""
-OWN = "mine"
+USER_COLLECTION = "mine"
 """The collection that `ingest` fills by default, and that is searched beside the samples."""
 
 
 def usual_options(opened: "Runs | Parts", depth: Depth = "normal", **changes: Any) -> RunOptions:
     """The options of a depth with some of them changed: the samples and one's own collection, and time for servers."""
-    usual: dict[str, Any] = {"collections": (SAMPLES, OWN) if opened.store.has_collection(OWN) else (SAMPLES,)}
+    usual: dict[str, Any] = {
+        "collections": (SAMPLES, USER_COLLECTION) if opened.store.has_collection(USER_COLLECTION) else (SAMPLES,)
+    }
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline
     elif opened.providers.remotes:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, field_validator
 
-from agent.evidence.coverage import searched
-from agent.evidence.mined import answers_found, third_ways
+from agent.evidence.coverage import search_store
+from agent.evidence.mined import mine_answers, mine_third_ways
 from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
 from agent.stages.stage import ask_model, report, stage
-from agent.state import Failure, FramingState, Perspective, RunState, Stance, asked_query
+from agent.state import FramingState, Perspective, RunState, StageNote, Stance, asked_query
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.language.polarity import same_polarity
@@ -31,9 +31,9 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     framing, options = state["framing"], options_of(runtime)
     ids: list[int] = []
     perspectives: list[Perspective] = []
-    failures: list[Failure] = []
+    failures: list[StageNote] = []
     try:
-        found, passages = await in_time(options, "expand", searched(providers, asked_query(framing), options))
+        found, passages = await in_time(options, "expand", search_store(providers, asked_query(framing), options))
         ids, ranked = found.ids, [passages[i] for i in found.ids]
         # Of what is to be argued against only the perspective that contradicts it, where there is one already.
         contrary = state["against"]["contrary"] if "against" in state else None
@@ -42,23 +42,23 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     except DeadlineError as exc:
         if not ids and (elsewhere := providers.searched_elsewhere()):
             raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
-        failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}", kind="late")]
+        failures = [StageNote(stage="expand", message=f"The sides could not be planned: {exc}", kind="late")]
     planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
     report(runtime, "sides", sides=planned)
-    return RunState(perspectives=perspectives, first_pass=ids, failures=failures)
+    return RunState(perspectives=perspectives, question_results=ids, notes=failures)
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
     """The answers to the question, and what the passages propose beside them."""
     if framing["form"] == "counter":
-        return [denied(framing.get("claim", ""))]
+        return [opposing_side(framing.get("claim", ""))]
     if framing["form"] == "open":
-        return await answers_found(models, framing["question"], passages)
-    sides = planned(framing)
-    return sides + (await third_ways(models, framing["question"], sides, passages) if sides else [])
+        return await mine_answers(models, framing["question"], passages)
+    sides = sides_of_question(framing)
+    return sides + (await mine_third_ways(models, framing["question"], sides, passages) if sides else [])
 
 
-def denied(statement: str) -> Perspective:
+def opposing_side(statement: str) -> Perspective:
     """The side that contradicts a statement: 'No' to it."""
     name = ANSWERS["polar"][1]
     return Perspective(
@@ -66,7 +66,7 @@ def denied(statement: str) -> Perspective:
     )
 
 
-def planned(framing: FramingState) -> list[Perspective]:
+def sides_of_question(framing: FramingState) -> list[Perspective]:
     """The sides that the question itself has: the words that answer it, or the names of its alternatives."""
     question, named = framing["question"], framing["alternatives"]
     names: Sequence[str] = named or ANSWERS.get(framing["form"]) or ()
@@ -129,7 +129,7 @@ async def expand_by_chat(
     sides = await _planned_by(model, models, framing, passages)
     if len(sides) < (1 if framing["form"] == "open" else 2):
         raise ProviderReplyError(f"{model.name} gave fewer than two different perspectives.")
-    return await _linked(models, sides)
+    return await _link_contraries(models, sides)
 
 
 async def _contrary(model: ChatModel, framing: FramingState) -> Perspective:
@@ -172,7 +172,7 @@ async def _planned_by(
     sides = [tidy for p in reply.perspectives if (tidy := _tidy(p)).statement]
     if sides and framing["form"] in ANSWERS:
         sides = await _with_plain_sides(models, framing, sides)
-    return await _merged(models, sides)
+    return await _deduplicate(models, sides)
 
 
 async def _with_plain_sides(models: Models, framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
@@ -181,14 +181,14 @@ async def _with_plain_sides(models: Models, framing: FramingState, sides: list[P
     vectors = await models.encode([framing["question"], *(s.statement for s in sides)])
     near = vectors[1:] @ vectors[0]
     own = list[PlannedSide]()
-    for answer in planned(framing):
+    for answer in sides_of_question(framing):
         mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= _ON_IT]
         best = max(mine, key=lambda i: (float(near[i]), -i), default=None)
         own.append(PlannedSide.model_validate(answer) if best is None else sides[best])
     return [*own, *(s for s in sides if s.stance == "other")]
 
 
-async def _merged(models: Models, sides: list[PlannedSide]) -> list[PlannedSide]:
+async def _deduplicate(models: Models, sides: list[PlannedSide]) -> list[PlannedSide]:
     """Without perspectives that say what an earlier one of the same stance says, or any in the same words."""
     worded: dict[str, PlannedSide] = {}
     for side in sides:
@@ -203,9 +203,9 @@ async def _merged(models: Models, sides: list[PlannedSide]) -> list[PlannedSide]
     return [sides[i] for i in kept]
 
 
-async def _linked(models: Models, sides: list[PlannedSide]) -> list[Perspective]:
+async def _link_contraries(models: Models, sides: list[PlannedSide]) -> list[Perspective]:
     """The sides with ids, each yes linked to the no that denies it."""
-    sides = _fewer(sides)
+    sides = _limit_sides(sides)
     vectors = await models.encode([s.statement for s in sides])
     contrary: dict[int, int] = {}
     yes = [i for i, s in enumerate(sides) if s.stance == "supports"]
@@ -227,7 +227,7 @@ async def _linked(models: Models, sides: list[PlannedSide]) -> list[Perspective]
     ]
 
 
-def _fewer(sides: list[PlannedSide]) -> list[PlannedSide]:
+def _limit_sides(sides: list[PlannedSide]) -> list[PlannedSide]:
     """At most MOST_SIDES in their order, the first yes and the first no among them."""
     first = {s.stance: i for i, s in reversed(list(enumerate(sides))) if s.stance != "other"}
     ranked = sorted(range(len(sides)), key=lambda i: (i not in first.values(), i))

@@ -12,11 +12,11 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.question import check_form, check_question, is_english, read_from, reads_as_english
-from agent.models.providers import Frame, Providers
+from agent.evidence.question import check_form, check_question, is_english, question_language, reads_as_english
+from agent.models.providers import Framer, Providers
 from agent.options import RunOptions, in_time, options_of
 from agent.stages.stage import RULES, Fallback, ask_model, report, stage
-from agent.state import Failure, FramingState, RunState
+from agent.state import FramingState, RunState, StageNote
 from prompts import as_data, one_line
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.language.question import read_question
@@ -28,10 +28,10 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     framing = await in_time(options_of(runtime), "frame", _framed(providers, state))
     check_form(framing["form"], state["question"])
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
-    language = "" if providers.english_only else await asyncio.to_thread(read_from, state["question"])
+    language = "" if providers.english_only else await asyncio.to_thread(question_language, state["question"])
     told = f"The question was read from {language}: it is searched for and answered in English."
-    failures = [Failure(stage="frame", message=told, kind="scope")] if language else []
-    return RunState(framing=framing, failures=failures)
+    failures = [StageNote(stage="frame", message=told, kind="scope")] if language else []
+    return RunState(framing=framing, notes=failures)
 
 
 async def _framed(providers: Providers, state: RunState) -> FramingState:
@@ -62,7 +62,7 @@ async def frame_by_rules(question: str, earlier: Sequence[str]) -> FramingState:
 
 
 def _frame(question: str, earlier: Sequence[str]) -> FramingState:
-    asked, focus = read_with(question, earlier[-1]) if earlier else (question, "")
+    asked, focus = resolve_follow_up(question, earlier[-1]) if earlier else (question, "")
     read = read_question(asked)
     return FramingState(
         form="plain" if read.kind == "fact" else read.kind,  # a fact is looked up, and has no sides
@@ -72,7 +72,7 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
     )
 
 
-def read_with(question: str, earlier: str) -> tuple[str, str]:
+def resolve_follow_up(question: str, earlier: str) -> tuple[str, str]:
     """What a follow-up asks by itself, and the focus that it puts on the earlier question ('' where it puts none).
 
     'What about the cost?' is the earlier question with a focus on the cost; a short question with a pronoun ('Is it
@@ -147,7 +147,7 @@ def _beginnings(text: str) -> set[str]:
 _SIDED, _NOT_SIDED = ("polar", "choice"), ("open", "plain", "none")  # kinds of questions
 
 
-def frame_with(fallback: Fallback, asked: Frame, rules: Frame) -> Frame:
+def frame_by_rules_then_chat(fallback: Fallback, asked: Framer, rules: Framer) -> Framer:
     """Asks the model only what `rules` do not tell."""
 
     async def frame(question: str, earlier: Sequence[str]) -> FramingState:

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from agent.evidence.coverage import (
     ENOUGH_PASSAGES,
     coverage_of,
+    favouring,
     judged_evidence,
-    nearness_to,
-    not_outweighed,
     originals_of,
-    same_as,
+    paraphrase_groups,
+    similarity_to,
 )
 from agent.models.inference import RunJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
-from agent.stages.stage import judge_replaced, report, stage
-from agent.state import Failure, Perspective, RunState, contrary_statements, form_of, merge_scores
+from agent.stages.stage import fall_back_to_own_judge, report, stage
+from agent.state import Perspective, RunState, StageNote, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.errors import JudgeError, ProviderDownError, ended
 from tools.language.sentences import prose
@@ -37,7 +37,7 @@ from tools.selection.coverage import pairs_to_judge
 _LIKELY = 0.5  # how likely the nearest passage supports its perspective, before it is judged
 _LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
 _SOON = 1.0  # seconds within which no more would have been judged
-RESERVED = 0.25
+RESERVED_PAIR_SHARE = 0.25
 """The share of the pair budget that is reserved while another search may follow, for what that finds."""
 
 
@@ -46,31 +46,31 @@ async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     _check_web(providers, state)
     name = _in_force(providers, state, options_of(runtime))
     try:
-        return await _judged(providers, state, runtime, name)
+        return await _judge_with(providers, state, runtime, name)
     except JudgeError as exc:
-        update = judge_replaced(providers, exc)
-        fresh = await _judged(providers, state, runtime, update["judge"])
+        update = fall_back_to_own_judge(providers, exc)
+        fresh = await _judge_with(providers, state, runtime, update["judge"])
         return RunState(**{**fresh, **update})
 
 
-async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
+async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
     """What the judge of that name makes of the passages; scores of another judge are left behind."""
     perspectives, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
     afresh = state.get("scored_by", name) != name
     known = {} if afresh else state.get("support", {})
-    passages = await asyncio.to_thread(providers.passages, {i for ids in state["found"].values() for i in ids})
+    passages = await asyncio.to_thread(providers.passages, {i for ids in state["candidates"].values() for i in ids})
     originals = originals_of(passages)
-    wanted = _wanted(perspectives, state["found"], known, originals)
-    searched = [p for p in perspectives if afresh or p["id"] in (state.get("planned") or wanted)]
+    wanted = _unjudged(perspectives, state["candidates"], known, originals)
+    searched = [p for p in perspectives if afresh or p["id"] in (state.get("next_queries") or wanted)]
     concerned = {i for p in searched for i in (p["id"], p["contrary"])}
     spent = 0 if afresh else int(state.get("counts", {}).get("pairs", 0))
     budget = pair_budget(options, state.get("round", 0), spent)
     pairs = await _worth_most(providers, state, {s: w for s, w in wanted.items() if s in concerned}, known, budget)
     fresh = await _score(judge, state, pairs, passages, options)
     support = merge_scores(known, fresh)
-    speaking = {p["id"]: not_outweighed(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives}
+    speaking = {p["id"]: favouring(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives}
     above = {i for mine in speaking.values() for i, s in mine.items() if s >= judge.threshold}
-    same = await same_as(providers.models, passages, above)
+    same = await paraphrase_groups(providers.models, passages, above)
     coverage = {
         side: coverage_of(judged_evidence(mine, judge.threshold, passages, originals, same), passages)
         for side, mine in speaking.items()
@@ -87,17 +87,17 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
         judge=name,
         scored_by=name,
         threshold=judge.threshold,
-        served={"judge": judge.name},
-        failures=_late(len(pairs) - judged, options),
+        served_by={"judge": judge.name},
+        notes=_late_note(len(pairs) - judged, options),
     )
 
 
-def _late(left: int, options: RunOptions) -> list[Failure]:
+def _late_note(left: int, options: RunOptions) -> list[StageNote]:
     """That pairs were left when time ran out; with time left, it was the replies that gave no verdict."""
     if not left or time_left(options, "judge") >= _SOON:
         return []
     text = f"{count(left, 'pair')} of side and passage could not be judged in time."
-    return [Failure(stage="judge", message=text, kind="late", brief=NOT_ALL_JUDGED)]
+    return [StageNote(stage="judge", message=text, kind="late", brief=NOT_ALL_JUDGED)]
 
 
 def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:
@@ -114,11 +114,11 @@ def _check_web(providers: Providers, state: RunState) -> None:
     """Raises ProviderDownError when the search engine that the user named has answered no query at all."""
     counts = state.get("counts", {})
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
-        problem = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
+        problem = next((f["message"] for f in state["notes"] if f["stage"] == "web"), "")
         raise ProviderDownError(f"{ended(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
-def _wanted(
+def _unjudged(
     perspectives: Sequence[Perspective],
     found: dict[str, list[int]],
     judged: dict[str, dict[int, float]],
@@ -140,7 +140,7 @@ def _wanted(
 def pair_budget(options: RunOptions, done_rounds: int, spent: int) -> int:
     """Pairs that may be judged now: each search that may still follow has its part of the share that is reserved."""
     to_come = (options.max_rounds - done_rounds) / options.max_rounds if options.max_rounds else 0.0
-    return max(0, options.max_pairs - spent - round(RESERVED * to_come * options.max_pairs))
+    return max(0, options.max_pairs - spent - round(RESERVED_PAIR_SHARE * to_come * options.max_pairs))
 
 
 async def _worth_most(
@@ -152,11 +152,11 @@ async def _worth_most(
 ) -> list[tuple[str, int]]:
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     ids = list(dict.fromkeys(i for w in wanted.values() for i in w))
-    near = await nearness_to(providers, [statements[p] for p in wanted], ids) if ids else {}
-    return worth_most(wanted, known, near, budget)
+    near = await similarity_to(providers, [statements[p] for p in wanted], ids) if ids else {}
+    return pairs_worth_judging(wanted, known, near, budget)
 
 
-def worth_most(
+def pairs_worth_judging(
     wanted: dict[str, list[int]],
     known: dict[str, dict[int, float]],
     near: dict[int, NDArray[np.float32]],

@@ -5,11 +5,11 @@ import asyncio
 import numpy as np
 from langgraph.runtime import Runtime
 
-from agent.evidence.coverage import Eligible, searched
+from agent.evidence.coverage import FilteredPassages, search_store
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.stages.stage import report, run_key, stage
-from agent.state import Claim, Failure, RunState
+from agent.stages.stage import report, run_id, stage
+from agent.state import Claim, RunState, StageNote
 from tools.errors import DeadlineError
 from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
@@ -21,23 +21,29 @@ _MOST = 2
 @stage("lookup")
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     drafts: list[Claim] = []
-    left_out = Eligible([], {}, {})
-    failures: list[Failure] = []
+    left_out = FilteredPassages([], {}, {})
+    failures: list[StageNote] = []
     options = options_of(runtime)
     try:
         asked = state["framing"]["question"]
         drafts, left_out = await in_time(options, "write", _plain_claims(providers, asked, options))
     except DeadlineError as exc:
-        failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
+        failures = [StageNote(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
     report(runtime, "written", claims=len(drafts))
     return RunState(
-        perspectives=[], drafts=drafts, failures=failures, foreign=left_out.foreign, addressed=left_out.addressed
+        perspectives=[],
+        drafts=drafts,
+        notes=failures,
+        foreign_documents=left_out.foreign,
+        addressing_documents=left_out.addressed,
     )
 
 
-async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> tuple[list[Claim], Eligible]:
+async def _plain_claims(
+    providers: Providers, question: str, options: RunOptions
+) -> tuple[list[Claim], FilteredPassages]:
     """The sentences nearest to the question, each once; and what was left out."""
-    found, passages = await searched(providers, question, options, tables=True)
+    found, passages = await search_store(providers, question, options, tables=True)
     holders: dict[str, int] = {}
     for i in found.ids:
         for sentence in filter(stands_alone, split_sentences(passages[i].text)):
@@ -48,6 +54,6 @@ async def _plain_claims(providers: Providers, question: str, options: RunOptions
     best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
     held = {holders[s] for s in best}
     stored = await asyncio.to_thread(providers.store.vectors, held)
-    await asyncio.to_thread(providers.store.kept.put, run_key(), [passages[i] for i in held if i in stored], stored)
+    await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in held if i in stored], stored)
     claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]
     return claims, found

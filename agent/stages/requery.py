@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.coverage import not_outweighed
+from agent.evidence.coverage import favouring
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
 from agent.stages.stage import ask_model, report, stage
-from agent.state import Failure, FramingState, Perspective, RunState, asked_query, is_answer
+from agent.state import FramingState, Perspective, RunState, StageNote, asked_query, is_answer
 from prompts import as_data, one_line
 from tools.errors import DeadlineError
 from tools.language.lexicon import lower_first
@@ -26,7 +26,7 @@ _READ = 3  # passages whose words make a query
 async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
     planned: dict[str, list[str]] = {}
-    failures: list[Failure] = []
+    failures: list[StageNote] = []
     best = {p["id"]: _best(state, p["id"]) for p in uncovered}
     passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
     asked = (
@@ -45,20 +45,20 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
         if isinstance(answer, DeadlineError):
             message = f"No second search for '{perspective['name']}': {answer}"
             brief = "Some sides were not searched a second time."
-            failures.append(Failure(stage="again", message=message, kind="late", brief=brief))
+            failures.append(StageNote(stage="again", message=message, kind="late", brief=brief))
         elif isinstance(answer, BaseException):
             raise answer
         else:
             planned[perspective["id"]] = answer
     report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
-    return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
+    return RunState(next_queries=planned, round=state.get("round", 0) + 1, notes=failures)
 
 
 def _best(state: RunState, perspective: str) -> list[int]:
     """The passages that support the perspective best, and better than its contrary."""
     contrary = next((p["contrary"] for p in state["perspectives"] if p["id"] == perspective), "")
     support = state.get("support", {})
-    own = not_outweighed(support.get(perspective, {}), support.get(contrary, {}))
+    own = favouring(support.get(perspective, {}), support.get(contrary, {}))
     return sorted(own, key=lambda i: (-own[i], i))[:_READ]
 
 
@@ -74,7 +74,7 @@ _FOUND, _SHORTEST = 6, 4
 """Words of the best passages that make a query, and the letters of one at least."""
 
 
-async def queries_by_angle(
+async def queries_by_rules(
     perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str]
 ) -> list[str]:
     """Queries by angle, each with the side's whole statement: its topic alone would look for either side, or for the

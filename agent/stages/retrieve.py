@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.coverage import eligible
-from agent.models.providers import Providers, WebFound
+from agent.evidence.coverage import filter_passages
+from agent.models.providers import Providers, WebResults
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.stages.stage import report, run_key, stage
-from agent.state import BranchState, Failure, RunState
+from agent.stages.stage import report, run_id, stage
+from agent.state import BranchState, RunState, StageNote
 from tools.budget import NoteKind, current_log
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
 from tools.store.hybrid import Hit, fuse
@@ -28,7 +28,7 @@ class _Found:
 
     ids: list[int] = field(default_factory=list)
     problems: list[SteelmanError] = field(default_factory=list)
-    web: WebFound = field(default_factory=WebFound)
+    web: WebResults = field(default_factory=WebResults)
     foreign: dict[str, str] = field(default_factory=dict)
     addressed: dict[str, str] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
     web = found.web
     report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages)
     failures = [
-        Failure(
+        StageNote(
             stage="search",
             message=f"A search for '{perspective['name']}' failed: {problem}",
             hint=hint,
@@ -58,13 +58,13 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
     ]
     return RunState(
         queries={perspective["id"]: queries},
-        found={perspective["id"]: found.ids},
-        failures=[*failures, *_web_failures(providers, web, perspective["name"])],
-        unread=web.unread,
-        foreign=found.foreign,
-        addressed=found.addressed,
+        candidates={perspective["id"]: found.ids},
+        notes=[*failures, *_web_failures(providers, web, perspective["name"])],
+        unread_pages=web.unread,
+        foreign_documents=found.foreign,
+        addressing_documents=found.addressed,
         counts={"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered},
-        served={"web": providers.web.engine.name} if providers.web and web.ids else {},
+        served_by={"web": providers.web.engine.name} if providers.web and web.ids else {},
     )
 
 
@@ -92,7 +92,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         rankings, problems = await _collect(searches, time_left(options, "search"))
         web = await in_time(options, "search", online)
     except ProviderError as exc:  # it fails or is late: what the store had still counts
-        web = WebFound(problems=[exc])
+        web = WebResults(problems=[exc])
     finally:
         online.cancel()
         await asyncio.gather(online, return_exceptions=True)
@@ -102,20 +102,20 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
-    ids, foreign, addressed = await asyncio.to_thread(eligible, ids, passages, statement)
+    ids, foreign, addressed = await asyncio.to_thread(filter_passages, ids, passages, statement)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
     found = near_enough[: options.pool]
-    await asyncio.to_thread(providers.store.kept.put, run_key(), [passages[i] for i in found], stored)
+    await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in found], stored)
     return _Found(found, problems, web, foreign, addressed)
 
 
-async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound:
+async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:
     if providers.web is None or not options.web:
         why = "no search engine is set" if options.web else "nothing was to leave this machine"
         current_log().note("skipped", f"The web was not searched: {why}.")
-        return WebFound()
+        return WebResults()
     read, share = state["counts"].get("pages", 0), state["share"]
     left = options.pages - read
     first = math.floor(left * _FIRST_PAGES / share) if options.max_rounds and not read else 0
@@ -123,19 +123,19 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
         if options.pages and not read:
             told = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
             current_log().note("skipped", told)
-        return WebFound()
-    return await providers.web.find(run_key(), _new(state), pages, options.pool, options.domains)
+        return WebResults()
+    return await providers.web.find(run_id(), _new(state), pages, options.pool, options.domains)
 
 
-def _web_failures(providers: Providers, web: WebFound, perspective: str) -> list[Failure]:
+def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
     messages = (f"The web search failed: {problem}" for problem in web.problems)
     brief = f"Web searches with {providers.web.engine.name.capitalize()} failed." if providers.web else ""
     failures = [
-        Failure(stage="web", message=message, kind="degraded", brief=brief) for message in dict.fromkeys(messages)
+        StageNote(stage="web", message=message, kind="degraded", brief=brief) for message in dict.fromkeys(messages)
     ]
     if providers.web and web.answered and not (web.problems or web.pages or web.unread):
         nothing = f"{providers.web.engine.name.capitalize()} found no page for '{perspective}'."
-        failures.append(Failure(stage="web", message=nothing, kind="scope"))
+        failures.append(StageNote(stage="web", message=nothing, kind="scope"))
     return failures
 
 

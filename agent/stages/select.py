@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import speaking_of
-from agent.evidence.coverage import counter_rank, nearness_to, originals_of, pool_of
+from agent.evidence.aspects import focus_pattern
+from agent.evidence.coverage import build_pool, counter_rank, originals_of, similarity_to
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import stage
-from agent.state import Failure, Reason, RunState
+from agent.state import Reason, RunState, StageNote
 from tools.models.judges.judge import UNJUDGED
 from tools.passages import Passage
 from tools.selection.coverage import Choice
@@ -20,27 +20,27 @@ from tools.selection.methods import Pool, pick
 _NEAREST = 10  # passages, of all perspectives together, that are used where nothing speaks of a follow-up's focus
 _EXPLAINED = 4  # passages a perspective whose reasons are given
 _MAKES_POINT = 0.5  # the probability from which a passage is taken to make a point
-_MORE = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
+_EXTRA_PASSAGES = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
 @stage("select")
 async def select(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options, coverage, focus = options_of(runtime), state["coverage"], state["framing"]["focus"]
-    found = {p: [*c["ids"], *state.get("found", {}).get(p, [])] for p, c in coverage.items()}
+    found = {p: [*c["ids"], *state.get("candidates", {}).get(p, [])] for p, c in coverage.items()}
     passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})
     candidates = {p: [i for i in dict.fromkeys(ids) if i in passages] for p, ids in found.items()}
-    limit = options.claims_per_side + _MORE
+    limit = options.claims_per_side + _EXTRA_PASSAGES
     if "against" in state:
         nearness = await _nearness(providers, focus, list(passages))
-        return RunState(chosen={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
-    failures: list[Failure] = []
+        return RunState(selected={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
+    failures: list[StageNote] = []
     on_focus: dict[str, dict[int, float]] = {}
     if focus:
         speaking, failures = await _speaking(providers, focus, passages)
         candidates = {p: [i for i in ids if i in speaking] for p, ids in candidates.items()}
         on_focus = {p: {i: state["support"].get(p, {}).get(i, 0.0) for i in speaking} for p in coverage}
-    distinct = await asyncio.to_thread(_distinct, passages, state)
-    ids, pool, problems = await pool_of(providers, state, distinct, options)
+    distinct = await asyncio.to_thread(_without_copies, passages, state)
+    ids, pool, problems = await build_pool(providers, state, distinct, options)
     choices = await asyncio.to_thread(pick, options.selection, pool, pool.size)
     turn = {ids[c.position]: n for n, c in enumerate(choices)}
     chosen = {}
@@ -50,23 +50,23 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         # A passage too mixed to count as a whole may still hold a sentence that argues for the perspective.
         chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
     reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
-    return RunState(chosen=chosen, on_focus=on_focus, failures=[*failures, *problems], reasons=reasons)
+    return RunState(selected=chosen, on_focus=on_focus, notes=[*failures, *problems], reasons=reasons)
 
 
 async def _speaking(
     providers: Providers, focus: str, passages: dict[int, Passage]
-) -> tuple[Collection[int], list[Failure]]:
+) -> tuple[Collection[int], list[StageNote]]:
     """The passages that speak of what a follow-up asks about; where none does those nearest to it, and a note."""
-    words = speaking_of(focus)
+    words = focus_pattern(focus)
     if speaking := {i for i, p in passages.items() if words.search(p.text)}:
         return speaking, []
     nearness = await _nearness(providers, focus, list(passages))
     message = f"No passage found speaks of {focus} in so many words: what is nearest to it was used."
     nearest = sorted(nearness, key=lambda i: (-nearness[i], i))[:_NEAREST]
-    return nearest, [Failure(stage="select", message=message, kind="scope")]
+    return nearest, [StageNote(stage="select", message=message, kind="scope")]
 
 
-def _distinct(passages: dict[int, Passage], state: RunState) -> dict[int, Passage]:
+def _without_copies(passages: dict[int, Passage], state: RunState) -> dict[int, Passage]:
     """The passages without those that only repeat another one: what was judged, and what is a copy of nothing."""
     judged = {i for scores in state.get("support", {}).values() for i in scores}
     originals = originals_of(passages)
@@ -84,7 +84,7 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
     """Each passage's cosine to what a follow-up asks about; empty where it asks for nothing in particular."""
     if not focus:
         return {}
-    return {i: float(near[0]) for i, near in (await nearness_to(providers, [focus], ids)).items()}
+    return {i: float(near[0]) for i, near in (await similarity_to(providers, [focus], ids)).items()}
 
 
 def _reason(ids: Sequence[int], choice: Choice, state: RunState, pool: Pool) -> Reason:

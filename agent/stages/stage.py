@@ -17,8 +17,8 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agent.models.providers import Providers
-from agent.options import Part, RunOptions, ends_at, options_of
-from agent.state import Failure, RunState, StageName
+from agent.options import Phase, RunOptions, ends_at, options_of
+from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
 from tools.budget import Budget, StageLog, current_budget, current_log, sooner, using
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ended
@@ -31,7 +31,7 @@ M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[Providers, S, Runtime[RunOptions]], Awaitable[RunState]]
 """A node of the graph: from the providers, the state and the run's options to what it adds to the state."""
-_PARTS: dict[StageName, Part] = {"lookup": "write", "again": "search", "select": "write"}
+_PARTS: dict[StageName, Phase] = {"lookup": "write", "again": "search", "select": "write"}
 """The part of a run's time that a stage belongs to, where it has another name."""
 _REPORT_SECONDS = 0.5
 
@@ -41,7 +41,7 @@ def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
     runtime.stream_writer({"kind": kind, **data})
 
 
-def run_key() -> str:
+def run_id() -> str:
     """What the run's own passages are kept under."""
     return str(get_config().get("configurable", {}).get("thread_id", ""))
 
@@ -56,14 +56,14 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
         async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
             started = time.time()
             report(runtime, "stage", stage=name)
-            budget = budget_of(state, options_of(runtime), cast(Part, _PARTS.get(name, name)))
-            log = StageLog(down=set(state.get("down") or ()), on_reply=_reply_reporter(runtime, name))
+            budget = budget_of(state, options_of(runtime), cast(Phase, _PARTS.get(name, name)))
+            log = StageLog(down=set(state.get("failed_providers") or ()), on_reply=_reply_reporter(runtime, name))
             with stage_span(name) as traced, using(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
                 update["intervals"] = {name: [(started, time.time())]}
                 update = with_log(update, name, budget, log)
                 spent = {k: v for k, v in update["counts"].items() if v}
-                traced.note(provider=update["served"].get(name), failures=len(update["failures"]), **spent)
+                traced.note(provider=update["served_by"].get(name), failures=len(update["notes"]), **spent)
             return update
 
         return run
@@ -71,7 +71,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
     return decorate
 
 
-def budget_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Budget:
+def budget_of(state: Mapping[str, Any], options: RunOptions, part: Phase) -> Budget:
     """What the stage may use: until its part of the run ends, and its share of what is left of the run's budget."""
     spent, share = state.get("counts") or {}, state.get("share", 1)
     return Budget(
@@ -86,10 +86,10 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Budg
 def with_log(update: RunState, name: StageName, budget: Budget, log: StageLog) -> RunState:
     """The stage's update with what was spent, who served it, who is down, and what the answer has to tell."""
     update["counts"] = update.get("counts", {}) | budget.spent()
-    update["served"] = update.get("served", {}) | log.served
-    update["down"] = sorted(log.down)
-    noted = [Failure(stage=name, message=m, kind=kind, brief=log.briefs.get(m, "")) for kind, m in log.notes]
-    update["failures"] = [*update.get("failures", []), *noted]
+    update["served_by"] = update.get("served_by", {}) | log.served
+    update["failed_providers"] = sorted(log.down)
+    noted = [StageNote(stage=name, message=m, kind=kind, brief=log.briefs.get(m, "")) for kind, m in log.notes]
+    update["notes"] = [*update.get("notes", []), *noted]
     return update
 
 
@@ -186,17 +186,17 @@ def with_fallback(
     return served
 
 
-def judge_replaced(providers: Providers, failure: JudgeError) -> RunState:
+def fall_back_to_own_judge(providers: Providers, failure: JudgeError) -> RunState:
     """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
     if providers.models.judge_required:
         raise failure
     stood_in = "embedded judge scored everything again."
     what = f"{ended(str(failure))} The {stood_in}"
-    degraded = Failure(
+    degraded = StageNote(
         stage="judge",
         message=what[0].upper() + what[1:],
         hint=failure.hint,
         kind="degraded",
         brief=f"The judge failed, and the {stood_in}",
     )
-    return RunState(judge=providers.models.own_judge.name, failures=[degraded])
+    return RunState(judge=providers.models.own_judge.name, notes=[degraded])

@@ -13,14 +13,14 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import with_crux
-from agent.evidence.cases import fill
-from agent.evidence.claims import ClaimChecks, once
-from agent.evidence.coverage import Cited, coverage_of, same_as
+from agent.evidence.aspects import add_crux
+from agent.evidence.cases import add_quotations
+from agent.evidence.claims import ClaimVerifier, deduplicated
+from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.stages.stage import judge_replaced, report, stage
-from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, Failure, RunState, as_read, in_case
+from agent.stages.stage import fall_back_to_own_judge, report, stage
+from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, StageNote, decontextualised, in_case
 from tools.errors import DeadlineError, JudgeError
 from tools.language.copies import NEAR
 from tools.passages import Passage
@@ -32,14 +32,14 @@ _GRACE = 1.0  # seconds in which quotations that were read before take the place
 async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     if "drafts" not in state:  # nothing was to be written
         coverage, same = await _coverage(providers, state, None)
-        return RunState(coverage=coverage, same=same)
+        return RunState(coverage=coverage, duplicate_of=same)
     options = options_of(runtime)
     judge = providers.models.judge(state.get("judge", ""))
-    checks = ClaimChecks(providers, state, judge, partial(time_left, options, "verify"))
+    checks = ClaimVerifier(providers, state, judge, partial(time_left, options, "verify"))
     held: list[Claim] = []
     repaired: list[Claim] = []
     dropped: list[Dropped] = []
-    failures: list[Failure] = []
+    failures: list[StageNote] = []
 
     def checked(holding: list[Claim], failing: list[Dropped]) -> None:
         held.extend(holding)
@@ -47,31 +47,37 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         _report(runtime, holding)
 
     try:
-        await in_time(options, "verify", checks.sift_perspectives(state.get("drafts", []), checked))
+        await in_time(options, "verify", checks.verify_by_perspective(state.get("drafts", []), checked))
         repaired = await in_time(options, "verify", _repaired(checks, dropped))
-        filling = fill(checks, [*held, *repaired], dropped, options.claims_per_side)
+        filling = add_quotations(checks, [*held, *repaired], dropped, options.claims_per_side)
         repaired += await in_time(options, "verify", filling)
     except DeadlineError as exc:
-        failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
+        failures = [StageNote(stage="verify", message=f"What could not be checked was left out: {exc}")]
         with suppress(TimeoutError):  # what was read before is there at once
             async with asyncio.timeout(_GRACE):
-                repaired += await fill(checks, [*held, *repaired], dropped, options.claims_per_side)
+                repaired += await add_quotations(checks, [*held, *repaired], dropped, options.claims_per_side)
     except JudgeError as exc:
-        return judge_replaced(providers, exc)
+        return fall_back_to_own_judge(providers, exc)
     _report(runtime, repaired)
-    claims = with_crux(state, with_theses(_in_order(state, once([*held, *repaired]))))
+    claims = add_crux(state, with_theses(_in_order(state, deduplicated([*held, *repaired]))))
     report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
-    return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage, same=same)
+    return RunState(claims=claims, dropped=dropped, notes=failures, coverage=coverage, duplicate_of=same)
 
 
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
     for claim in claims:
         if claim["role"] != "crux":
-            report(runtime, "claim", side=claim["perspective"], text=as_read(claim), tier=claim.get("tier", "case"))
+            report(
+                runtime,
+                "claim",
+                side=claim["perspective"],
+                text=decontextualised(claim),
+                tier=claim.get("tier", "case"),
+            )
 
 
-async def _repaired(checks: ClaimChecks, dropped: Sequence[Dropped]) -> list[Claim]:
+async def _repaired(checks: ClaimVerifier, dropped: Sequence[Dropped]) -> list[Claim]:
     """For each dropped claim its perspective's next spare, if that one holds; no spare is tried twice."""
     used = {c["text"] for c in checks.state.get("drafts", [])}
     tried: list[Claim] = []
@@ -80,7 +86,7 @@ async def _repaired(checks: ClaimChecks, dropped: Sequence[Dropped]) -> list[Cla
         if spare := next((s for s in spares if s["text"] not in used), None):
             tried.append(spare)
             used.add(spare["text"])
-    return (await checks.sift(tried))[0]
+    return (await checks.verify_claims(tried))[0]
 
 
 async def _coverage(
@@ -88,7 +94,7 @@ async def _coverage(
 ) -> tuple[dict[str, Coverage], dict[int, int]]:
     """The coverage by what was read, and by what the verified claims cite, where there was anything to write; and which
     of all that is counted, or what a document answers, says the same."""
-    judged, on_focus, read = state.get("coverage", {}), state.get("on_focus", {}), state.get("read", {})
+    judged, on_focus, read = state.get("coverage", {}), state.get("on_focus", {}), state.get("sentence_evidence", {})
 
     def cited_by(perspective: str) -> Cited | None:
         own = [(i, in_case(c)) for c in claims or () if c["perspective"] == perspective for i in c["passages"]]
@@ -104,9 +110,11 @@ async def _coverage(
     counted = {i for c in covered({}).values() for i in (*c["ids"], *c["leaning"])}
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.passages, counted | theses)
-    same = await same_as(providers.models, passages, passages)
+    same = await paraphrase_groups(providers.models, passages, passages)
     coverage = covered(same)
-    near = await same_as(providers.models, passages, {i for c in coverage.values() for i in c["ids"]}, slack=NEAR)
+    near = await paraphrase_groups(
+        providers.models, passages, {i for c in coverage.values() for i in c["ids"]}, slack=NEAR
+    )
     for c in coverage.values():
         c["distinct"] = len({near[i] for i in c["ids"] if i in near})
     return coverage, same

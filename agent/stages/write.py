@@ -14,15 +14,15 @@ import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.aspects import opposed
-from agent.evidence.cases import NOT_WRITTEN, apart, brief_of, respond
-from agent.evidence.claims import in_comparable_room
-from agent.evidence.coverage import read_evidence
-from agent.evidence.sentences import read_perspectives
-from agent.models.providers import Brief, Providers, Reading
+from agent.evidence.aspects import contrary_pair
+from agent.evidence.cases import NOT_WRITTEN, brief_of, document_responses, under_one_perspective
+from agent.evidence.claims import balance_claims
+from agent.evidence.coverage import sentence_evidence
+from agent.evidence.sentences import score_sentences
+from agent.models.providers import Brief, Providers, SentenceScores
 from agent.options import RunOptions, in_time, options_of, time_left
-from agent.stages.stage import ask_model, judge_replaced, report, stage
-from agent.state import Claim, Failure, FramingState, Perspective, ReadEvidence, Response, RunState
+from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
+from agent.state import Claim, FramingState, Perspective, Response, RunState, SentenceEvidence, StageNote
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
 from tools.language.sentences import split_sentences
@@ -41,12 +41,12 @@ class _Written:
     claims: dict[str, list[Claim]] = field(default_factory=dict)
     spares: list[Claim] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
-    read: dict[str, ReadEvidence] = field(default_factory=dict)
+    read: dict[str, SentenceEvidence] = field(default_factory=dict)
     quotations: dict[str, Sequence[Claim]] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[StageNote] = field(default_factory=list)
 
     def fail(self, message: str) -> None:
-        self.failures.append(Failure(stage="write", message=message))
+        self.failures.append(StageNote(stage="write", message=message))
 
 
 @stage("write")
@@ -59,25 +59,25 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         with suppress(TimeoutError):  # the cases do not wait for it
             crux = await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
     except JudgeError as exc:
-        return judge_replaced(providers, exc)
+        return fall_back_to_own_judge(providers, exc)
     finally:
         writing_crux.cancel()
-    drafts = [*in_comparable_room(written.claims), *crux]
+    drafts = [*balance_claims(written.claims), *crux]
     report(runtime, "written", claims=len(drafts))
     return RunState(
         drafts=drafts,
         spares=written.spares,
-        quotations=in_comparable_room(written.quotations),
-        responses=apart(written.responses, drafts),
-        read=written.read,
-        failures=written.failures,
+        quotations=balance_claims(written.quotations),
+        responses=under_one_perspective(written.responses, drafts),
+        sentence_evidence=written.read,
+        notes=written.failures,
     )
 
 
 async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
     """What a model says that the dispute turns on; nothing where no model would check that against its passages."""
     checked = providers.models.checker(providers.models.judge(state.get("judge", "")))
-    pair = opposed(state["perspectives"])
+    pair = contrary_pair(state["perspectives"])
     if providers.crux is None or pair is None or not checked:
         return []
     one, other = [await brief_of(providers, state, perspective, 1) for perspective in pair]
@@ -109,14 +109,14 @@ async def _written(providers: Providers, state: RunState, options: RunOptions) -
             raise case
         written.claims[own] = case[0]
         written.spares += case[1]
-        responses = brief.responses or (await asyncio.to_thread(respond, brief, reading) if reading else [])
+        responses = brief.responses or (await asyncio.to_thread(document_responses, brief, reading) if reading else [])
         written.responses += responses
         if reading and quotes:
-            late = int(np.isnan(reading.sure[reading.about]).sum()) if brief.contrary else 0
+            late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
             if late:
                 written.fail(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
             if reading.case.any() or not late:
-                written.read[own] = read_evidence(reading)
+                written.read[own] = sentence_evidence(reading)
         brief = replace(brief, responses=responses, reading=reading)
         written.quotations[own] = (await providers.quote(brief))[0] if providers.quote and reading else ()
     return written
@@ -128,16 +128,18 @@ _Case = tuple[list[Claim], list[Claim]] | BaseException
 
 async def _read_and_wrote(
     providers: Providers, state: RunState, options: RunOptions, briefs: list[Brief]
-) -> tuple[list[Brief], Sequence[Reading | None], Sequence[_Case]]:
+) -> tuple[list[Brief], Sequence[SentenceScores | None], Sequence[_Case]]:
     """The briefs with what was read; for each its reading, None where a model wrote and that was late, and its case.
     Raises DeadlineError, JudgeError."""
-    models, readings = providers.models, list[Reading]()
-    reading = asyncio.create_task(read_perspectives(models, briefs, _READING * time_left(options, "write")))
+    models, readings = providers.models, list[SentenceScores]()
+    reading = asyncio.create_task(score_sentences(models, briefs, _READING * time_left(options, "write")))
     try:
         if providers.quote is None:
             readings = await in_time(options, "write", reading)
             read = zip(briefs, readings, strict=True)
-            briefs = [replace(brief, reading=found, responses=respond(brief, found)) for brief, found in read]
+            briefs = [
+                replace(brief, reading=found, responses=document_responses(brief, found)) for brief, found in read
+            ]
         writing = (in_time(options, "write", providers.write(brief)) for brief in briefs)
         cases = await asyncio.gather(*writing, return_exceptions=True)
         with suppress(DeadlineError):  # what a model wrote stands without what was read beside it

@@ -6,7 +6,7 @@ asked; its verdicts are not stored.
 from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, Citation
-from agent.evidence.claims import ground
+from agent.evidence.claims import check_grounding
 from agent.models.inference import Models
 from agent.state import Claim
 from evals.metrics.answers import SIDES, Reply, stands
@@ -29,7 +29,11 @@ async def _checked(reply: Reply, answer: Answer, models: Models) -> list[list[bo
     citations = {c.number: c for c in answer.citations}
     claims = [c for side in answer.perspectives for c in side.claims] + answer.plain
     written = [_claim(c, citations) for c in claims if not c.quoted]
-    said = await ground(models, written, _passages(reply, answer), {c["text"]: 1.0 for c in written}) if written else {}
+    said = (
+        await check_grounding(models, written, _passages(reply, answer), {c["text"]: 1.0 for c in written})
+        if written
+        else {}
+    )
     verdicts = []
     for claim in claims:
         saying = (said.get(claim.text) or {"passages": []})["passages"]

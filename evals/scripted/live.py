@@ -4,7 +4,7 @@ what they cost."""
 import sys
 
 from agent.answer.model import Answer
-from agent.models.from_settings import build_chats, uses_chat
+from agent.models.from_settings import build_chat_models, uses_chat
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
@@ -33,7 +33,7 @@ async def ask_live(settings: Settings, *, yes: bool) -> Record:
     """Tells the price, then asks. Raises InputError without a chat model, or without a word."""
     if not uses_chat(settings):
         raise InputError("no chat model is set. Set OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL.")
-    models = {m.name: m for m in build_chats(settings).values()}.values()
+    models = {m.name: m for m in build_chat_models(settings).values()}.values()
     most = [len(QUESTIONS) * tokens for tokens in MOST_TOKENS]
     costs = [0.0 if m.local else cost_of(price_of(m.name, settings.prices), *most) for m in models]
     known = [cost for cost in costs if cost is not None]

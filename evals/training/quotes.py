@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from langgraph.config import get_config
 
-from agent.models.providers import Brief, Providers, Write
+from agent.models.providers import Brief, Providers, Writer
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from agent.state import Claim
@@ -95,7 +95,7 @@ def _recording(seen: dict[str, tuple[Brief, ...]], settings: Settings, store: St
     return replace(providers, write=partial(_recorded, providers.write, seen))
 
 
-async def _recorded(write: Write, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> tuple[list[Claim], list[Claim]]:
+async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> tuple[list[Claim], list[Claim]]:
     """Writes, and keeps by the run what it was given."""
     run = str(get_config()["configurable"]["thread_id"])
     seen[run] = (*seen.get(run, ()), brief)
@@ -111,17 +111,17 @@ def _question(case: Case, briefs: Sequence[Brief]) -> Question:
         return Question(case.key, np.zeros((0, 3)), none, nothing, (), nothing.astype(int), nothing > 0, _kind(case))
     reading = brief.reading
     sign = -1.0 if brief.perspective["stance"] == "opposes" else 1.0
-    told = np.flatnonzero(reading.about & ~np.isnan(reading.sure))
+    told = np.flatnonzero(reading.on_topic & ~np.isnan(reading.confidence))
     first, second = (case.gold[side] - case.gold[SIDES[1 - i]] for i, side in enumerate(SIDES))
     documents = [reading.units[i].passage.document_id for i in told]
     return Question(
         key=case.key,
         features=sign * reading.features[told],
         grounds=reading.grounds[told],
-        rank=reading.rank[told] / np.maximum(reading.sure[told], 1e-6),
+        rank=reading.quality[told] / np.maximum(reading.confidence[told], 1e-6),
         documents=tuple(documents),
         sides=np.array([(d in first) - (d in second) for d in documents], int),
-        closely=reading.closely[told],
+        closely=reading.rescored[told],
         kind=_kind(case),
     )
 
