@@ -28,7 +28,6 @@ GROUPS = {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
-        "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
     },
     "Speed": {"bench": "answers, the judge, a large store"},
 }
@@ -85,7 +84,7 @@ def _listed() -> str:
 
 def _module(name: str) -> ModuleType:
     if name in GROUPS["Train"]:
-        return importlib.import_module(f"evals.training.{name.removeprefix('judge-').replace('-', '_')}")
+        return importlib.import_module(f"evals.training.{name.removeprefix('judge-')}")
     return importlib.import_module(f"evals.suites.{name}")
 
 

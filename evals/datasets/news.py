@@ -87,6 +87,16 @@ class NewsSet:
         """The paragraphs of all events."""
         return [SourceDocument(p.id, p.text, publisher=p.source) for e in self.events for p in e.paragraphs]
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {
+            "annotated": len(self.measured),
+            "events": len(self.events),
+            "paragraphs": len(self.corpus),
+            "sources": len({p.publisher for p in self.corpus if p.publisher}),
+            "without_text": self.without_text,
+        }
+
     @cached_property
     def digest(self) -> str:
         """Changes when a headline, a paragraph or a label does; the same for a zip and what was unpacked from it."""

@@ -70,12 +70,10 @@ def documents_needed(ranked: Sequence[str], gold: Gold, deepest: int = DEEPEST) 
 
 def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: AbstractSet[str], k: int = 5) -> Leaning:
     """Which of two perspectives the top k support (BERDS, figure 2)."""
-    has_support, has_opposition = hits(ranked, supporting, k) > 0, hits(ranked, opposing, k) > 0
-    if has_support and has_opposition:
-        return "both"
-    if has_support:
-        return "supporting_only"
-    return "opposing_only" if has_opposition else "neither"
+    supported, opposed = hits(ranked, supporting, k) > 0, hits(ranked, opposing, k) > 0
+    if supported == opposed:
+        return "both" if supported else "neither"
+    return "supporting_only" if supported else "opposing_only"
 
 
 def sycophancy(supporting: float, opposing: float) -> float:
@@ -177,10 +175,8 @@ def union_measures(questions: Sequence[GoldQuestion], pools: Sequence[set[str]])
 
 def _sycophancy(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Figure:
     """Over the questions with two sides."""
-    counts = np.zeros((len(questions), 2))
-    for row, question, ranked in zip(counts, questions, rankings, strict=True):
-        if sides := question.sides:
-            row[:] = [hits(ranked, side.gold, TOP_FIVE) for side in sides]
+    pairs = zip(questions, rankings, strict=True)
+    counts = np.array([[hits(r, side.gold, TOP_FIVE) for side in q.sides] if q.sides else [0, 0] for q, r in pairs])
 
     def delta(chosen: Chosen) -> float:
         supporting, opposing = counts[chosen].sum(axis=0)

@@ -139,13 +139,6 @@ def _parts(plan: Plan) -> dict[str, list[int]]:
 
 def _config(plan: Plan, encoder: str) -> Record:
     news = plan.news
-    size = {
-        "annotated": len(news.measured),
-        "events": len(news.events),
-        "paragraphs": len(news.corpus),
-        "sources": len({p.publisher for p in news.corpus if p.publisher}),
-        "without_text": news.without_text,
-    }
     return {
         "data": news.name,
         "digest": news.digest,
@@ -156,18 +149,12 @@ def _config(plan: Plan, encoder: str) -> Record:
         "k": plan.cutoffs,
         "sample": None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed},
         "seed": plan.seed,
-        "sizes": {data: {"questions": len(chosen)} | size for data, chosen in _parts(plan).items()},
+        "sizes": {data: {"questions": len(chosen)} | news.sizes for data, chosen in _parts(plan).items()},
     }
 
 
-_RELEVANCE = {
-    "precision": "P",
-    "recall": "R",
-    "f1": "F1",
-    "published_precision": "published P",
-    "published_recall": "published R",
-    "published_f1": "published F1",
-}
+_COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
+_RELEVANCE = _COUNTED | {f"published_{m}": f"published {title}" for m, title in _COUNTED.items()}
 _DIVERSITY = {"distance": "D", "density": "I", "coverage": "C", "coverage_without_noise": "C without noise"}
 
 
@@ -200,11 +187,11 @@ def table(result: Record) -> list[str]:
     return [*lines, "", f"{result['seconds']:.1f} s; {told}"]
 
 
-def _cell(report: Record, data: str, name: str, m: str) -> str:
-    paired = report["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
-    return percent(report["metrics"][data][name][m], report["intervals"][data][name][m], sure(paired))
+def _cell(result: Record, data: str, name: str, m: str) -> str:
+    paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
+    return percent(result["metrics"][data][name][m], result["intervals"][data][name][m], sure(paired))
 
 
-def _ratio(report: Record, data: str, name: str, m: str) -> str:
-    ratio = report["ratios"][data].get(name, {}).get(m)
+def _ratio(result: Record, data: str, name: str, m: str) -> str:
+    ratio = result["ratios"][data].get(name, {}).get(m)
     return f"{number(ratio['here'], digits=2)} ({number(ratio['paper'], digits=2)})" if ratio else "1"

@@ -51,7 +51,7 @@ _NOTHING = 1e-9
 class RelevanceWeights:
     """A logistic regression over the signals of `signals`, in the order of SIGNALS, and its offset.
 
-    Fitted by `python -m evals select-fit`, which prints what it was fitted on and how well it does elsewhere.
+    Fitted once on questions with gold passages (docs/decisions/0011-selection.md); the file says on which.
     """
 
     signals: tuple[float, ...]
@@ -183,7 +183,7 @@ def sides_taken(support: Floats, likely: Floats) -> NDArray[np.float64]:
 
 @cache
 def fitted() -> RelevanceWeights:
-    """The weights that `python -m evals select-fit` fitted."""
+    """The weights that ship."""
     stored = json.loads(_WEIGHTS.read_text(encoding="utf-8"))
     return RelevanceWeights(tuple(map(float, stored["signals"])), float(stored["offset"]))
 
