@@ -92,6 +92,7 @@ def test_without_a_claim_nothing_was_found() -> None:
     answer = made(state([], notes=[{"stage": "search", "message": "It failed."}]))
     assert (answer.outcome, answer.perspectives, answer.nearest_questions) == ("nothing_found", [], ["Q1?"])
     assert [n.text for n in answer.notes] == ["It failed."]
+    assert answer.usage.pairs_judged == 0
     assert answer.summary == f"Nothing was found that makes a case for any side of this question, {THOUGH}."
     assert THOUGH in made(state([], notes=[], unread_pages={"https://example.org": "took too long"})).summary
     assert THOUGH not in made(state([], notes=[])).summary

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
-from tools.store.database import SCHEMA_VERSION, Database
+from tools.store.database import BUSY_SECONDS, SCHEMA_VERSION, Database
 
 
 def version(path: Path) -> int:
@@ -52,6 +52,7 @@ def test_another_schema(tmp_path: Path, other: int) -> None:
 
 
 def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert BUSY_SECONDS == 30, "as docs/reliability.md says"
     monkeypatch.setattr("tools.store.database.BUSY_SECONDS", 0.2)
     first, second = Database(tmp_path / "x.db"), Database(tmp_path / "x.db")
     with first.write(), pytest.raises(StoreBusyError, match="another process"), second.write():

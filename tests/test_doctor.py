@@ -240,6 +240,7 @@ def test_the_judge_that_is_on(settings: dict[str, str], kind: type | None) -> No
         ({"tavily_api_key": "tvly-x", "serper_api_key": "x", "web": "serper"}, "serper"),
         ({"tavily_api_key": "tvly-x", "web": "off"}, None),
         ({"web": "ddgs"}, "duckduckgo"),
+        ({"web": "tavily", "tavily_base_url": "http://127.0.0.1:8000"}, "tavily"),
     ],
 )
 def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None) -> None:

@@ -144,6 +144,11 @@ async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> N
     assert spares == []
 
 
+async def test_of_what_merely_leans_three_quotations_are_shown() -> None:
+    leaning = [Row(n, TEXTS[n], 0.7, 90.0 * n, case=False) for n in range(1, 5)]
+    assert len((await written(brief(reading=reading_of(*leaning))))[0]) == 3
+
+
 @pytest.mark.parametrize("quotes", [True, False])
 async def test_sentences_are_read_by_the_judge_of_this_process_whoever_writes(settings: Settings, quotes: bool) -> None:
     judge = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)

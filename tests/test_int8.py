@@ -111,6 +111,16 @@ def test_a_large_model_lies_in_parts(files: ModelFiles, monkeypatch: pytest.Monk
     assert len({one, several, files.fingerprint()}) == 3
 
 
+@pytest.mark.parametrize(("at", "read"), [((1 << 20) - 1, True), (1 << 20, False), (2 << 20, True)])
+def test_a_fingerprint_is_of_the_first_and_the_last_mebibyte(files: ModelFiles, at: int, read: bool) -> None:
+    weights = bytearray(3 << 20)
+    (files.folder / "model.onnx").write_bytes(weights)
+    before, weights[at] = files.fingerprint(), 1
+    (files.folder / "model.onnx").write_bytes(weights)
+    assert (files.fingerprint() != before) is read
+    assert len(before) == 12
+
+
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 def test_missing_and_damaged_files_are_named(files: ModelFiles, name: str) -> None:
     whole = (files.folder / name).read_bytes()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +35,11 @@ def test_the_budget_is_kept_and_no_pair_is_asked_twice(wanted: dict[str, list[in
     asked = pairs_worth_judging(wanted, {}, {}, budget)
     assert len(asked) == len(set(asked)) == min(budget, sum(map(len, wanted.values())))
     assert all(i in wanted[side] for side, i in asked)
+
+
+def test_of_what_is_not_judged_the_nearest_comes_first() -> None:
+    near = {n: np.array([cosine], np.float32) for n, cosine in ((1, 0.1), (2, 0.9))}
+    assert pairs_worth_judging({"a": [1, 2]}, {}, near, 1) == [("a", 2)]
 
 
 # Coverage

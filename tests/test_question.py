@@ -34,6 +34,7 @@ KINDS = {
         "give me the best case against universal basic income, im debating it thursday",
         "what about making voting compulsory like in australia",
         "Why I No Longer Stand for the National Anthem",
+        "sugar-free kombucha kefir",
         "Steelman both positions on affirmative action in college admissions, keep it fair",
     ),
     "open": (
@@ -47,7 +48,7 @@ KINDS = {
         "What is a universal basic income?",
         "What is the capital of France?",
     ),
-    "none": ("", "…", "hello", "good morning", "Thanks!", "Write a poem about the sea", "asdf qwer zxcv uiop"),
+    "none": ("", "…", "hello", "good morning", "Thanks!", "Why?", "Write a poem about the sea", "asdf qwer zxcv uiop"),
 }
 CHOICES = {
     "Nuclear or wind? pick one": ("Nuclear", "Wind"),
