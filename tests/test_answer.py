@@ -11,7 +11,7 @@ from providers import side
 
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer, strength
-from agent.answer.notes import THOUGH, is_settled, summarise
+from agent.answer.summary import THOUGH, is_settled, summarise
 from agent.answer.words import source_line
 from agent.state import Claim, Coverage, CoverageStatus, FramingState, RunState, StageName, StageNote, Tier
 from tools.passages import Passage

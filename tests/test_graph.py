@@ -13,7 +13,7 @@ from providers import ScriptedExpander, ScriptedJudge, build, side
 
 from agent.__main__ import DEGRADED
 from agent.answer.model import Answer
-from agent.answer.notes import THOUGH
+from agent.answer.summary import THOUGH
 from agent.commands.ask import exit_status
 from agent.models.providers import Brief
 from agent.options import RunOptions

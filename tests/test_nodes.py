@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evidence.claims import balanced_limits, deduplicated, verbatim
+from agent.evidence.cases import case_sizes, deduplicated
+from agent.evidence.claims import verbatim
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence
 from agent.stages.judge import pairs_worth_judging
 from agent.stages.review import reviewed
@@ -78,7 +79,7 @@ def test_each_source_comes_once_before_any_comes_again() -> None:
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)))
 def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims: dict[str, int]) -> None:
-    room = balanced_limits(claims)
+    room = case_sizes({side: [claim(f"{n}.", side) for n in range(number)] for side, number in claims.items()})
     cases = [room[s] for s, n in claims.items() if n >= 2]
     assert all(room[s] <= n for s, n in claims.items())
     assert not cases or max(cases) - min(cases) <= 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.answer.notes import is_settled
+from agent.answer.summary import is_settled
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence, paraphrase_groups
 from agent.models.inference import Models
 from tools.language.copies import copy_groups, same_groups

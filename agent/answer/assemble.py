@@ -28,12 +28,11 @@ from agent.answer.notes import (
     deleted_source_notes,
     further_reading_notes,
     notes_of,
-    passages_without_quotation,
     query_notes,
     stage_notes,
-    summarise,
     uncited_notes,
 )
+from agent.answer.summary import passages_without_quotation, summarise
 from agent.evidence.claims import verbatim
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent.answer.model import Answer
 from agent.answer.outline import Block, ending, opening, perspective, sources
-from agent.answer.words import ADD_SOURCES, MORE, closing, numbers, plain, sanitised, words_behind
+from agent.answer.words import ADD_SOURCES, MORE, closing, numbers, plain, words_behind
 from tools.errors import InputError, StoreError
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -41,7 +41,6 @@ def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False, 
     machine: with the run's whole id, and without a command to type. `explain`: with all that the notes tell.
     `linked`: with the addresses of sources as links.
     """
-    answer = sanitised(answer)
     sides = (block for side in answer.perspectives for block in perspective(answer, side))
     blocks = [*opening(answer), *sides, *sources(answer), *ending(answer, explain)]
     lines: list[str] = []
@@ -51,7 +50,7 @@ def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False, 
             lines += [*_MARKDOWN_LISTS[kind], *(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
-    lines.append(escape(closing(answer, whole_id=remote)))
+    lines.append(escape(plain(closing(answer, whole_id=remote))))
     lines += [] if remote else ["", f"More sources: `{ADD_SOURCES}`"]
     return "\n".join(lines) + "\n"
 
@@ -124,7 +123,6 @@ def to_docx(answer: Answer, *, explain: bool = False) -> bytes:
     """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell."""
     import docx
 
-    answer = sanitised(answer)
     document = docx.Document()
     document.core_properties.title = _xml(answer.question)[:255]
     for block in (*opening(answer), *(b for side in answer.perspectives for b in perspective(answer, side))):
@@ -142,7 +140,7 @@ def to_docx(answer: Answer, *, explain: bool = False) -> bytes:
             document.add_heading(_HEADINGS[kind], 1)
         for block in group:
             document.add_paragraph(_xml(block.text), style=_STYLES.get(block.kind))
-    for text in (closing(answer), f"More sources: {ADD_SOURCES}"):
+    for text in (plain(closing(answer)), f"More sources: {ADD_SOURCES}"):
         document.add_paragraph(_xml(text))
     buffer = io.BytesIO()
     document.save(buffer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.notes import all_looked_into
+from agent.answer.summary import all_looked_into
 from agent.answer.words import (
     ADD_SOURCES,
     MAY_SPEAK,
@@ -25,9 +25,9 @@ from agent.answer.words import (
     more_about,
     named,
     numbers,
+    plain,
     quoted_head,
     read_as,
-    sanitised,
     source_line,
     strength_of,
     undone,
@@ -59,6 +59,10 @@ class Block:
     quoted: bool = False
     label: str = ""
     source: Citation | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("text", "label"):  # no rendering shows what a terminal or a page would obey
+            object.__setattr__(self, name, plain(getattr(self, name)))
 
     @property
     def marked(self) -> str:
@@ -133,7 +137,6 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
 
     explain: with why each passage was chosen, and all that the notes tell.
     """
-    answer = sanitised(answer)
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     title, *lead = opening(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
@@ -191,7 +194,7 @@ def _reasons(page: _Page, answer: Answer) -> None:
     page.lines.append("")
     page.strong("WHY THESE PASSAGES")
     for number, passage in enumerate(answer.chosen, start=1):
-        page.wrap(why_chosen(answer, passage), f"  {number:>2}. ")
+        page.wrap(plain(why_chosen(answer, passage)), f"  {number:>2}. ")
     if not answer.chosen:
         page.wrap("No passages were chosen by a selection for this answer.", "  ")
 
@@ -209,7 +212,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
     page.lines += ["Nearest sample questions:"] if answer.nearest_questions else []
     page.blocks(*(b for b in blocks if b.kind == "nearest"))
     if answer.outcome == "answered":
-        page.wrap(closing(answer))
+        page.wrap(plain(closing(answer)))
     page.wrap(f"More sources: {ADD_SOURCES}")
 
 

@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date
 from textwrap import shorten
-from typing import Any
 
 from agent.answer.model import (
     FOOTER_NOTE_KINDS,
@@ -43,19 +42,6 @@ def plain(text: str) -> str:
     if not text.isprintable():  # most is, and to look at each letter of long texts takes seconds
         text = "".join(c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in _OBEYED)
     return " ".join(text.split())
-
-
-def sanitised(answer: Answer) -> Answer:
-    """The answer as every rendering begins with it: all its texts plain."""
-    return Answer.model_validate(_plain_all(answer.model_dump()))
-
-
-def _plain_all(value: Any) -> Any:
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, list):
-        return [_plain_all(v) for v in value]
-    return {k: _plain_all(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def label(answer: Answer, side: AnswerPerspective) -> str:
@@ -126,7 +112,7 @@ def words_behind(answer: Answer, citation: Citation) -> list[str]:
     """The source's own words behind claims that a model wrote; what a claim quotes is to be read there."""
     quoted = {c.text for s in answer.perspectives for c in s.claims if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
-    return [q for q in quotes if q not in quoted] if citation.support is not None else []
+    return [plain(q) for q in quotes if q not in quoted] if citation.support is not None else []
 
 
 def numbers(citations: Iterable[int]) -> str:

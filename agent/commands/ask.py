@@ -11,8 +11,8 @@ from typing import Any, TextIO
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer.files import check_ending, write_answer
 from agent.answer.model import Answer
-from agent.answer.notes import all_looked_into
 from agent.answer.outline import to_terminal
+from agent.answer.summary import all_looked_into
 from agent.answer.words import plain
 from agent.options import RunOptions
 from agent.runs.executor import RunCrashedError, resume_command

@@ -12,12 +12,43 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.claims import ClaimVerifier, case_sizes
+from agent.evidence.claims import ClaimVerifier
 from agent.models.providers import Brief, Providers, SentenceScores
 from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, in_case, quotes_of
 from tools.budget import current_log
 from tools.passages import Passage
 from tools.selection.responses import MOST, Weights, choose_thesis, group_theses
+
+
+def case_sizes(claims: Mapping[str, Sequence[Claim]]) -> dict[str, int]:
+    """How many claims of its case each perspective may show: at most two more than the shortest case (two claims).
+
+    A perspective with less than that is no measure for the others: the answer says that it is thin instead.
+    """
+    sizes = {perspective: sum(map(in_case, own)) for perspective, own in claims.items()}
+    cases = [n for n in sizes.values() if n >= 2]
+    most = min(cases) + 2 if cases else 1
+    return {perspective: min(n, most) for perspective, n in sizes.items()}
+
+
+def balance_claims(claims: Mapping[str, Sequence[Claim]]) -> list[Claim]:
+    """The claims of all perspectives as far as each has room, each sentence under one of them only."""
+    room = case_sizes(claims)
+    return deduplicated([c for perspective, own in claims.items() for c in limit_case(own, room[perspective])])
+
+
+def limit_case(claims: Sequence[Claim], room: int) -> list[Claim]:
+    """The first claims of the case as the room allows, and what may speak for the perspective beside them."""
+    return [*[c for c in claims if in_case(c)][:room], *(c for c in claims if not in_case(c))]
+
+
+def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
+    """A sentence stands under one perspective only: the one that it supports most."""
+    best: dict[str, Claim] = {}
+    for claim in claims:
+        if claim["text"] not in best or claim["support"] > best[claim["text"]]["support"]:
+            best[claim["text"]] = claim
+    return [c for c in claims if best[c["text"]] is c]
 
 
 async def brief_of(providers: Providers, state: RunState, perspective: Perspective, limit: int) -> Brief:

@@ -1,5 +1,5 @@
 """What is checked of a claim: that the passages that it cites say it (`tools.language.grounding`, with the models of
-the run), and that it serves its perspective; and how many claims each perspective may show.
+the run), and that it serves its perspective.
 """
 
 import asyncio
@@ -23,7 +23,6 @@ from agent.state import (
     RunState,
     contrary_statements,
     decontextualised,
-    in_case,
 )
 from tools.budget import current_log
 from tools.errors import JudgeError, ended
@@ -32,42 +31,6 @@ from tools.language.grounding import SAID, evidence_sentences, is_grounded
 from tools.language.sentences import split_sentences
 from tools.models.judges.judge import ClaimCheck, Pair, side_score
 from tools.passages import Passage
-
-
-def balanced_limits(claims: Mapping[str, int]) -> dict[str, int]:
-    """How many claims each perspective may show: at most two more than the shortest that has a case (two claims).
-
-    A perspective with less than that is no measure for the others: the answer says that it is thin instead.
-    """
-    cases = [n for n in claims.values() if n >= 2]
-    most = min(cases) + 2 if cases else 1
-    return {perspective: min(n, most) for perspective, n in claims.items()}
-
-
-def case_sizes(claims: Mapping[str, Sequence[Claim]]) -> dict[str, int]:
-    """`balanced_limits` by the claims of each perspective's case."""
-    return balanced_limits({perspective: sum(map(in_case, own)) for perspective, own in claims.items()})
-
-
-def balance_claims(claims: Mapping[str, Sequence[Claim]]) -> list[Claim]:
-    """The claims of all perspectives as far as each has room, each sentence under one of them only."""
-    room = case_sizes(claims)
-    return deduplicated([c for perspective, own in claims.items() for c in limit_case(own, room[perspective])])
-
-
-def limit_case(claims: Sequence[Claim], room: int) -> list[Claim]:
-    """The first claims of the case as the room allows, and what may speak for the perspective beside them."""
-    return [*[c for c in claims if in_case(c)][:room], *(c for c in claims if not in_case(c))]
-
-
-def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
-    """A sentence stands under one perspective only: the one that it supports most."""
-    best: dict[str, Claim] = {}
-    for claim in claims:
-        if claim["text"] not in best or claim["support"] > best[claim["text"]]["support"]:
-            best[claim["text"]] = claim
-    return [c for c in claims if best[c["text"]] is c]
-
 
 _SPACES = re.compile(r"\s+")
 

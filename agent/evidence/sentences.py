@@ -27,7 +27,7 @@ from tools.models.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
 from tools.models.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.passages import Sentence
 
-MIN_TOPIC_SIMILARITY = 0.35
+ON_TOPIC = 0.35
 """Cosine to the perspective's statement or to the question from which words are about it."""
 MAX_RESCORED = 32
 """Sentences of a dispute that are read closer: about twice what is ever shown of it."""
@@ -91,7 +91,7 @@ async def _rescored(dispute: "_ScoringGroup", seconds: float) -> list[SentenceSc
 
 
 def _likeliest(readings: Sequence[SentenceScores]) -> list[int]:
-    """The parts that are likeliest to be shown, CLOSELY of them at most, as many for each perspective."""
+    """The parts that are likeliest to be shown, MAX_RESCORED of them at most, as many for each perspective."""
     chosen: set[int] = set()
     for reading in readings:
         sure = np.nan_to_num(reading.confidence) * reading.on_topic
@@ -165,7 +165,7 @@ def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[Unit
 
 
 @dataclass(frozen=True, slots=True)
-class _PerspectiveFeatures:
+class _Unscored:
     """A perspective's quotable sentences before they are judged, as in SentenceScores. nearness: cosines to the
     perspective's statement, to what the question is about and to the question, (n, 3)."""
 
@@ -184,33 +184,28 @@ class _ScoringGroup:
     that each part supports the first perspective and the other, (n, 2)."""
 
     places: list[int]
-    views: list[_PerspectiveFeatures]
+    views: list[_Unscored]
     stances: NDArray[np.float64]
 
     def readings(self, closely: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
         """One a perspective; closely: which parts were read so, where not all that is read counts."""
         read = np.ones(len(self.stances), bool) if closely is None else closely
-        return [_reading(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
+        return [_scored(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
 
 
-async def _view(models: Models, brief: Brief, units: list[Unit], vectors: NDArray[np.float32]) -> _PerspectiveFeatures:
+async def _view(models: Models, brief: Brief, units: list[Unit], vectors: NDArray[np.float32]) -> _Unscored:
     statement, focus, question = brief.perspective["statement"], brief.framing["focus"], brief.framing["question"]
     known = await models.encode([statement, focus or statement, question])
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = _best(units, near)
     grounds = _grounds(brief, units, vectors, best, _best(units, nearness[:, 2]))
-    about = _about(
-        brief,
-        units,
-        nearness,
-        (near >= MIN_TOPIC_SIMILARITY) | ((best >= MIN_TOPIC_SIMILARITY) & (near >= _ABOUT_WITHIN)),
-    )
-    return _PerspectiveFeatures(brief, units, vectors, known[2], nearness, grounds, about)
+    about = _about(brief, units, nearness, (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= _ABOUT_WITHIN)))
+    return _Unscored(brief, units, vectors, known[2], nearness, grounds, about)
 
 
-def _reading(
-    view: _PerspectiveFeatures, stances: NDArray[np.float64], closely: NDArray[np.bool_], *, turned: bool
+def _scored(
+    view: _Unscored, stances: NDArray[np.float64], rescored: NDArray[np.bool_], *, turned: bool
 ) -> SentenceScores:
     """stances: as they were asked for the first of two contrary perspectives. turned: the view is the other one's."""
     brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
@@ -219,27 +214,14 @@ def _reading(
         features = _as_judged(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
     sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
-    fit = (
-        view.on_topic
-        & closely
-        & (supports_perspective(stances) if brief.contrary else True)
-        & ~_contradicting(brief, units)
-    )
+    fit = view.on_topic & rescored & ~_contradicting(brief, units)
+    fit &= supports_perspective(stances) if brief.contrary else True
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
     case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, units, sure, view.nearness)
+    vectors, question = view.vectors, view.question_vector
     return SentenceScores(
-        units,
-        features,
-        view.grounds,
-        sure,
-        view.on_topic,
-        closely,
-        case,
-        leaning,
-        rank,
-        view.vectors,
-        view.question_vector,
+        units, features, view.grounds, sure, view.on_topic, rescored, case, leaning, rank, vectors, question
     )
 
 

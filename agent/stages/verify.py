@@ -14,8 +14,8 @@ from typing import Literal
 from langgraph.runtime import Runtime
 
 from agent.evidence.aspects import add_crux
-from agent.evidence.cases import add_quotations
-from agent.evidence.claims import ClaimVerifier, deduplicated
+from agent.evidence.cases import add_quotations, deduplicated
+from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left

@@ -15,8 +15,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agent.evidence.aspects import contrary_pair
-from agent.evidence.cases import NOT_WRITTEN, brief_of, document_responses, under_one_perspective
-from agent.evidence.claims import balance_claims
+from agent.evidence.cases import NOT_WRITTEN, balance_claims, brief_of, document_responses, under_one_perspective
 from agent.evidence.coverage import sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.providers import Brief, Providers, SentenceScores

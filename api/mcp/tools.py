@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from agent.answer.files import escape, to_markdown
 from agent.answer.model import Answer
-from agent.answer.notes import all_looked_into
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
+from agent.answer.summary import all_looked_into
 from agent.answer.words import plain, undone
 from agent.state import is_answer
 from api.callers import Caller
