@@ -10,21 +10,15 @@ that differ would each make their index again after the other. And a copy of a d
 two copies may not use one server at once; one that was put back from a backup needs `python -m agent rebuild`.
 """
 
-import re
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
 from tools.budget import current_budget
-from tools.errors import ProviderDownError, SettingsError, SteelmanError
-from tools.net.causes import cause
-from tools.net.http import is_local, status_error, without_login
-from tools.store.dense import ChromaIndex
-from tools.store.index import damaged, is_outside
-
-_GRAPH_AT_FAULT = "hnsw"  # in a server's words where it cannot read the vector files of a collection
-_START = "Start it (`chroma run --path FOLDER --port PORT`), or "
-_DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
+from tools.errors import ProviderDownError, SettingsError
+from tools.net.http import is_local, without_login
+from tools.store.chroma_client import ServerClient, ServerCollection
+from tools.store.dense import GRAPH, ChromaIndex
 
 
 class DenseServer(ChromaIndex):
@@ -43,95 +37,47 @@ class DenseServer(ChromaIndex):
     def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 10.0) -> None:
         super().__init__(f"steelman-{namespace}")
         self.address = _address(url)
-        self._shown = without_login(self.address)
         self._number_name = f"{self._prefix}-number"
         self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
         self._seconds = seconds
 
     def number(self) -> str:
-        with self._errors():
-            kept = self._existing(self._number_name)
-            return "" if kept is None else str((kept.metadata or {}).get("number", ""))
+        kept = self._existing(self._number_name)
+        return "" if kept is None else str(kept.metadata.get("number", ""))
 
     def set_number(self, number: str) -> None:
-        with self._errors():
-            if (kept := self._existing(self._number_name)) is not None:
-                kept.modify(metadata={"number": number})
-            else:
-                self._open().create_collection(self._number_name, metadata={"number": number}, embedding_function=None)
+        self._open().make_collection(self._number_name).modify({"number": number})
 
     def clear(self) -> None:
-        with self._errors():
-            if self._existing(self._number_name) is not None:
-                self._drop(self._number_name)
-            for collection in self._mine():
-                self._drop(collection.name)
+        if self._existing(self._number_name) is not None:
+            self._drop(self._number_name)
+        for collection in self._mine():
+            self._drop(collection.name)
 
     def reopen(self) -> None:
         """Nothing of the index is held here; the server knows what another process wrote."""
 
     def _open(self) -> Any:
         if current_budget().offline and not is_local(self.address):
-            raise ProviderDownError(f"the Chroma server at {self._shown} is elsewhere, and this run stays offline.")
+            shown = without_login(self.address)
+            raise ProviderDownError(f"the Chroma server at {shown} is elsewhere, and this run stays offline.")
         return super()._open()
 
-    def _connected(self) -> Any:
-        self._check()
-        from tools.store.chroma_client import ServerClient
+    def _connected(self) -> ServerClient:
+        client = ServerClient(self.address, self._headers, self._seconds)
+        client.check()
+        return client
 
-        return ServerClient(self.address, self._headers, self._seconds)
+    def _existing(self, name: str) -> ServerCollection | None:
+        found: ServerCollection | None = self._open().find_collection(name)
+        return found
 
-    def _check(self) -> None:
-        """Whether it is a Chroma server of a version that is known that answers there."""
-        import httpx
-
-        from tools.store.chroma_client import bound
-
-        with bound(httpx.Client(headers=self._headers, trust_env=False), self._seconds, self.address) as client:
-            response = client.get(f"{self.address}/api/v2/version")
-        if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
-            raise ProviderDownError(
-                f"what answers at {self._shown} is no Chroma server of version 1. Check CHROMA_URL, or start one: "
-                "`chroma run --path FOLDER --port PORT`.",
-                hint=", or start one: `chroma run --path FOLDER --port PORT`",
-            )
-        if not response.is_success:
-            raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
+    def _made(self, collection_id: int) -> ServerCollection:
+        made: ServerCollection = self._open().make_collection(self._name(collection_id), configuration=GRAPH)
+        return made
 
     def _errors(self) -> AbstractContextManager[None]:
-        return _ServerErrors(self._shown)
-
-
-class _ServerErrors(AbstractContextManager[None]):
-    """What Chroma's client raises as an error that names the server and says what to do next."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
-        if exc is None or isinstance(exc, SteelmanError):
-            return
-        import httpx
-        from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
-
-        server = f"the Chroma server at {self._address}"
-        if isinstance(exc, ChromaAuthError | AuthorizationError):
-            raise ProviderDownError(f"{server} refused the token. Check CHROMA_TOKEN.") from exc
-        if isinstance(exc, httpx.TimeoutException):
-            raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
-        if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
-            raise ProviderDownError(
-                f"{server} cannot be reached ({cause(exc, self._address)}). {_START}take CHROMA_URL out of "
-                f"the settings to use the embedded index. {_DATA_SAFE}",
-                hint=_START,
-            ) from exc
-        if isinstance(exc, InternalError) and _GRAPH_AT_FAULT in str(exc) and not is_outside(str(exc)):
-            raise damaged(ChromaIndex.name, f"on {server}", exc) from exc
-        # Chroma's client raises a bare `Exception` for a reply that it does not know.
-        if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
-            said = " ".join(str(exc).split())[:200]
-            hint = "If it goes on, make the index again: `python -m agent rebuild`."
-            raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
+        return nullcontext()  # the client's own errors say what to do next
 
 
 def _address(url: str) -> str:
@@ -145,7 +91,3 @@ def _address(url: str) -> str:
     if not usable:
         raise SettingsError(f"'{url}' is no address of a Chroma server. It looks like http://HOST:PORT.")
     return full.rstrip("/").removesuffix("/api/v2")
-
-
-def _is_version(text: str) -> bool:
-    return re.fullmatch(r'"?\d+(\.\d+)+\S*"?', text.strip()) is not None
