@@ -41,9 +41,7 @@ def test_dkmips_worked_by_hand() -> None:
     relevance, vectors = np.array([0.8, 0.7, 0.4]), unit(0, 0, 90)
     assert dkmips(relevance, vectors, 2, 0.5) == [0, 2]
     assert dkmips(relevance, vectors, 2, 0.5, weight=0.1) == [0, 1]  # 0.35 − 0.05 against 0.2
-    # μ = 0.28: 0.35 − 0.14 against 0.2; divided by k the first term halves: 0.175 − 0.14 against 0.1.
-    assert dkmips(relevance, vectors, 2, 0.5, weight=0.28) == [0, 1]
-    assert dkmips(relevance, vectors, 2, 0.5, weight=0.28, divided=True) == [0, 2]
+    assert dkmips(relevance, vectors, 2, 0.5, weight=0.28) == [0, 1]  # 0.35 − 0.14 against 0.2
 
 
 # Projection

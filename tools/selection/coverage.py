@@ -48,11 +48,9 @@ def select(
     Fewer than k only where there are fewer passages. Of equals the earlier passage is chosen.
 
     support: probabilities of shape (perspectives, n). weights: of the perspectives. relevance: shape (n,), 0 or more.
-    sources: who published each; none where that is not known. Raises ValueError for shapes that differ.
+    sources: who published each; none where that is not known.
     """
     n = len(relevance)
-    if support.shape != (len(weights), n) or len(sources) not in (0, n):
-        raise ValueError(f"support has the shape {support.shape}, not ({len(weights)}, {n}), or sources not ({n},)")
     by_passage = np.asarray(support.T, np.float64, order="C")
     missed, left, known = np.ones(len(weights)), np.ones(n, bool), set[Hashable]()
     chosen: list[Choice] = []

@@ -30,10 +30,8 @@ def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64
     """(probability that passage i makes point p, of shape (n, n); weight of each point, of shape (n,)).
 
     vectors: of the passages, unit, shape (n, dimensions). relevance: probabilities that they speak to the question,
-    shape (n,). Raises ValueError for lengths that differ.
+    shape (n,).
     """
-    if len(vectors) != len(relevance):
-        raise ValueError(f"{len(relevance)} relevances for {len(vectors)} vectors")
     same = 1 / (1 + np.exp(-_STEEP * (np.asarray(vectors @ vectors.T, np.float64) - ALIKE)))
     np.fill_diagonal(same, 1.0)
     shared = same @ relevance
@@ -72,10 +70,8 @@ def signals(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float6
     of theirs, and of theirs (score regularisation, Diaz 2005).
 
     cosine: to the question; words: BM25 scores, 0 where a passage was not found by words; both of shape (n,). vectors:
-    unit, shape (n, dimensions). Raises ValueError for lengths that differ.
+    unit, shape (n, dimensions).
     """
-    if not len(cosine) == len(words) == len(vectors):
-        raise ValueError(f"{len(cosine)} cosines and {len(words)} word scores for {len(vectors)} vectors")
     if not len(cosine):
         return np.zeros((0, len(SIGNALS)))
     centre = vectors[np.argsort(-cosine, kind="stable")[:_CENTRAL]].mean(axis=0)

@@ -46,10 +46,8 @@ def is_clustered(sentence: str) -> bool:
 def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) -> Clustered:
     """OPTICS (Ankerst et al. 1999) on the cosine distances of sentence vectors, unit, of shape (sentences, dimensions).
 
-    paragraph: of which paragraph each sentence is. Raises ValueError for lengths that differ.
+    paragraph: of which paragraph each sentence is.
     """
-    if len(vectors) != len(paragraph):
-        raise ValueError(f"{len(vectors)} sentences for {len(paragraph)} paragraphs")
     return Clustered(np.asarray(paragraph, np.int64), _optics(vectors))
 
 
@@ -138,9 +136,8 @@ def mmr(
 
     relevance: shape (n,). vectors: unit vectors of shape (n, dimensions), of any encoder. trade_off: λ, from 0 to 1.
     largest: the highest relevance in the data set, by which BERDS divides; these passages' own where none is given, as
-    its code does. Raises ValueError for a λ that is no share and for lengths that differ.
+    its code does.
     """
-    _check(relevance, vectors, trade_off)
     top = float(relevance.max(initial=0.0)) if largest is None else largest
     scaled = trade_off * relevance / (top if top > 0 else 1.0)
     nearest = np.full(len(relevance), -np.inf)
@@ -160,20 +157,17 @@ def dkmips(
     k: int,
     trade_off: float = 0.75,
     weight: float = 1.0,
-    divided: bool = False,
     meant: int | None = None,
 ) -> list[int]:
     """Positions of up to k passages by diversity-aware k-maximum inner product search, chosen greedily, best first.
 
     What is maximised is λ · Σ relevance − 2μ(1 − λ) / (k(k − 1)) · Σ over pairs of the inner product (NEWSCOPE,
     appendix D). relevance: inner products with the query, shape (n,). vectors: shape (n, dimensions). trade_off: λ.
-    weight: μ. divided: the first term is divided by k, as in the original. meant: the k of the formula, where more are
-    ranked than will be looked at; with a large one the second term vanishes.
-    Raises ValueError for a λ that is no share and for lengths that differ.
+    weight: μ. meant: the k of the formula, where more are ranked than will be looked at; with a large one the second
+    term vanishes.
     """
-    _check(relevance, vectors, trade_off)
     size = k if meant is None else meant
-    first = trade_off * relevance / (size if divided else 1)
+    first = trade_off * relevance
     pairs = 2 * weight * (1 - trade_off) / (size * (size - 1)) if size > 1 else 0.0
     together = np.zeros(len(relevance))
 
@@ -194,10 +188,3 @@ def _greedy(gain: Callable[[int | None], NDArray[np.float64]], size: int, k: int
         taken.append(int(np.argmax(values)))
         left[taken[-1]] = False
     return taken
-
-
-def _check(relevance: NDArray[np.floating], vectors: Vectors, trade_off: float) -> None:
-    if not 0 <= trade_off <= 1:
-        raise ValueError(f"the trade-off has to lie between 0 and 1, not {trade_off}")
-    if len(relevance) != len(vectors):
-        raise ValueError(f"{len(relevance)} relevances for {len(vectors)} vectors")
