@@ -19,7 +19,7 @@ from tools.errors import BudgetError, ProviderDownError, ProviderError, Provider
 from tools.models.chat.model import ChatModel
 from tools.models.chat.replies import read_reply
 from tools.models.chat.servers import Price, models_at
-from tools.net import http
+from tools.net import retries
 
 pytestmark = pytest.mark.usefixtures("quick_retries")
 KEY = "sk-very-secret-0123456789"
@@ -252,7 +252,7 @@ async def test_a_reply_that_is_cut_is_asked_for_once_more(server: ModelServer) -
 
 @pytest.mark.parametrize("status", ["200 OK", "400 Bad Request"])
 async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
-    monkeypatch.setattr(http, "LARGEST_REPLY", 2_000_000)
+    monkeypatch.setattr(retries, "LARGEST_REPLY", 2_000_000)
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
     with Speaks(head.encode(), "flood") as endless:
         async with model(f"http://127.0.0.1:{endless.port}/v1") as chat:

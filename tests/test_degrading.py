@@ -18,7 +18,7 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from tools.errors import RunError
-from tools.net import http
+from tools.net import retries
 
 KEY = "sk-very-secret-0123456789"
 SECONDS = 3.0
@@ -27,7 +27,7 @@ EMBEDDED = {"frame": "rules", "expand": "embedded", "write": "embedded"}
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(retries, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr("tools.models.chat.model.LARGEST_TEXT", 10_000)
 
 

@@ -9,7 +9,7 @@ from model_server import ModelServer, Reply
 
 from tools.budget import Budget, using
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.net import http
+from tools.net import retries
 from tools.net.http import fetch_json, is_local, open_client, without_login
 
 
@@ -33,7 +33,7 @@ async def test_a_busy_server_is_asked_up_to_three_times(server: ModelServer, sta
     "value", [*("", "soon", "nan", "-5", "Mon, 01 Jan 0001 00:00:00 -0000", "Mon, 99 Jan 2026 00:00:00 GMT", "(" * 200)]
 )
 def test_a_retry_after_that_is_nonsense_is_no_reason_to_wait(value: str) -> None:
-    assert 0 <= http._retry_after(value, 0.5) <= 1
+    assert 0 <= retries._retry_after(value, 0.5) <= 1
 
 
 async def test_no_pause_outlasts_the_stage(server: ModelServer) -> None:
@@ -75,7 +75,7 @@ async def test_compressed_replies_are_read_up_to_a_limit_since_a_few_bytes_may_h
     bomb = gzip.compress(b" " * 5_000_000)
     server.on("", Reply(raw=gzip.compress(b"[1]"), headers=packed), Reply(raw=bomb, headers=packed), path="/search")
     assert await fetch(server) == [1]
-    monkeypatch.setattr(http, "LARGEST_REPLY", 1_000_000)
+    monkeypatch.setattr(retries, "LARGEST_REPLY", 1_000_000)
     with pytest.raises(ProviderReplyError, match="more than 1 MB"):
         await fetch(server)
     assert server.requests[0].headers["accept-encoding"] == "identity"

@@ -18,7 +18,7 @@ from tools.budget import Budget, StageLog, using
 from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import COMPATIBLE, VENDORS, vendor_of
-from tools.net import http
+from tools.net import retries
 
 KEY = "very-secret-0123456789"
 KEY_HEADER = {
@@ -135,7 +135,7 @@ async def test_the_transports_retries_are_the_only_ones(vendor: str, server: Mod
     error = await failed(vendor, server, budget)
     assert isinstance(error, ProviderDownError)
     assert str(error).startswith(f"{vendor}:m-1 at {server.root} failed (status 500: oh dear)")
-    assert len(server.requests) == http._TRIES
+    assert len(server.requests) == retries._TRIES
     assert (budget.calls, budget.input_tokens, budget.output_tokens) == (1, 0, 0)
 
 

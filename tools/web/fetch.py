@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from tools.budget import current_budget
 from tools.errors import AddressError, ProviderDownError, SourceError
 from tools.net.causes import cause
-from tools.net.http import unpacker
+from tools.net.retries import unpacker
 from tools.net.route import Proxy, is_inside, is_proxy, named_proxy, refused_by, trusted
 from tools.web.guard import (
     WEB_PORTS,

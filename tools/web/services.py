@@ -10,7 +10,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.causes import cause
-from tools.net.http import LARGEST_REPLY, status_error
+from tools.net.http import status_error
+from tools.net.retries import LARGEST_REPLY
 from tools.net.route import Proxy, proxy_for
 from tools.web.engines import PAGE, SearchEngine, WebResult, askable, checked_key, cut_query, read_results, tidy
 from tools.web.hosts import host_of

@@ -4,7 +4,7 @@ vendor's client is given, and replies that come plain where a stream was asked f
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Set
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -94,6 +94,15 @@ async def as_marked(response: "httpx.Response") -> None:
     """Gives OpenAI's client back the header by which it knows how it wanted the reply."""
     if response.request.extensions.get(MARK):
         response.request.headers[MARK] = "true"
+
+
+_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
+
+
+def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
+    """Takes out the headers that a vendor's client adds of itself: all but the usual ones and those that are kept."""
+    for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
+        del request.headers[name]
 
 
 _STREAMS = ("event-stream", "ndjson", "jsonl", "x-json-stream")

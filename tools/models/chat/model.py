@@ -1,9 +1,7 @@
 """Chat models, asked for JSON of a given shape: behind any OpenAI-compatible address, or of a vendor by its name.
 
-A server that lacks JSON schemas is asked for a JSON object, and one that lacks that for plain text; what a model takes
-(a stream, a system turn, a temperature) is learned from its refusals and remembered. The reply is read as a stream, so
-that a hostile or endless one is stopped at a limit, and text that a model thinks aloud is taken out. A reply that is
-not the shape is asked for once more, unless it is told why there was none.
+The reply is read as a stream, so that a hostile or endless one is stopped at a limit, and what a model thinks aloud is
+taken out. A reply that is not the shape is asked for once more, unless it is told why there was none.
 """
 
 import asyncio
@@ -20,25 +18,30 @@ import anyio
 from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
-from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.models.chat.clients import MARK, as_marked, told_apart
-from tools.models.chat.refusals import Form, RefusalError, described, too_long
+from tools.errors import (
+    DeadlineError,
+    PromptTooLongError,
+    ProviderDownError,
+    ProviderError,
+    ProviderReplyError,
+    SteelmanError,
+)
+from tools.models.chat.clients import MARK, as_marked, strip_headers, told_apart
+from tools.models.chat.refusals import Form, RefusalError, cause_of, described, had_begun, too_long
 from tools.models.chat.replies import Reply
 from tools.models.chat.servers import Price, check_read, cost_of, models_at
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
 from tools.net.http import (
-    answered,
     check_address,
     check_key,
-    cut_short,
     is_local,
     open_client,
     status_error,
-    strip_headers,
     without_login,
     words_of,
 )
+from tools.net.retries import cut_short
 
 if TYPE_CHECKING:
     import httpx
@@ -58,8 +61,6 @@ _REPEATED = (
 )
 
 S = TypeVar("S", bound=BaseModel)
-_BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
-"""What a client breaks with on a reply that is none."""
 _OF_CONTENT = re.compile(r"moderation|content|guideline|flagged", re.IGNORECASE)
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
 _TURNS: dict[str, anyio.Lock] = {}
@@ -130,12 +131,11 @@ class ChatModel:
             except (_RefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
+                told = str(exc).rstrip(".")
                 if asked != first:
-                    raise ProviderReplyError(
-                        f"{self.name} did not give what it was asked for: {str(exc).rstrip('.')}."
-                    ) from exc
+                    raise ProviderReplyError(f"{self.name} did not give what it was asked for: {told}.") from exc
                 # In the same turn: some models' templates know no two turns of one speaker in a row.
-                asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
+                asked = f"{first}\n\n{_REPEATED.format(problem=told)}"
 
     async def _answer(self, system: str, user: str, shape: type[S]) -> S:
         """One reply, read. A server that breaks it off is asked one thing at a time from then on: it may have been for
@@ -182,10 +182,7 @@ class ChatModel:
                 if known not in _FORMS:
                     reply, _FORMS[known] = await self._in_some_form(self.first_form, system, user, shape)
                     return reply
-        begun = _FORMS[known]
-        reply, form = await self._in_some_form(begun, system, user, shape)
-        if form != begun:
-            _FORMS[known] = form
+        reply, _FORMS[known] = await self._in_some_form(_FORMS[known], system, user, shape)
         return reply
 
     async def _in_some_form(self, form: Form, system: str, user: str, shape: type[BaseModel]) -> tuple[Reply, Form]:
@@ -203,8 +200,7 @@ class ChatModel:
                 form = lower
 
     async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> Reply:
-        reply, given, written, budget = Reply(), 0, 0, current_budget()
-        served = True
+        reply, given, written, budget, served = Reply(), 0, 0, current_budget(), True
         try:
             client, options = self._open(form.temperature), self._vendor.options(form, shape)
             client.disable_streaming = not form.streamed
@@ -219,8 +215,8 @@ class ChatModel:
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
                     current_log().on_reply(len(reply.text))
-        except self._raised() as exc:
-            served = bool(reply.text) or _had_begun(exc)
+        except Exception as exc:
+            served = bool(reply.text) or had_begun(exc)
             raise
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
@@ -238,9 +234,8 @@ class ChatModel:
             self._http = self._http or open_client(seconds=self._silence, around=told_apart)
             self._http.event_hooks = {"request": [self._only_ours], "response": [as_marked]}
             heat = self._temperature if temperature else None
-            self._clients[temperature] = self._vendor.build(
-                ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
-            )
+            options = ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
+            self._clients[temperature] = self._vendor.build(options)
         return self._clients[temperature]
 
     async def _only_ours(self, request: "httpx.Request") -> None:
@@ -253,27 +248,23 @@ class ChatModel:
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
 
-    def _raised(self) -> tuple[type[Exception], ...]:
-        """What the client, or the transport under it, raises where the server or the way to it fails."""
-        import httpx
-
-        return *self._vendor.errors(), httpx.HTTPError, ProviderDownError, RefusalError
-
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:
         """The client's errors as ours."""
         try:
             yield
-        except self._raised() + _BROKEN as exc:
+        except Exception as exc:  # of a kind of its own for each vendor, and whatever it breaks with on a reply
+            if isinstance(exc, SteelmanError) and not isinstance(exc, ProviderDownError):
+                raise
             raise self._failure(exc) from exc
 
     def _failure(self, exc: Exception) -> ProviderError:
         import httpx
 
         here = f"{self.name} at {self.address}"
-        if own := _cause_of(exc, ProviderError):
+        if own := cause_of(exc, ProviderError):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
-        failure = _cause_of(exc, httpx.HTTPError) or _cause_of(exc, httpx.InvalidURL)
+        failure = cause_of(exc, httpx.HTTPError) or cause_of(exc, httpx.InvalidURL)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None and any(getattr(exc, name, None) for name in ("body", "details", "error")):
@@ -307,21 +298,3 @@ class ChatModel:
         """A server's words, without the key that some say back."""
         shown = said.replace(self._key, "…") if self._key else said
         return " ".join(shown.split())[:200]
-
-
-E = TypeVar("E", bound=BaseException)
-
-
-def _cause_of(exc: BaseException | None, kind: type[E]) -> E | None:
-    """The error of that kind that an error is, or came from."""
-    while exc is not None and not isinstance(exc, kind):
-        exc = exc.__cause__
-    return exc
-
-
-def _had_begun(exc: Exception) -> bool:
-    """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
-    import httpx
-
-    failure = _cause_of(exc, httpx.HTTPError)
-    return not _cause_of(exc, ProviderError) and (failure is None or answered(failure))

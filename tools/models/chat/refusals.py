@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from tools.errors import ProviderError
+from tools.errors import ProviderDownError, ProviderError
 from tools.models.chat.replies import read_json
+from tools.net.retries import answered
 
 _TOO_LONG = re.compile(
     r"""context[ _-]?(length|window|size|limit) | n_ctx | n_keep | context\ the\ overflows
@@ -52,6 +53,24 @@ def _told(body: Any) -> Iterator[str]:
     elif isinstance(body, dict):
         for key in _TELLING:
             yield from _told(body.get(key))
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def cause_of(exc: BaseException | None, kind: type[E]) -> E | None:
+    """The error of that kind that an error is, or came from."""
+    while exc is not None and not isinstance(exc, kind):
+        exc = exc.__cause__
+    return exc
+
+
+def had_begun(exc: Exception) -> bool:
+    """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
+    import httpx
+
+    refused, failure = cause_of(exc, RefusalError) or cause_of(exc, ProviderDownError), cause_of(exc, httpx.HTTPError)
+    return not refused and (failure is None or answered(failure))
 
 
 def too_long(refusal: RefusalError) -> bool:

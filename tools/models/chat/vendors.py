@@ -13,7 +13,6 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -59,7 +58,7 @@ class Vendor:
 
     prefix: in front of a model's name; '' for any OpenAI-compatible server. module: LangChain's integration. url: its
     address unless another is set. key, address: the variables that hold its key ('' where it wants none) and its
-    address. raises: the names of what its client raises.
+    address.
     adds_counts: whether the parts of a reply count tokens each for themselves.
     """
 
@@ -70,7 +69,6 @@ class Vendor:
     address: str
     listing: Listing
     build: Callable[[ClientOptions], "BaseChatModel"]
-    raises: tuple[str, ...]
     options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
     form: Form = field(default_factory=Form)
     adds_counts: bool = False
@@ -95,11 +93,6 @@ class Vendor:
     def named(self, model: str) -> str:
         """The model's whole name."""
         return f"{self.prefix}:{model}" if self.prefix else model
-
-    def errors(self) -> tuple[type[Exception], ...]:
-        """What its client raises; imports it. Raises SettingsError."""
-        self.load()
-        return tuple(resolve_name(name) for name in self.raises)
 
     def check(self) -> None:
         """Raises SettingsError when the integration is not installed. Nothing is imported."""
@@ -191,7 +184,6 @@ COMPATIBLE = Vendor(
     address="OPENAI_BASE_URL",
     listing=Listing("/models", "data", "id", _bearer),
     build=_openai,
-    raises=("openai.OpenAIError",),
 )
 
 # --- Anthropic
@@ -267,7 +259,6 @@ _VENDORS = (
         address="ANTHROPIC_BASE_URL",
         listing=Listing("/v1/models?limit=1000", "data", "id", _anthropic_headers),
         build=_anthropic,
-        raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
         form=Form(counted=False, ladder=("json_schema", "text")),
     ),
@@ -281,11 +272,6 @@ _VENDORS = (
             "/v1beta/models?pageSize=1000", "models", "name", lambda key: {"x-goog-api-key": key} if key else {}
         ),
         build=_google,
-        raises=(
-            "google.genai.errors.APIError",
-            "google.genai.errors.UnknownApiResponseError",
-            "langchain_google_genai.chat_models.ChatGoogleGenerativeAIError",
-        ),
         options=_google_options,
         form=Form(counted=False),
         adds_counts=True,
@@ -298,7 +284,6 @@ _VENDORS = (
         address="OLLAMA_HOST",
         listing=Listing("/api/tags", "models", "name", lambda _: {}),
         build=_ollama,
-        raises=("ollama.ResponseError", "ollama.RequestError", "builtins.ConnectionError"),
         options=_ollama_options,
         form=Form(counted=False),
     ),
