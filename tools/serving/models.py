@@ -15,7 +15,6 @@ HOST = "127.0.0.1"
 CHAT_TOKENS = 16384
 """The longest prompt with its answer: twenty passages to judge in a call are about half of it."""
 _SCORE_TOKENS = 512
-_NO_KEY = "no-key"
 _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 
 
@@ -64,25 +63,14 @@ def _sampling(folder: Path) -> tuple[tuple[str, float], ...]:
 
 
 def env_lines(model: LocalModel, port: int) -> str:
-    """The lines for `.env`, a comment before each."""
+    """The lines for `.env`: of an instruct model the chat stages' and the judge's, of a cross-encoder the judge's."""
     address = f"http://{HOST}:{port}/v1"
-    speaks = (
-        ("The chat stages' server: the neutral question, perspectives, queries, claims.", "OPENAI_BASE_URL", address),
-        ("Their model.", "STEELMAN_MODEL", model.name),
-        ("The server wants no key; this keeps one for OpenAI from being sent to it.", "OPENAI_API_KEY", _NO_KEY),
-        ("While the server is off the embedded judge stands in, with a note.", "STEELMAN_JUDGE", "auto"),
-    )
-    judges = (
-        ("The judge's server.", "STEELMAN_JUDGE_URL", address),
-        (
-            "Its model: the first token's log-probabilities." if model.kind == "chat" else "Its model.",
-            "STEELMAN_JUDGE_MODEL",
-            model.name,
-        ),
-    )
-    scores = ("A cross-encoder; a run fails while the server is off.", "STEELMAN_JUDGE", "score")
-    first = speaks if model.kind == "chat" else (scores,)
-    return "\n".join(f"# {why}\n{variable}={_quoted(value)}" for why, variable, value in (*first, *judges))
+    lines = {"STEELMAN_JUDGE": "score"}  # has no fallback
+    if model.kind == "chat":  # a key of its own, so that one for OpenAI is not sent there
+        lines = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
+        lines["STEELMAN_JUDGE"] = "auto"
+    lines |= {"STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
+    return "\n".join(f"{variable}={_quoted(value)}" for variable, value in lines.items())
 
 
 def _quoted(value: str) -> str:
