@@ -21,8 +21,7 @@ from pydantic_settings import SettingsConfigDict
 from agent import forms
 from agent.forms import Network, aliased, encoding_of
 from tools.errors import SettingsError
-from tools.net.http import without_login
-from tools.net.pasted import fault_of_address, fault_of_key, fault_of_name
+from tools.net.http import fault_of_address, fault_of_key, fault_of_name, without_login
 
 _NO_KEY = SecretStr("")
 _Address = Annotated[str, AfterValidator(forms.address)]

@@ -12,8 +12,7 @@ from tools.budget import current_budget, current_log
 from tools.dates import told_date
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.language.words import QUERY_FILLERS
-from tools.net.http import fetch_json, is_address, is_local, open_client
-from tools.net.pasted import fault_of_key
+from tools.net.http import fault_of_key, fetch_json, is_address, is_local, open_client
 from tools.web.hosts import covers, host_of, normalise_url
 
 PAGE = 10
