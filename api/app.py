@@ -13,7 +13,7 @@ from api.guard import Guard
 from api.mcp.server import mount
 from api.observing import Metrics
 from api.outside import Outside
-from api.problems import add_handlers, responses
+from api.problems import RESPONSES, add_handlers
 from api.routes import completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
 from tools.memory import given_back
@@ -43,7 +43,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
-        responses=responses(401, 403, 429, 500),
+        responses=RESPONSES,
     )
     app.state.metrics = figures
     for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):

@@ -5,8 +5,6 @@ A page on the web can have a browser call a server on the same machine: by a for
 resolves to this machine (DNS rebinding). Neither gets past here. A key is needed once one was ever made.
 """
 
-import asyncio
-import contextlib
 import hmac
 import ipaddress
 import math
@@ -18,7 +16,6 @@ from limits import parse_many
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,7 +27,6 @@ from api.observing import Metrics, Observed
 from api.outside import link
 from api.problems import ProblemError, problem_of
 from tools.errors import StoreError
-from tools.store.database import Database
 
 _PROBES = frozenset(("/healthz", "/readyz"))
 """What is answered to a caller that knows no name of the server."""
@@ -44,8 +40,14 @@ _METHODS = ("GET", "POST", "DELETE")
 _SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
 _LARGEST_JSON = 8_000_000
-_SMALL = 64 * 1024
-_LINGER_SECONDS, _LINGER_BYTES = 2.0, 16 * 1024 * 1024
+_OTHER_HOST = (
+    "The Host header does not name this server. Call it by its address, or have whoever runs it put the name into "
+    "STEELMAN_API_HOSTS, or into STEELMAN_PUBLIC_URL where it is a proxy's."
+)
+_OTHER_PAGE = (
+    "A web page sent this, and pages of its address may not call here. Whoever runs this server can let them in with "
+    "STEELMAN_API_ORIGINS; the server's own page behind a proxy, with STEELMAN_PUBLIC_URL."
+)
 
 
 class Guard:
@@ -60,9 +62,7 @@ class Guard:
         self._origins = frozenset(split_list(settings.api_origins))
         self._inner: ASGIApp = self._known
         if self._origins:  # no cookie means anything here, so that any header may be sent
-            self._inner = CORSMiddleware(
-                self._known, self._origins, _METHODS, allow_headers=("*",), expose_headers=_SHOWN
-            )
+            self._inner = CORSMiddleware(self._known, self._origins, _METHODS, ("*",), expose_headers=_SHOWN)
         hosts = [name.lower() for name in split_list(settings.api_hosts)]
         self._loopback = is_loopback(settings.api_host)
         self._any_host = not self._loopback and not hosts
@@ -87,91 +87,74 @@ class Guard:
         hosts = headers.getlist("host")
         foreign = len(hosts) != 1 or not (self._any_host or self._is_mine(hosts[0]))
         scope.setdefault("state", {})["foreign"] = foreign
+        problem = None
         # What balances load or looks after containers asks by a bare address, or over HTTP/1.0 by no name at all.
         if foreign and not (scope["path"] in _PROBES and len(hosts) < 2):
-            detail = (
-                "The Host header does not name this server. Call it by its address, or have whoever runs it put the "
-                "name into STEELMAN_API_HOSTS, or into STEELMAN_PUBLIC_URL where it is a proxy's."
-            )
-            problem = ProblemError(403, "unknown-host", "The server has another name", detail)
-            return await refuse(problem, scope, receive, send)
-        own = {name for name in ("".join(hosts).lower(), urlsplit(link("")).netloc) if self._is_mine(name)}
-        own_pages = {f"{scheme}://{name}" for name in own for scheme in ("http", "https")}
-        if not all(page in self._origins or page.lower() in own_pages for page in headers.getlist("origin")):
-            detail = (
-                "A web page sent this, and pages of its address may not call here. Whoever runs this server can let "
-                "them in with STEELMAN_API_ORIGINS; the server's own page behind a proxy, with STEELMAN_PUBLIC_URL."
-            )
-            problem = ProblemError(403, "unknown-origin", "The page is not let in", detail)
-            return await refuse(problem, scope, receive, send)
-        return await self._inner(scope, receive, send)
+            problem = ProblemError(403, "unknown-host", _OTHER_HOST)
+        else:
+            own = {name for name in ("".join(hosts).lower(), urlsplit(link("")).netloc) if self._is_mine(name)}
+            pages = self._origins | {f"{scheme}://{name}" for name in own for scheme in ("http", "https")}
+            if not all(page in pages or page.lower() in pages for page in headers.getlist("origin")):
+                problem = ProblemError(403, "unknown-origin", _OTHER_PAGE)
+        await (problem.response(scope) if problem else self._inner)(scope, receive, send)
 
     def _is_mine(self, host: str) -> bool:
-        found = _HOST.fullmatch(host)
-        name = (found[1] or found[2]).lower() if found else ""
+        named = _HOST.fullmatch(host)
+        name = (named[1] or named[2]).lower() if named else ""
         return bool(name) and (is_loopback(name) or name in self._hosts)
 
     async def _known(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Finds out who calls and lets in whom it may; no more than the rate of each caller.
-
-        Callers without a key, or with a wrong one, share one rate, so that nobody can try keys at any speed.
-        """
-        state = scope.setdefault("state", {})
-        state["caller"] = Caller()
-        if scope["path"] in OPEN or scope["path"].startswith(_LOADED):
-            return await self._bounded(scope, receive, send)
+        """Lets in whom it may, no more than the rate of each caller, with a body that is not too large."""
         try:
-            keys = self._all_keys(scope["app"].state.service.runs.database)
-        except StoreError as exc:
-            return await refuse(problem_of(exc), scope, receive, send)
-        caller = _caller(Headers(scope=scope).getlist("authorization"), keys)
-        state["caller"] = caller or Caller()
-        problem = self._too_many(state["caller"].key_id)
-        if problem is None and caller is None and (keys or not self._loopback):
-            problem = _locked(scope)
-        if problem:
-            return await refuse(problem, scope, receive, send)
-        return await self._bounded(scope, receive, send)
-
-    def _all_keys(self, database: Database) -> list[Key]:
-        """All keys that were ever made, read anew when what is known is a second old, which takes no millisecond.
-
-        Raises StoreError when they cannot be read: then nobody gets in.
-        """
-        if time.monotonic() - self._read > _FRESH_SECONDS:
-            self._keys, self._read = Keys(database).all(), time.monotonic()
-        return self._keys
-
-    def _too_many(self, caller: str) -> ProblemError | None:
-        """Counts a request of the caller; the refusal (429) if it is one too many, which then does not count."""
-        for limit in self._limits:
-            if not self._window.test(limit, caller):
-                seconds = max(1, math.ceil(self._window.get_window_stats(limit, caller).reset_time - time.time()))
-                detail = f"The rate is {limit.amount} in {limit.get_expiry()} seconds. Come again in {seconds} seconds."
-                again = {"Retry-After": str(seconds)}
-                return ProblemError(429, "too-many-requests", "Too many requests", detail, headers=again)
-        for limit in self._limits:
-            self._window.hit(limit, caller)
-        return None
-
-    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a body that is too large: at once where its head says so, else as soon as so much has come."""
-        left = most = self._upload if _UPLOAD.fullmatch(scope["path"]) else min(_LARGEST_JSON, self._upload)
-        if int(Headers(scope=scope).get("content-length", 0)) > most:
-            detail = f"At most {most / 1_000_000:g} MB are taken here. Send less at once."
-            too_large = ProblemError(413, "body-too-large", "The body is too large", detail)
-            return await refuse(too_large, scope, receive, send)
+            scope["state"]["caller"] = Caller()
+            if scope["path"] not in OPEN and not scope["path"].startswith(_LOADED):
+                self._identify(scope)
+            most = self._upload if _UPLOAD.fullmatch(scope["path"]) else min(_LARGEST_JSON, self._upload)
+            if int(Headers(scope=scope).get("content-length", 0)) > most:
+                raise _too_large(most)
+        except (ProblemError, StoreError) as exc:  # where the keys cannot be read nobody gets in
+            return await problem_of(exc).response(scope)(scope, receive, send)
+        left = most
 
         async def limited() -> Message:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                await _thrown_away(receive)
-                raise HTTPException(413, headers={"Connection": "close"})
+                raise _too_large(most)
             return message
 
         return await self._app(scope, limited, send)
+
+    def _identify(self, scope: Scope) -> None:
+        """Finds out who calls. Raises ProblemError.
+
+        Callers without a key, or with a wrong one, share one rate, so that nobody can try keys at any speed.
+        """
+        given = Headers(scope=scope).getlist("authorization")
+        if time.monotonic() - self._read > _FRESH_SECONDS:  # which takes no millisecond
+            self._keys = Keys(scope["app"].state.service.runs.database).all()
+            self._read = time.monotonic()
+        caller = _caller(given, self._keys)
+        scope["state"]["caller"] = caller or Caller()
+        self._count(scope["state"]["caller"].key_id)
+        if caller is None and (self._keys or not self._loopback):
+            name, told, asks = "key-missing", "This call needs a key.", "Bearer"
+            if given:
+                name, told = "key-wrong", "The key is wrong, or it was revoked."
+                asks = 'Bearer error="invalid_token"'
+            detail = f"{told} Send `Authorization: Bearer KEY`; whoever runs this server makes keys."
+            raise ProblemError(401, name, detail, headers={"WWW-Authenticate": asks})
+
+    def _count(self, caller: str) -> None:
+        """Counts a request of the caller. Raises ProblemError (429) for one too many, which then does not count."""
+        for limit in self._limits:
+            if not self._window.test(limit, caller):
+                seconds = max(1, math.ceil(self._window.get_window_stats(limit, caller).reset_time - time.time()))
+                detail = f"The rate is {limit.amount} in {limit.get_expiry()} seconds. Come again in {seconds} seconds."
+                raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
+        for limit in self._limits:
+            self._window.hit(limit, caller)
 
 
 def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
@@ -184,16 +167,8 @@ def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
     return Caller(matching[0].id) if matching else None
 
 
-def _locked(scope: Scope) -> ProblemError:
-    wrong = "authorization" in Headers(scope=scope)
-    detail = "The key is wrong, or it was revoked." if wrong else "This call needs a key."
-    return ProblemError(
-        401,
-        "key-wrong" if wrong else "key-missing",
-        "No key that opens this",
-        f"{detail} Send `Authorization: Bearer KEY`; whoever runs this server makes keys.",
-        headers={"WWW-Authenticate": 'Bearer error="invalid_token"' if wrong else "Bearer"},
-    )
+def _too_large(most: int) -> ProblemError:
+    return ProblemError(413, "body-too-large", f"At most {most / 1_000_000:g} MB are taken here. Send less at once.")
 
 
 def is_loopback(host: str) -> bool:
@@ -202,30 +177,3 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-async def refuse(problem: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers with the problem. A small body is no reason to end the connection, a large one is."""
-    response, headers = problem.response(), Headers(scope=scope)
-    if "transfer-encoding" not in headers and int(headers.get("content-length", 0)) <= _SMALL:
-        await response(scope, receive, send)
-        return
-
-    async def lingering(message: Message) -> None:
-        if message["type"] == "http.response.body":
-            await send({**message, "more_body": True})
-            await _thrown_away(receive)
-            message = {"type": "http.response.body", "body": b""}
-        await send(message)
-
-    response.headers["Connection"] = "close"
-    await response(scope, receive, lingering)
-
-
-async def _thrown_away(receive: Receive) -> None:
-    """Reads for a moment longer what a caller still sends: closed at once, it would lose the reply."""
-    left = _LINGER_BYTES
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_LINGER_SECONDS):
-            while left > 0 and (message := await receive()).get("more_body", False):
-                left -= len(message.get("body", b""))

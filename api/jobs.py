@@ -20,7 +20,7 @@ from typing import Literal
 from agent.runs.service import Runs
 from api.callers import Caller
 from api.observing import SERVER
-from api.problems import FieldProblem, ProblemError, unexpected
+from api.problems import FieldProblem, ProblemError, problem_of
 from api.schemas import JobDetails, Stored
 from tools.disk import disk_errors, keep_folder_private
 from tools.documents.apart import GivenUpError
@@ -138,7 +138,7 @@ class Jobs:
         """
         if waits and sum(each.caller == job.caller for each in self._at_work.values()) >= _MOST_OPEN:
             detail = f"{_MOST_OPEN} jobs of this key are open, the most there may be. Wait for one, or cancel one."
-            raise ProblemError(429, "too-many-jobs", "Too many uploads are kept", detail, headers={"Retry-After": "30"})
+            raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
         self._at_work[job.folder.name] = job
         job.task = asyncio.create_task(self._work(job, waits=waits))
 
@@ -158,7 +158,7 @@ class Jobs:
             details = JobDetails.model_validate_json(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             detail = f"There is no job '{job_id}' of yours. A job is known for a week after it ended."
-            raise ProblemError(404, "unknown-job", "No such job", detail) from None
+            raise ProblemError(404, "unknown-job", detail) from None
         if details.status in ("queued", "running"):
             return details.model_copy(update={"status": "interrupted", "error": _INTERRUPTED})
         return details
@@ -200,13 +200,15 @@ class Jobs:
             if state.status != "cancelled":
                 state.status, state.error = "interrupted", _INTERRUPTED
         except Exception as exc:  # noqa: BLE001  # told by the job, or by its request
-            state.status, state.error, job.failure = "failed", _told(exc), exc
+            state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
+            if job.known and not isinstance(exc, ProblemError | SteelmanError):
+                SERVER.exception("job %s failed", state.id)
         state.finished_at = _now()
         if job.known:
             with contextlib.suppress(SteelmanError):  # a full disk: the next server tells that it was interrupted
                 self._keep(job)
             facts = {"job": state.id, "status": state.status, "key": job.caller.key_id}
-            SERVER.info("job %s is %s", state.id, state.status, extra=facts, exc_info=_unexpected(job.failure))
+            SERVER.info("job %s is %s", state.id, state.status, extra=facts)
             self.on_end(state.status)
         del self._at_work[state.id]
         shutil.rmtree(job.folder, ignore_errors=True)
@@ -228,18 +230,7 @@ def _nothing_stored(problems: list[str]) -> ProblemError:
     more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
     detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
     fields = [FieldProblem(field="body", message=problem) for problem in problems]
-    return ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields)
-
-
-def _told(exc: Exception) -> str:
-    """What a caller is told of a failure."""
-    if isinstance(exc, ProblemError):
-        return exc.problem.detail
-    return exc.remote_text if isinstance(exc, SteelmanError) else unexpected().problem.detail
-
-
-def _unexpected(exc: Exception | None) -> Exception | None:
-    return None if isinstance(exc, ProblemError | SteelmanError) else exc
+    return ProblemError(422, "unreadable-document", detail, fields=fields)
 
 
 def _now() -> str:

@@ -41,7 +41,6 @@ _GONE = 499
 _STOPPING = ProblemError(
     503,
     "server-stopping",
-    "The server is being stopped",
     "Come again in a moment: runs that were begun go on when it is started again.",
     headers={"Retry-After": "5"},
 )
@@ -134,14 +133,14 @@ class Observed:
         except asyncio.CancelledError:
             # Only a server that stops cancels what it has not finished, and it looks at nothing but the reply.
             if exchange.status is None:
-                await _STOPPING.response()(scope, receive, exchange.send)
+                await _STOPPING.response(scope)(scope, receive, exchange.send)
             await exchange.finish()
         except ClientDisconnect:
             pass
         except Exception:  # noqa: BLE001  # logged, and told to the caller
             SERVER.exception("a request failed", extra={"request_id": exchange.request_id})
             if exchange.status is None:
-                await _crash(exchange.request_id).response()(scope, receive, exchange.send)
+                await _crash(exchange.request_id).response(scope)(scope, receive, exchange.send)
         finally:
             self._tell(exchange)
 
@@ -202,7 +201,7 @@ class _Exchange:
 
 def _crash(request_id: str) -> ProblemError:
     detail = f"It is not the request's fault. Whoever runs this server finds it in the logs as request {request_id}."
-    return ProblemError(500, "failure", "Something went wrong inside Steelman", detail)
+    return ProblemError(500, "failure", detail)
 
 
 def _route(scope: Scope) -> str:

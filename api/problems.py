@@ -4,17 +4,16 @@
 to do next. A request whose fields are wrong lists them in `errors`.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request, params
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
 from agent.runs.executor import RunCrashedError, RunFailure
 from api.outside import link
@@ -45,65 +44,52 @@ class Problem(BaseModel):
     errors: list[FieldProblem] | None = Field(default=None, description="The fields that are wrong.")
 
 
-class ProblemError(Exception):
+class ProblemError(HTTPException):
     """Ends a request with a problem document."""
 
     def __init__(
         self,
         status: int,
         name: str,
-        title: str,
         detail: str,
         *,
         headers: Mapping[str, str] | None = None,
         fields: Sequence[FieldProblem] = (),
     ) -> None:
-        super().__init__(detail)
-        self.headers = dict(headers or {})
+        super().__init__(status, detail, headers)
+        self.name = name
+        title = name.replace("-", " ").capitalize()
         self.problem = Problem(type=_URN + name, title=title, status=status, detail=detail, errors=list(fields) or None)
 
-    def json(self) -> str:
-        return self.problem.model_dump_json(exclude_none=True)
+    def told(self) -> dict[str, Any]:
+        """The document."""
+        return self.problem.model_dump(exclude_none=True)
 
-    def response(self) -> Response:
-        """The answer to the request."""
-        response = _ProblemResponse(self.json(), self.problem.status, headers=self.headers, media_type=MEDIA_TYPE)
-        response.problem = self.problem
-        return response
+    def response(self, scope: Scope) -> Response:
+        """The answer to the request, with what OpenAI's clients read where one of their calls ends in it. Its kind
+        stays with the request, for the log line and the figures.
 
-
-class _ProblemResponse(Response):
-    """Leaves its kind with the request, for the log line and the figures; has what OpenAI's clients read, where one of
-    their calls ends in it.
-
-    They know 400 for every request that cannot be carried out, so a 422 becomes one. They ask again on a conflict or a
-    failure, which would begin a second run: they are told not to where that cannot help.
-    """
-
-    problem: Problem
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["problem"] = self.problem.type.removeprefix(_URN)
+        Those clients know 400 for every request that cannot be carried out, so a 422 becomes one. They ask again on a
+        conflict or a failure, which would begin a second run: they are told not to where that cannot help.
+        """
+        scope.setdefault("state", {})["problem"] = self.name
+        told, status, headers = self.told(), self.status_code, dict(self.headers or {})
         if scope["path"].startswith(_OPENAI):
-            self.status_code = 400 if self.problem.status == 422 else self.problem.status
-            told = self.problem.model_dump(exclude_none=True) | {"status": self.status_code}
-            self.body = json.dumps(told | {"error": error_of(self.problem)}, ensure_ascii=False).encode()
-            self.headers["content-length"] = str(len(self.body))
-            if self.status_code not in _WORTH_RETRYING:
-                self.headers["x-should-retry"] = "false"
-        await super().__call__(scope, receive, send)
+            status = 400 if status == 422 else status
+            told |= {"status": status, "error": self.openai_error()}
+            if status not in _WORTH_RETRYING:
+                headers["x-should-retry"] = "false"
+        return JSONResponse(told, status, headers, MEDIA_TYPE)
 
-
-def error_of(problem: Problem) -> dict[str, Any]:
-    """The `error` member that OpenAI's clients read: the same message, the field that is wrong, a name for programs."""
-    name = problem.type.removeprefix(_URN)
-    kind = "server_error" if problem.status >= 500 else _TYPES.get(problem.status, "invalid_request_error")
-    return {
-        "message": problem.detail,
-        "type": kind,
-        "param": problem.errors[0].field.removeprefix("body.") if problem.errors else None,
-        "code": _CODES.get(problem.status) or _CODES.get(name) or name.replace("-", "_"),
-    }
+    def openai_error(self) -> dict[str, Any]:
+        """The `error` member that OpenAI's clients read: the message, the field that is wrong, a name for programs."""
+        status, wrong = self.status_code, self.problem.errors
+        return {
+            "message": self.detail,
+            "type": "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error"),
+            "param": wrong[0].field.removeprefix("body.") if wrong else None,
+            "code": _CODES.get(status) or _CODES.get(self.name) or self.name.replace("-", "_"),
+        }
 
 
 _OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
@@ -111,97 +97,68 @@ _OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/e
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded", "unknown-model": "model_not_found"}
 _WORTH_RETRYING = (429, 503, 504)
-_KINDS: tuple[tuple[type[errors.SteelmanError], int, str, str, str], ...] = (
-    (errors.UnknownCollectionError, 404, "unknown-collection", "No such collection", "GET /v1/collections lists them."),
-    (
-        *(errors.UnknownRunError, 404, "unknown-run", "No such run"),
-        "A run's id stands in the Location or Content-Location of the reply that began it; GET /v1/runs lists yours.",
-    ),
-    (errors.QuestionError, 422, "unanswerable-question", "The question cannot be answered", ""),
-    (errors.SettingsError, 422, "impossible-option", "An option cannot be as it is", ""),
-    (errors.InputError, 422, "invalid-request", "The request cannot be carried out", ""),
-    (errors.SourceError, 422, "unreadable-document", "A document cannot be read", ""),
-    (errors.StoreBusyError, 503, "store-busy", "The store is busy", ""),
-    (errors.StoreFullError, 507, "store-full", "No room left on the disk", ""),
-    (errors.EncoderMismatchError, 409, "other-encoder", "The collection was made with another encoder", ""),
-    (errors.StoreError, 503, "store-unusable", "The store cannot be used", "Whoever runs this server has to mend it."),
-    (errors.ModelError, 503, "model-unusable", "A model cannot be used", "Whoever runs this server has to mend it."),
-    (errors.DeadlineError, 504, "too-slow", "A provider did not answer in time", "Try again, with more time."),
-    (errors.ProviderError, 502, "provider-failed", "A provider failed", ""),
-    (errors.RunBusyError, 409, "run-busy", "The run is being worked on", "POST /v1/runs/{id}/cancel stops it."),
-    (errors.RunCancelledError, 409, "run-cancelled", "The run was cancelled", "POST /v1/runs/{id}/resume goes on."),
-    (
-        *(errors.RunForgottenError, 409, "run-forgotten", "What the run found is not kept any more"),
-        "Its answer is; ask the question again for the rest.",
-    ),
-    (errors.RunError, 409, "run-stopped", "The run has no answer", "POST /v1/runs/{id}/resume goes on with it."),
-)
-_RETRIES = {503: "5"}
+
+_MEND = "Whoever runs this server has to mend it."
+_LOCATED = "A run's id stands in the Location or Content-Location of the reply that began it; GET /v1/runs lists yours."
+_KINDS: dict[type[Exception], tuple[int, str, str]] = {
+    errors.UnknownCollectionError: (404, "unknown-collection", "GET /v1/collections lists them."),
+    errors.UnknownRunError: (404, "unknown-run", _LOCATED),
+    errors.QuestionError: (422, "unanswerable-question", ""),
+    errors.SettingsError: (422, "impossible-option", ""),
+    errors.InputError: (422, "invalid-request", ""),
+    errors.SourceError: (422, "unreadable-document", ""),
+    errors.StoreBusyError: (503, "store-busy", ""),
+    errors.StoreFullError: (507, "store-full", ""),
+    errors.EncoderMismatchError: (409, "other-encoder", ""),
+    errors.StoreError: (503, "store-unusable", _MEND),
+    errors.ModelError: (503, "model-unusable", _MEND),
+    errors.DeadlineError: (504, "too-slow", "Try again, with more time."),
+    errors.ProviderError: (502, "provider-failed", ""),
+    RunCrashedError: (500, "failure", ""),
+    errors.RunBusyError: (409, "run-busy", "POST /v1/runs/{id}/cancel stops it."),
+    errors.RunCancelledError: (409, "run-cancelled", "POST /v1/runs/{id}/resume goes on."),
+    errors.RunForgottenError: (409, "run-forgotten", "Its answer is; ask the question again for the rest."),
+    errors.RunError: (409, "run-stopped", "POST /v1/runs/{id}/resume goes on with it."),
+    errors.SteelmanError: (500, "failure", ""),
+}
+"""What an error of Steelman's is to a caller, and what to do next where its own text does not say it. The first of the
+kinds that an error is of counts."""
 
 
-def problem_of(exc: errors.SteelmanError) -> ProblemError:
-    """The problem that an error of Steelman's is to a caller, without the hint for this machine's keyboard."""
-    for kind, status, name, title, advice in _KINDS:
-        if isinstance(exc, kind):
-            detail = " ".join(filter(None, [exc.remote_text, advice]))
-            headers = {"Retry-After": _RETRIES[status]} if status in _RETRIES else {}
-            return ProblemError(status, name, title, detail, headers=headers)
-    return unexpected(exc.remote_text)
-
-
-def unexpected(
-    detail: str = "Something went wrong inside Steelman. Whoever runs this server finds it in its log.",
-) -> "ProblemError":
-    """The problem that a mistake of Steelman's own is to a caller."""
-    return ProblemError(500, "failure", "Something went wrong inside Steelman", detail)
+def problem_of(exc: Exception) -> ProblemError:
+    """The problem that an error is to a caller; of Steelman's own without the hint for this machine's keyboard."""
+    if isinstance(exc, ProblemError):
+        return exc
+    if not isinstance(exc, errors.SteelmanError):
+        detail = "Something went wrong inside Steelman. Whoever runs this server finds it in its log."
+        return ProblemError(500, "failure", detail)
+    status, name, advice = next(told for kind, told in _KINDS.items() if isinstance(exc, kind))
+    headers = {"Retry-After": "5"} if status == 503 else {}
+    return ProblemError(status, name, f"{exc.remote_text} {advice}".rstrip(), headers=headers)
 
 
 def failed_run(run_id: str, failure: RunFailure) -> ProblemError:
     """What a run failed at, as the problem that it would have been to the request."""
-    cause = failure.cause()
-    error = unexpected(cause.remote_text) if isinstance(cause, RunCrashedError) else problem_of(cause)
-    goes_on = f"POST /v1/runs/{run_id}/resume goes on with the run."
-    error.problem = error.problem.model_copy(
-        update={"instance": link(f"/v1/runs/{run_id}"), "detail": f"{error.problem.detail} {goes_on}"}
-    )
-    error.headers["Content-Location"] = f"/v1/runs/{run_id}"
+    cause = problem_of(failure.cause())
+    detail = f"{cause.detail} POST /v1/runs/{run_id}/resume goes on with the run."
+    headers = {**(cause.headers or {}), "Content-Location": f"/v1/runs/{run_id}"}
+    error = ProblemError(cause.status_code, cause.name, detail, headers=headers)
+    error.problem.instance = link(f"/v1/runs/{run_id}")
     return error
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For OpenAPI: these statuses are problem documents."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {
-        s: {"description": _TITLES[s], "content": content, **({"headers": _HEADERS[s]} if s in _HEADERS else {})}
-        for s in statuses
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A problem document; docs/api.md lists the kinds.",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-
-
+}
+"""For OpenAPI: whatever is not as wanted, of every call."""
 LOCATED: dict[str, Any] = {
     "description": "What was asked for goes on, or waits; Location is its address.",
     "headers": {"Location": {"description": "Its address.", "required": True, "schema": {"type": "string"}}},
 }
 """The reply 202."""
-_RETRY_AFTER = {
-    "Retry-After": {"description": "Seconds until it is worth asking again.", "schema": {"type": "integer"}}
-}
-_HEADERS = {429: _RETRY_AFTER, 503: _RETRY_AFTER}
-_TITLES = {
-    400: "The body is no JSON, or no text",
-    401: "A key is needed, and it is missing or wrong",
-    403: "The page or the name that the request comes from is not let in",
-    404: "There is no such thing",
-    409: "Not in the state that things are in",
-    413: "The body is too large",
-    415: "The body is of another type",
-    422: "The request cannot be carried out as it is",
-    429: "Too many requests or runs; Retry-After says when to come again",
-    500: "Something went wrong inside Steelman",
-    502: "A provider failed",
-    503: "Not at the moment",
-    504: "A provider did not answer in time",
-    507: "No room left on the disk",
-}
 
 
 # What goes wrong in the routes
@@ -220,33 +177,50 @@ _LIST = "GET /openapi.json lists the calls."
 
 def add_handlers(app: FastAPI) -> None:
     """Reports what ends a request as a problem document."""
-    app.add_exception_handler(ProblemError, _problem)
-    app.add_exception_handler(errors.SteelmanError, _problem)
-    app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    for kind in (errors.SteelmanError, Exception):
+        app.add_exception_handler(kind, _failure)
 
 
-async def _problem(_: Request, exc: Exception) -> Response:
-    if isinstance(exc, errors.SteelmanError):
-        exc = problem_of(exc)
-    return (exc if isinstance(exc, ProblemError) else unexpected()).response()
+async def _failure(request: Request, exc: Exception) -> Response:
+    return problem_of(exc).response(request.scope)
+
+
+async def _http(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)
+    path, method = request.url.path, request.method
+    if isinstance(exc, ProblemError):
+        problem = exc
+    elif exc.status_code == 404:
+        problem = ProblemError(404, "not-found", f"There is nothing at {path}. {_LIST}")
+    elif exc.status_code == 405:
+        routes = request.app.router.routes  # a route by itself knows only its own methods
+        takes = ", ".join(
+            m for m in _METHODS if any(r.matches({**request.scope, "method": m})[0] is Match.FULL for r in routes)
+        )
+        detail = f"{method} is not for {path}, which takes {takes}. {_LIST}"
+        problem = ProblemError(405, "method-not-allowed", detail, headers={"Allow": takes})
+    else:  # a body that cannot be parsed
+        problem = _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
+    return problem.response(request.scope)
 
 
 async def _invalid(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, RequestValidationError)
-    found: Sequence[Mapping[str, Any]] = exc.errors()
-    if found[0]["type"] == "json_invalid":
-        text, position = str(exc.body), int(found[0]["loc"][-1])
+    wrong: Sequence[Mapping[str, Any]] = exc.errors()
+    if wrong[0]["type"] == "json_invalid":
+        text, position = str(exc.body), int(wrong[0]["loc"][-1])
         line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
-        return _unreadable(f"is no JSON: line {line}, column {column}: {found[0]['ctx']['error']}").response()
-    if any(error["loc"][0] == "body" for error in found) and (wrong_type := _wrong_type(request)):
-        return wrong_type.response()
-    wrong = [FieldProblem(field=".".join(map(str, e["loc"])), message=_message(e)) for e in found]
-    detail = " ".join(f"{w.field}: {w.message}" for w in wrong[:_MOST_SHOWN])
-    more = f" And {len(wrong) - _MOST_SHOWN} more; see errors." if len(wrong) > _MOST_SHOWN else ""
-    title = "The request is not as it should be"
-    return ProblemError(422, "invalid-request", title, detail + more, fields=wrong).response()
+        problem = _unreadable(f"is no JSON: line {line}, column {column}: {wrong[0]['ctx']['error']}")
+    elif any(error["loc"][0] == "body" for error in wrong) and (other := _other_type(request)):
+        problem = other
+    else:
+        fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=_message(e)) for e in wrong]
+        detail = " ".join(f"{w.field}: {w.message}" for w in fields[:_MOST_SHOWN])
+        more = f" And {len(fields) - _MOST_SHOWN} more; see errors." if len(fields) > _MOST_SHOWN else ""
+        problem = ProblemError(422, "invalid-request", detail + more, fields=fields)
+    return problem.response(request.scope)
 
 
 def _message(error: Mapping[str, Any]) -> str:
@@ -259,42 +233,18 @@ def _message(error: Mapping[str, Any]) -> str:
 
 
 def _unreadable(why: str) -> ProblemError:
-    return ProblemError(400, "unreadable-body", "The body cannot be read", f"The body {why}.")
+    return ProblemError(400, "unreadable-body", f"The body {why}.")
 
 
-def _wrong_type(request: Request) -> ProblemError | None:
+def _other_type(request: Request) -> ProblemError | None:
     """The problem of a body whose Content-Type is not what the call reads; None where it is, or where none was sent."""
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return None
-    field = getattr(request.scope.get("route"), "body_field", None)
-    wanted = _FORM if field is not None and isinstance(field.field_info, params.Form) else _JSON
+    wanted = _FORM if request.url.path.rstrip("/").endswith("/files") else _JSON
     given = headers.get("content-type", "").partition(";")[0].strip().lower()
     if given == wanted or (wanted == _JSON and given.startswith("application/") and given.endswith("+json")):
         return None
     how = f"send 'Content-Type: {wanted}'" if wanted == _JSON else f"send {wanted} (curl -F 'files=@notes.pdf')"
     detail = f"The body was sent as {given or 'nothing that its Content-Type names'}: {how}."
-    title = "The body is of another type"
-    return ProblemError(415, "unsupported-media-type", title, detail, headers={"Accept": wanted})
-
-
-async def _http(request: Request, exc: Exception) -> Response:
-    assert isinstance(exc, HTTPException)
-    path, headers = request.url.path, exc.headers
-    if exc.status_code == 404:
-        problem = ProblemError(404, "not-found", "No such address", f"There is nothing at {path}. {_LIST}")
-    elif exc.status_code == 405:
-        routes = request.app.router.routes  # a route by itself knows only its own methods
-        takes = ", ".join(
-            m for m in _METHODS if any(r.matches({**request.scope, "method": m})[0] is Match.FULL for r in routes)
-        )
-        detail = f"{request.method} is not for {path}, which takes {takes}. {_LIST}"
-        problem = ProblemError(405, "method-not-allowed", "Another method is needed", detail, headers={"Allow": takes})
-    elif exc.status_code == 413:
-        detail = "The body is larger than this server takes. Send it in parts, or have STEELMAN_API_UPLOAD raised."
-        problem = ProblemError(413, "body-too-large", "The body is too large", detail, headers=headers)
-    elif exc.status_code == 400:
-        problem = _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
-    else:
-        problem = ProblemError(exc.status_code, "failure", "The request failed", f"{exc.detail}", headers=headers)
-    return problem.response()
+    return ProblemError(415, "unsupported-media-type", detail, headers={"Accept": wanted})

@@ -226,10 +226,10 @@ class Service:
         row = await self.run(caller, run_id)
         if sides is not None and row.status not in ("waiting", "cancelled"):
             detail = f"Run {run_id} is {row.status} and waits for no sides. Resume it without a body."
-            raise ProblemError(409, "run-not-waiting", "The run does not wait for sides", detail)
+            raise ProblemError(409, "run-not-waiting", detail)
         if sides is None and row.status == "waiting":
             detail = f"Run {run_id} waits for its sides: send them as 'sides'. Its event 'waiting' has those planned."
-            raise ProblemError(409, "run-waits", "The run waits for its sides", detail)
+            raise ProblemError(409, "run-waits", detail)
         async with self._beginning:
             self._check_room(caller)
             await self._resume(run_id, None if sides is None else [side.model_dump() for side in sides])
@@ -266,7 +266,7 @@ class Service:
         if (row.question, row.options, row.thread) == same:
             return run_id
         detail = f"This Idempotency-Key began run {run_id} with another request. Send a new one."
-        raise ProblemError(409, "idempotency-key-used", "The Idempotency-Key was used before", detail)
+        raise ProblemError(409, "idempotency-key-used", detail)
 
     async def take_up(self) -> None:
         """Goes on with the runs that a server before this one left, as far as it has let go of them."""
@@ -318,7 +318,7 @@ def stored_answer(row: RunRow) -> Answer | None:
 def _too_many(detail: str) -> ProblemError:
     headers = {"Retry-After": str(_COME_AGAIN)}
     detail = f"{detail} Come again in {_COME_AGAIN} seconds."
-    return ProblemError(429, "too-many-runs", "Too many runs at once", detail, headers=headers)
+    return ProblemError(429, "too-many-runs", detail, headers=headers)
 
 
 @asynccontextmanager

@@ -139,24 +139,15 @@ def test_a_huge_body_is_refused_before_it_is_sent(address: str) -> None:
         reply = connection.recv(65536)
         assert time.monotonic() - began < 1
         assert problem_in(reply)["detail"] == "At most 8 MB are taken here. Send less at once."
-        assert b"connection: close" in reply.lower()
-        connection.shutdown(1)
-        assert read_to_end(connection) == b""
 
 
-@pytest.mark.parametrize("length", [[], [f"Content-Length: {10**9}"]])
-def test_a_body_without_end_is_cut_off_and_nothing_of_it_is_kept(address: str, length: list[str]) -> None:
-    kind = ["Content-Type: application/json", *(length or ["Transfer-Encoding: chunked"])]
-    part = b"x" * 100_000 if length else b"%x\r\n" % 100_000 + b"x" * 100_000 + b"\r\n"
-    sent = 0
+def test_a_body_without_end_is_refused_and_nothing_of_it_is_kept(address: str) -> None:
+    part = b"%x\r\n" % 100_000 + b"x" * 100_000 + b"\r\n"
     with connected(address) as connection:
-        connection.sendall(head("POST", "/v1/ask", *kind))
-        with contextlib.suppress(ConnectionError):
-            while sent < 500_000_000:
-                connection.sendall(part)
-                sent += len(part)
-        assert 8_000_000 * (not length) < sent < 60_000_000  # what the server took, and what lay between
-        assert problem_in(read_to_end(connection))["type"].endswith("body-too-large")
+        connection.sendall(head("POST", "/v1/ask", "Content-Type: application/json", "Transfer-Encoding: chunked"))
+        for _ in range(300):
+            connection.sendall(part)
+        assert problem_in(connection.recv(65536))["type"].endswith("body-too-large")
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 

@@ -129,7 +129,7 @@ def depth_of(model: str) -> Depth:
         return depth
     detail = f"There is no model '{model[:100]}'. There are {', '.join(MODELS)}; GET /v1/models lists them."
     wrong = FieldProblem(field="model", message=detail)
-    raise ProblemError(404, "unknown-model", "No such model", detail, fields=[wrong])
+    raise ProblemError(404, "unknown-model", detail, fields=[wrong])
 
 
 def impossible(member: str, wrong: str) -> ProblemError:
@@ -137,7 +137,6 @@ def impossible(member: str, wrong: str) -> ProblemError:
     return ProblemError(
         400,
         "impossible-request",
-        "The request cannot be honoured",
         f"{member}: {wrong}.",
         fields=[FieldProblem(field=member, message=wrong)],
     )

@@ -25,7 +25,7 @@ from agent.answer.model import Answer, Citation
 from agent.answer.words import plain
 from agent.runs.store import RunRow
 from api.events import sent
-from api.problems import ProblemError, error_of, problem_of
+from api.problems import ProblemError, problem_of
 from api.progress import Progress
 from api.service import Service
 from tools.errors import RunCancelledError, RunError, SteelmanError
@@ -79,7 +79,7 @@ class Reply:
                     yield self._chunk({"reasoning_content": f"{escape(plain(step[1]))}\n\n"})
             answer = await service.answer(self._run.id)
         except SteelmanError as exc:
-            yield {"data": json.dumps({"error": error_of(_failed(self._run.id, exc).problem)})}
+            yield {"data": json.dumps({"error": _failed(self._run.id, exc).openai_error()})}
             yield _DONE
             return
         message = self._message(answer)
@@ -136,7 +136,7 @@ def _failed(run_id: str, exc: SteelmanError) -> ProblemError:
     if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError):
         return problem_of(exc)
     detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume goes on with it."
-    return ProblemError(502, "run-failed", "The run has no answer", detail)
+    return ProblemError(502, "run-failed", detail)
 
 
 def _usage(answer: Answer | None) -> dict[str, int]:

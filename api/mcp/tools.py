@@ -75,14 +75,14 @@ Run = Callable[[Service, Call, Mapping[str, Any]], Awaitable[CallToolResult]]
 def failure_text(exc: SteelmanError | ProblemError) -> str:
     """A failure as a model is told it: what is wrong, and what to do next with these tools."""
     if isinstance(exc, ProblemError):
-        return exc.problem.detail
+        return exc.detail
     if isinstance(exc, UnknownRunError):
         return "There is no such run of yours. The id of a run stands at the end of the answer that it gave."
     if isinstance(exc, UnknownCollectionError):
         return exc.remote_text
     if isinstance(exc, RunCancelledError):
         return "The run was cancelled before it had an answer. Ask again if it is still wanted."
-    return f"{exc.remote_text} Ask again." if isinstance(exc, RunError) else problem_of(exc).problem.detail
+    return f"{exc.remote_text} Ask again." if isinstance(exc, RunError) else problem_of(exc).detail
 
 
 def failure(text: str) -> CallToolResult:
@@ -132,7 +132,7 @@ def _read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
     except ValidationError as exc:
         wrong = [f"{'.'.join(map(str, e['loc']))}: {str(e['msg']).removeprefix('Value error, ')}" for e in exc.errors()]
         detail = f"{'; '.join(wrong[:5])}. The arguments are: {', '.join(model.model_fields)}."
-        raise ProblemError(422, "invalid-request", "The arguments are not as they should be", detail) from exc
+        raise ProblemError(422, "invalid-request", detail) from exc
 
 
 def _result(made: BaseModel, text: str) -> CallToolResult:

@@ -12,7 +12,6 @@ from api.completions.replies import Reply
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
 from api.outside import address_of
-from api.problems import responses
 from api.routes.runs import IdempotencyKey
 from api.service import TheService
 
@@ -35,7 +34,7 @@ _REPLIES: dict[int | str, dict[str, Any]] = {
 _OFFERED = 1_793_491_200  # 1 November 2026, when these models were first offered; clients sort by it
 
 
-@router.post("/chat/completions", responses={**_REPLIES, **responses(404, 409, 502, 503, 504)})
+@router.post("/chat/completions", responses=_REPLIES)
 async def chat_completion(
     request: Request,
     conversation: CompletionRequest,
@@ -76,7 +75,7 @@ async def models() -> dict[str, Any]:
     return {"object": "list", "data": [_model(name) for name in MODELS]}
 
 
-@router.get("/models/{model}", responses=responses(404))
+@router.get("/models/{model}")
 async def model(model: str) -> dict[str, Any]:
     """One of the models."""
     depth_of(model)

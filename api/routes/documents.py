@@ -15,7 +15,7 @@ from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
 from api.jobs import Job, StoppedError
-from api.problems import LOCATED, ProblemError, responses
+from api.problems import LOCATED, ProblemError
 from api.schemas import LONGEST_ID, AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
@@ -28,7 +28,7 @@ from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
-jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"], responses=responses(404, 422))
+jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"])
 _LATER = "respond-async"
 _LOOK_AGAIN = 0.05  # seconds: whether an upload has ended, or has turned out to be large
 LARGE_BYTES = 4_000_000
@@ -71,14 +71,14 @@ def _columns(
     )
 
 
-@router.get("", responses=responses(503))
+@router.get("")
 async def list_collections(service: TheService) -> schemas.Collections:
     """What is stored."""
     found = await asyncio.to_thread(service.runs.store.collections)
     return schemas.Collections.model_validate({"collections": found})
 
 
-@router.get("/{name}/documents", responses=responses(404, 422))
+@router.get("/{name}/documents")
 async def list_documents(
     name: AnyCollection,
     service: TheService,
@@ -98,7 +98,6 @@ Prefer = Annotated[
 ]
 _STORED: dict[int | str, dict[str, Any]] = {
     202: {"model": JobDetails, **LOCATED},
-    **responses(400, 409, 413, 415, 422, 503, 507),
 }
 
 
@@ -151,7 +150,7 @@ async def store_files(
             return await _taken(service, job, large=large, prefer=prefer)
 
 
-@router.delete("/{name}", responses=responses(404, 409, 422, 503))
+@router.delete("/{name}")
 async def delete_collection(name: AnyCollection, service: TheService) -> schemas.Deleted:
     """Removes a collection with all that it holds. Answers that quote it stay as they are."""
     _check_own(name)
@@ -160,7 +159,7 @@ async def delete_collection(name: AnyCollection, service: TheService) -> schemas
     return schemas.Deleted(passages=removed)
 
 
-@router.delete("/{name}/documents/{id:path}", responses=responses(404, 409, 422, 503))
+@router.delete("/{name}/documents/{id:path}")
 async def delete_document(
     name: AnyCollection,
     service: TheService,
@@ -177,10 +176,10 @@ async def delete_document(
         removed = await asyncio.to_thread(service.runs.store.delete_document, name, id, number)
     except AmbiguousDocumentError as exc:
         detail = f"Several documents of '{name}' have the id '{id}'. Give the number of one, as the list shows it."
-        raise ProblemError(409, "ambiguous-document", "Several such documents", detail) from exc
+        raise ProblemError(409, "ambiguous-document", detail) from exc
     if not removed:
         detail = f"Collection '{name}' has no document '{id}'. GET /v1/collections/{quote(name)}/documents lists them."
-        raise ProblemError(404, "unknown-document", "No such document", detail)
+        raise ProblemError(404, "unknown-document", detail)
     await asyncio.to_thread(service.runs.providers.search.refresh)
     return schemas.Deleted(passages=removed)
 
@@ -260,4 +259,4 @@ def _check_own(name: str) -> None:
     """Raises ProblemError for the starter corpus, which is the project's own."""
     if name == SAMPLES:
         detail = f"The collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name."
-        raise ProblemError(409, "collection-is-fixed", "The collection cannot be changed", detail)
+        raise ProblemError(409, "collection-is-fixed", detail)

@@ -15,7 +15,7 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
 from api.events import EVENTS, event_stream, wants_events
-from api.problems import LOCATED, ProblemError, responses
+from api.problems import LOCATED, ProblemError
 from api.schemas import (
     IDEMPOTENCY_KEY,
     AskRequest,
@@ -33,7 +33,7 @@ from api.schemas import (
 from api.service import Service, TheService
 
 questions = APIRouter()
-router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(404, 422))
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -50,7 +50,6 @@ LastEventId = Annotated[
 ]
 _HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
 _LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}}
-_FAILURES = responses(400, 404, 409, 413, 415, 422, 502, 503, 504, 507)
 
 
 @questions.post(
@@ -58,7 +57,7 @@ _FAILURES = responses(400, 404, 409, 413, 415, 422, 502, 503, 504, 507)
     tags=["questions"],
     response_model=Answer,
     response_description="The answer, or its events",
-    responses={200: {"content": EVENTS, "headers": _HERE}, **_LATER, **_FAILURES},
+    responses={200: {"content": EVENTS, "headers": _HERE}, **_LATER},
 )
 async def ask(
     request: Request,
@@ -84,7 +83,7 @@ async def ask(
     tags=["questions"],
     response_model=Retrieved,
     response_description="The sides and what was found for each",
-    responses={200: {"headers": _HERE}, **_LATER, **_FAILURES},
+    responses={200: {"headers": _HERE}, **_LATER},
 )
 async def retrieve(
     question: RetrieveRequest, service: TheService, caller: TheCaller, idempotency_key: IdempotencyKey = None
@@ -98,7 +97,7 @@ async def retrieve(
     return await _whole(service, caller, run_id, question, began, service.retrieved)
 
 
-@questions.post("/v1/judge", tags=["judge"], responses=responses(400, 413, 415, 422, 502, 503, 504))
+@questions.post("/v1/judge", tags=["judge"])
 async def judge(request: JudgeRequest, service: TheService, caller: TheCaller) -> Judged:
     """How likely each passage supports its statement, by the judge in force; the embedded one stands in if it fails."""
     return await service.judge(caller, request)
@@ -122,7 +121,7 @@ async def _whole(
     return Response(told, headers=headers, media_type="application/json")
 
 
-@router.get("", responses=responses(503))
+@router.get("")
 async def list_runs(
     service: TheService,
     caller: TheCaller,
@@ -169,14 +168,14 @@ async def run_events(
     return event_stream(service, run_id, seen)
 
 
-@router.get("/{run_id}/passages", responses=responses(409))
+@router.get("/{run_id}/passages")
 async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) -> Retrieved:
     """What a run that has ended found for each side."""
     await _ended(service, caller, run_id)
     return await service.retrieved(run_id)
 
 
-@router.get("/{run_id}/citations/{number}", responses=responses(409))
+@router.get("/{run_id}/citations/{number}")
 async def run_citation(
     run_id: RunId, number: Annotated[int, Path(ge=1, le=2**31), InDigits], service: TheService, caller: TheCaller
 ) -> Citation:
@@ -185,7 +184,7 @@ async def run_citation(
     for found in (await service.answer(run_id)).citations:
         if found.number == number:
             return found
-    raise ProblemError(404, "unknown-citation", "No such citation", f"The answer has no citation {number}.")
+    raise ProblemError(404, "unknown-citation", f"The answer has no citation {number}.")
 
 
 @router.post("/{run_id}/cancel")
@@ -195,7 +194,7 @@ async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> C
     return Cancelled(id=run_id, stopped=await service.runs.cancel(run_id))
 
 
-@router.post("/{run_id}/resume", status_code=202, responses={202: LOCATED, **responses(400, 409, 413, 415, 503)})
+@router.post("/{run_id}/resume", status_code=202, responses={202: LOCATED})
 async def resume_run(
     run_id: RunId, service: TheService, caller: TheCaller, response: Response, request: ResumeRequest | None = None
 ) -> RunDetails:
@@ -205,7 +204,7 @@ async def resume_run(
     return await service.state(caller, run_id)
 
 
-@router.delete("/{run_id}", status_code=204, responses=responses(409))
+@router.delete("/{run_id}", status_code=204)
 async def delete_run(run_id: RunId, service: TheService, caller: TheCaller) -> None:
     """Removes the run, its answer and the pages that it read."""
     await service.run(caller, run_id)
@@ -221,4 +220,4 @@ async def _ended(service: TheService, caller: TheCaller, run_id: str) -> None:
     }.get(row.status, f"POST /v1/runs/{run_id}/resume goes on with it.")
     if row.status != "done":
         detail = f"Run {run_id} is {row.status}. {advice}"
-        raise ProblemError(409, "run-not-done", "The run has no answer", detail)
+        raise ProblemError(409, "run-not-done", detail)

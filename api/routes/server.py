@@ -11,14 +11,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from api.guard import OPEN
 from api.outside import link
-from api.problems import Problem, ProblemError, problem_of, responses
+from api.problems import Problem, ProblemError, problem_of
 from api.schemas import Health
 from api.service import TheService
 from tools.errors import SteelmanError
 
 router = APIRouter(tags=["health"])
-_OF_BODIES = responses(400, 413, 415)
-_NEVER_OPEN = ("401", "429")
 
 
 @router.head("/healthz", include_in_schema=False)
@@ -29,7 +27,7 @@ async def healthz() -> Health:
 
 
 @router.head("/readyz", include_in_schema=False)
-@router.get("/readyz", response_model=Health, responses=responses(503))
+@router.get("/readyz", response_model=Health)
 async def readyz(request: Request, service: TheService) -> Health:
     """The store can be read, so that questions can be answered; whether its indexes are whole."""
     try:
@@ -40,7 +38,7 @@ async def readyz(request: Request, service: TheService) -> Health:
             raise
         told = problem_of(exc)
         detail = "Ask by a name of the server's own for the reason."
-        raise ProblemError(told.problem.status, "not-ready", "Not ready", detail, headers=told.headers) from exc
+        raise ProblemError(told.status_code, "not-ready", detail, headers=told.headers) from exc
     return Health(status="degraded" if notes else "ready", notes=[] if request.state.foreign else notes)
 
 
@@ -73,10 +71,6 @@ def _described(app: FastAPI) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["security"] = [] if path in OPEN else [{"key": []}, {}]
-            for status in _NEVER_OPEN if path in OPEN else ():
-                operation["responses"].pop(status, None)
-            if "requestBody" in operation:
-                operation["responses"] |= {str(s): told for s, told in _OF_BODIES.items()}
     return document
 
 
