@@ -5,50 +5,26 @@ it. A client is a function of what is given and of the bench; it has the real pa
 server's over real HTTP on this machine) and returns what a person would see of it, as text.
 """
 
-import asyncio
-import json
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, redirect_stderr, suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import model_replies
 import pytest
 from agent_fixtures import QUESTION as ASKED
 from answering_model import QUESTION as VOTING
 from api_on_loopback import api
 from changing_documents import answered_while_documents_change
-from chat_clients import GOOD, Script, chat_model, one_after_the_other, slow_chat
+from contract import Row
 from door_clients import chat_app, links, probe, said, sided, task
-from model_replies import Body, word_vector
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
-from pydantic import BaseModel
 from test_rendering import answer_with
-from toys import ToyEncoder
-from vendor_refusals import DOORS, features, refusal, says_of, word_for_word
-from way_clients import (
-    ALL,
-    WITHOUT_RUST,
-    anthropic,
-    chat,
-    chroma,
-    ddgs,
-    embeddings,
-    judge,
-    page,
-    searxng,
-    serper,
-    tavily,
-    trusting_page,
-)
-from ways import GO, PACKED, Bench, at, bad_day, over, tls
-from ways import says as sends
+from ways import Bench
 from web_server import WebServer, open_fetcher
 
 from agent.__main__ import build_parser
@@ -59,232 +35,23 @@ from agent.answer.notes import stage_notes
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
 from agent.evidence.question import check_question
-from agent.models.from_settings import build_encoder, build_judge
 from agent.settings import Settings, load_settings
-from agent.stages.expand import ContrarySide, PlannedSides
-from agent.stages.frame import FramedQuestion, frame_by_chat, frame_by_rules, frame_by_rules_then_chat
-from agent.stages.requery import PlannedQueries
+from agent.stages.frame import frame_by_chat, frame_by_rules, frame_by_rules_then_chat
 from agent.stages.stage import Fallback
-from agent.stages.write import WrittenCase, WrittenCrux
 from agent.state import RunState
 from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
 from tools.budget import Budget, StageLog, using
 from tools.documents.rows import read_rows
-from tools.errors import ProviderError, QuestionError, SettingsError, SourceError, UnknownCollectionError
+from tools.errors import QuestionError, SettingsError, SourceError, UnknownCollectionError
 from tools.language.question import read_question
 from tools.models.chat.model import ChatModel
-from tools.models.chat.refusals import strict_schema
-from tools.models.judges.batch import BatchJudge, CheckedClaims, Verdicts
-from tools.models.judges.judge import ClaimCheck, Pair
 from tools.shell import command
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.sources import read_source
 from ui.service import PageService
-
-Client = Callable[[Any, Bench], Awaitable[str]]
-
-
-@dataclass(frozen=True)
-class Row:
-    """fault: what a server, file or person does. right: texts that all stand in what comes of it; wrong: none does."""
-
-    fault: str
-    client: Client
-    given: Any
-    right: tuple[str, ...] = ()
-    wrong: tuple[str, ...] = ()
-
-
-# --- chat models ------------------------------------------------------------------------------------------------------
-
-DRAFT = {"perspectives": [{"name": "Draft", "statement": "Perhaps.", "stance": "other"}]}
-OTHER = json.dumps(DRAFT)
-SAID = json.dumps(GOOD)
-
-
-def refusing(refused: Callable[[Body], object], reply: Reply) -> Script:
-    return lambda body: reply if refused(body) else None
-
-
-def error(status: int, message: str, **more: Any) -> Reply:
-    return Reply(raw=json.dumps({"error": {"message": message, **more}}).encode(), status=status)
-
-
-def asked_as(kind: str) -> Callable[[Body], bool]:
-    return lambda body: (body.get("response_format") or {}).get("type") == kind
-
-
-def has_system(body: Body) -> bool:
-    return bool(body["messages"][0]["role"] == "system")
-
-
-def plain(content: "str | dict[str, Any]", kind: str = "application/json") -> Reply:
-    text = content if isinstance(content, str) else json.dumps(content)
-    return Reply(raw=text.encode(), headers={"Content-Type": kind})
-
-
-def completion(content: str, **message: Any) -> dict[str, Any]:
-    said = {"role": "assistant", "content": content, **message}
-    return {"id": "1", "object": "chat.completion", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
-
-
-BROKEN = Reply(raw=b"data: [DONE]\n\n", headers={"Content-Type": "text/event-stream"})
-FINE = ("Aye | Aye",)
-HARMONY = f"<|channel|>analysis<|message|>{OTHER}<|end|><|start|>assistant<|channel|>final<|message|>{SAID}<|return|>"
-SCHEMA_500 = error(
-    500, "1 validation error: 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text'\""
-)
-NO_STREAM = word_for_word("openai", "streaming, unverified organisation")
-NO_SYSTEM = word_for_word("openai", "system role")
-NO_HEAT = word_for_word("openai", "temperature with a reasoning model")
-CHAT_MODELS = (
-    # how it is asked
-    *(
-        Row(
-            f"{table} refuses what it does not document",
-            chat_model,
-            (partial(refusal, table), {"vendor": DOORS[table], "name": name}),
-            (*FINE, f"{2 + (table == 'llama-cpp-python') * 3} requests"),
-        )
-        for table, name in zip(
-            DOORS, ("gpt-4.1-mini", "q", "q", "q", "q", "claude-haiku-4-5", "gemini-2.5-flash"), strict=True
-        )
-    ),
-    Row(
-        "a schema is refused in words about context",
-        chat_model,
-        refusing(asked_as("json_schema"), word_for_word("openai", "unsupported keyword in a strict schema")),
-        (*FINE, "3 requests, at last as json_object"),
-    ),
-    Row(
-        "a schema is refused by a list of complaints",
-        chat_model,
-        refusing(
-            asked_as("json_schema"),
-            Reply(
-                raw=b'{"detail": [{"loc": ["body", "response_format", "type"], "msg": "unexpected value"}]}', status=422
-            ),
-        ),
-        (*FINE, "3 requests, at last as json_object"),
-    ),
-    Row(
-        "a form is refused with 500",
-        chat_model,
-        refusing(asked_as("json_schema"), SCHEMA_500),
-        (*FINE, "at last as json_object"),
-    ),
-    Row(
-        "it cannot stream",
-        chat_model,
-        refusing(lambda b: b.get("stream"), NO_STREAM),
-        (*FINE, "3 requests, at last as json_schema, streamed False"),
-    ),
-    Row("it knows no system role", chat_model, refusing(has_system, NO_SYSTEM), (*FINE, "3 requests")),
-    Row(
-        "its template raises at a system turn",
-        chat_model,
-        refusing(has_system, error(500, "Error rendering prompt with jinja template: System role not supported")),
-        FINE,
-    ),
-    Row(
-        "it refuses the temperature",
-        chat_model,
-        (refusing(lambda b: "temperature" in b, NO_HEAT), {"temperature": 0.2}),
-        (*FINE, "3 requests, at last as json_schema"),
-    ),
-    Row(
-        "the account is empty",
-        chat_model,
-        lambda b: word_for_word("openai", "insufficient quota"),
-        ("quota", "2 requests"),
-        ("no answer in time",),
-    ),
-    # what it answers
-    *(
-        Row(f"thoughts: {marks[0]}", chat_model, Reply(f"{marks[0]}{OTHER}{marks[1]}{SAID}"), (*FINE, "2 requests"))
-        for marks in (
-            ("[THINK]", "[/THINK]"),
-            ("◁think▷", "◁/think▷"),
-            ("<|begin_of_thought|>", "<|end_of_thought|>"),
-            ("<seed:think>", "</seed:think>"),
-            ("Let me see. ", "</thinking>"),
-            ("<reflection>\n", "</reflection>"),
-        )
-    ),
-    Row("thoughts in channels", chat_model, Reply(HARMONY), (*FINE, "2 requests")),
-    Row("a draft before the final object", chat_model, Reply(f"A draft:\n{OTHER}\nBetter:\n{SAID}\nDone: {{}}"), FINE),
-    Row(
-        "the answer stands in reasoning_content",
-        chat_model,
-        Reply("", message={"reasoning_content": SAID}),
-        (*FINE, "2 requests"),
-    ),
-    Row("a plain completion for a stream", chat_model, plain(completion(SAID)), (*FINE, "2 requests")),
-    Row("its answer in reasoning, plain", chat_model, plain(completion("", reasoning=SAID)), (*FINE, "2 requests")),
-    Row(
-        "a web page for a stream",
-        chat_model,
-        (plain("<html><title>Sign in</title></html>", "text/html"), {"path": ""}),
-        ("answered with a web page ('Sign in')", "/v1"),
-    ),
-    Row(
-        "an error object with 200",
-        chat_model,
-        plain({"error": {"message": "Insufficient credits", "code": 402}}),
-        ("Insufficient credits", "status 402", "2 requests"),
-    ),
-    Row(
-        "an error in the middle of a stream",
-        chat_model,
-        Reply(
-            raw=b'data: {"object": "error", "message": "CUDA ran dry", "code": 40303}\n\n',
-            headers={"Content-Type": "text/event-stream"},
-        ),
-        ("CUDA ran dry",),
-    ),
-    Row("the address lacks /v1", chat_model, (lambda b: error(404, "Not Found"), {"path": ""}), ("ends in /v1: http",)),
-    Row(
-        "it answers one at a time",
-        one_after_the_other,
-        lambda n: Reply(GOOD) if n == 1 else BROKEN,
-        ("['Aye', 'Aye', 'Aye']",),
-    ),
-    Row("it needs longer than usual", slow_chat, (1.0, 0.3, 20.0), ("Aye",)),
-    Row(
-        "a content filter",
-        chat_model,
-        Reply("", finish_reason="content_filter"),
-        ("content filter stopped it", "2 requests"),
-    ),
-    Row(
-        "a filter of prompts",
-        chat_model,
-        lambda b: error(400, "The prompt was filtered.", code="content_filter"),
-        ("The prompt was filtered", "2 requests, at last as json_schema"),
-    ),
-    Row(
-        "a refusal",
-        chat_model,
-        Reply("", message={"refusal": "I can't help with that."}),
-        ("refused to answer: 'I can't help with that.'", "2 requests"),
-    ),
-    Row(
-        "cut by length",
-        chat_model,
-        Reply(SAID[:30], finish_reason="length"),
-        ("was cut off in the middle, after 30 characters (length)", "2 requests"),
-    ),
-    Row(
-        "cut while it thought",
-        chat_model,
-        Reply("", finish_reason="length", message={"reasoning_content": "Hm. " * 9}),
-        ("while it was still thinking", "2 requests"),
-    ),
-)
-
 
 # --- chat apps on the OpenAI-compatible door --------------------------------------------------------------------------
 
@@ -339,124 +106,6 @@ CHAT_APPS = (
     *(Row("has rules of its own", chat_app, said(ASKED, system=s), A_RUN, ("not read",)) for s in SYSTEM),
 )
 
-
-# --- how much a server takes at once ----------------------------------------------------------------------------------
-
-Refusal = Callable[[list[str]], Reply | None]
-
-
-def refused(status: int, body: object) -> Reply:
-    return Reply(status=status, raw=body.encode() if isinstance(body, str) else json.dumps(body).encode())
-
-
-def at_most(texts: int, *refusal: Any) -> Refusal:
-    return lambda given: refused(*refusal) if len(given) > texts else None
-
-
-def characters(most: int, *refusal: Any) -> Refusal:
-    return lambda given: refused(*refusal) if sum(map(len, given)) > most else None
-
-
-def one_of(most: int, *refusal: Any) -> Refusal:
-    return lambda given: refused(*refusal) if max(map(len, given)) > most else None
-
-
-async def embedding(given: tuple[Refusal, dict[str, Any]], bench: Bench) -> str:
-    """A hundred texts of 500 characters and a long one are encoded, and then again."""
-    refuses, settings = given
-    texts = [f"{n:03}" + "word " * 99 for n in range(100)] + ["long " * 300]
-    with ModelServer(strict=False) as server, using(Budget(), log := StageLog()):
-        reply = lambda body: refuses(body["input"]) or Reply(model_replies.embeddings(body, word_vector))  # noqa: E731
-        server.on("", reply, path="/embeddings")
-        set_so = load_settings(embeddings_url=server.url, embeddings_model="m", **settings)
-        encoder = build_encoder(set_so, ToyEncoder())
-        asked: list[int] = []
-        try:
-            for _ in range(2):
-                vectors = await asyncio.to_thread(encoder.encode, texts)
-                asked.append(len(server.requests) - sum(asked))
-        except ProviderError as exc:
-            return f"after {len(server.requests)} requests: {exc}"
-    return f"{len(vectors)} vectors in {asked[0]} requests, then in {asked[1]} {log.notes}"
-
-
-_TEI = {"error": "batch size 64 > maximum allowed batch size 32", "error_type": "Validation"}
-_QWEN = "<400> InternalError: Value error, batch size is invalid, it should not be larger than 10.: input.contents"
-_VOYAGE = {"detail": "The max allowed tokens per submitted batch is 120000. Your batch has 121138 tokens."}
-_TEI_LONG = {"message": "Input validation error: `inputs` must have less than 512 tokens. Given: 534", "code": 413}
-_LLAMA = {"error": {"code": 500, "message": "input is too large to process. increase the physical batch size"}}
-_NO_MODEL = {"error": {"message": "Invalid model name passed in model=m", "param": "model", "code": "400"}}
-
-EMBEDDING = (
-    Row("TEI takes 32 texts", embedding, (at_most(32, 422, _TEI), {}), ("101 vectors in 5", "then in 4 []")),
-    Row("a vendor takes 10", embedding, (at_most(10, 400, {"message": _QWEN}), {}), ("101 vectors", "then in 13 []")),
-    Row("so many tokens", embedding, (characters(9000, 400, _VOYAGE), {}), ("101 vectors", "then in 7 []")),
-    Row("so many bytes", embedding, (characters(9000, 413, "<h1>413</h1>"), {}), ("101 vectors", "then in 7 []")),
-    Row("TEI, one text is long", embedding, (one_of(800, 413, _TEI_LONG), {}), ("101 vectors", "as too long", "half")),
-    Row("llama.cpp, the same", embedding, (one_of(800, 500, _LLAMA), {}), ("101 vectors", "as too long", "half")),
-    Row("too long by far", embedding, (one_of(5, 413, _TEI_LONG), {}), ("after 8 requests", "less than 512 tokens")),
-    Row("no such model", embedding, (at_most(0, 400, _NO_MODEL), {}), ("after 7 requests", "Invalid model name")),
-    Row("a wrong key", embedding, (at_most(0, 401, "no"), {}), ("after 1 requests", "refused the key")),
-    Row("10, as set", embedding, (at_most(10, 400, _QWEN), {"embeddings_batch": 10}), ("in 11 requests, then in 11",)),
-)
-
-
-async def judging(given: Callable[[list[str], str], Reply | None], bench: Bench) -> str:
-    """A chat model judges fifty passages of which all support the side, and then checks twenty claims."""
-    texts = [f"Passage {n:02}: " + "ferries carry everybody. " * (20 + n) for n in range(50)]
-    calls: list[int] = []
-
-    def reply(body: dict[str, Any]) -> Reply:
-        said = str(body["messages"][-1]["content"])
-        kind = "claim" if "<claim" in said else "passage"
-        labels = re.findall(rf'<{kind} label="(\w+)"', said)
-        calls.append(len(labels))
-        sides = re.findall(r'<side label="(\w+)">Free', said)
-        verdicts = [{"passage": p, "side": sides[0], "grade": "clear"} for p in labels if sides]
-        checked = [{"claim": c, "said": "yes", "serves": "yes"} for c in labels]
-        content = {"claims": checked} if kind == "claim" else {"verdicts": verdicts}
-        return given(labels, said) or Reply(content, usage=(len(said) // 4, 9))
-
-    with ModelServer(strict=False) as server, using(Budget(), log := StageLog()):
-        server.on("", reply)
-        judge = build_judge(load_settings(openai_base_url=server.url, model="m", judge="batch"))
-        assert isinstance(judge, BatchJudge)
-        try:
-            found = await judge.support([Pair("Free.", text, "Not.", "Free?") for text in texts])
-            calls.clear()
-            checked = await judge.check("Free.", [ClaimCheck(text, (text,)) for text in texts[:20]])
-        except ProviderError as exc:
-            return f"{type(exc).__name__} after {calls}: {exc}"
-        finally:
-            await judge.aclose()
-    taken = "ten or fewer, " if max(calls) <= 10 else ""
-    all_of = f"supports {(found > 0.9).sum()}, said {(checked > 0.9).all(axis=1).sum()}"
-    return f"{all_of}, {taken}by {max(calls)} {log.notes}"
-
-
-def too_many(most: int, status: int, **error: object) -> Callable[[list[str], str], Reply | None]:
-    return lambda labels, _: refused(status, {"error": error}) if len(labels) > most else None
-
-
-def cut_at(tokens: int) -> Callable[[list[str], str], Reply | None]:
-    """What Ollama's context does: a prompt that is longer loses what is beyond, its sides first."""
-    lost = Reply({"verdicts": [], "claims": []}, usage=(tokens, 9))
-    return lambda _, said: lost if len(said) / 4 > 4096 else None
-
-
-_ALL = ("supports 50, said 20",)
-_CONTEXT = "This model's maximum context length is 4096 tokens. However, you requested 6719 tokens."
-JUDGING = (
-    Row("OpenAI", judging, too_many(6, 400, code="context_length_exceeded", message="Too much."), (*_ALL, "by 5 []")),
-    Row("vLLM", judging, too_many(6, 400, code=400, param="input_tokens", message=_CONTEXT), (*_ALL, "by 5 []")),
-    Row("llama.cpp", judging, too_many(1, 400, type="exceed_context_size_error", message="No."), (*_ALL, "by 1 []")),
-    Row("a gateway", judging, too_many(10, 413, message="Payload Too Large"), (*_ALL, "ten or fewer", " []")),
-    Row(
-        "nothing fits", judging, too_many(0, 400, message=_CONTEXT), ("PromptTooLongError", "4096 tokens", "reads more")
-    ),
-    Row("Ollama cuts to half of 4096", judging, cut_at(2050), (*_ALL, "read only", "OLLAMA_CONTEXT_LENGTH")),
-    Row("Ollama cuts to 4096", judging, cut_at(4096), (*_ALL, "read only", "num_ctx")),
-)
 
 # --- walls: pages that ask or refuse instead of showing a text --------------------------------------------------------
 
@@ -706,123 +355,9 @@ OWN_TEXTS = (
     Row("a title in the first cell", table_read, "Report,,\nid,text,\n7,Ferries leave room for ships.,\n", _ROWS),
 )
 
-# --- the way to a server ----------------------------------------------------------------------------------------------
-
-OUT, INSIDE = "http://api.public.example", "http://api.inside.example:{port}"
-OFF = "http://127.0.0.1:9"
-_CAUSES: tuple[tuple[str, tuple[Client, ...], Any, str], ...] = (
-    ("unknown authority", ALL, partial(tls, known=False), "set SSL_CERT_FILE to that authority's certificate"),
-    ("its own authority", WITHOUT_RUST[:-1], partial(tls, known=False, by_itself=True), "is signed by itself"),
-    ("expired", ALL, partial(tls, days=-1), "its certificate has expired"),
-    ("another name", ALL, partial(tls, name="a.example"), "write the address with the name that it was made for"),
-    ("https to http", ALL, partial(sends, said=b"HTTP/1.1 400 No\r\n\r\n", scheme="https"), "with http://"),
-    ("http to https", (*WITHOUT_RUST, ddgs), partial(tls, scheme="http"), "with https://"),
-    ("http to Go's https", WITHOUT_RUST[:-1], partial(sends, said=GO), "it speaks https, not http"),
-    ("HTTP/2 only", WITHOUT_RUST, partial(sends, said=b"\0\0\x0c\4\0\0\0\0\0"), "a port for HTTP/2 alone"),
-    ("HTTP/2 only, by TLS", WITHOUT_RUST, partial(tls, alpn="h2"), "it closed the connection without an answer"),
-    ("no such name", WITHOUT_RUST, partial(at, url="http://no.such.example"), "the name no.such.example is unknown"),
-    ("a port that refuses", (*ALL, searxng), partial(at, url=OFF), "nothing listens at 127.0.0.1:9"),
-    (
-        "no such file",
-        (chat, judge, chroma, page),
-        partial(at, url="https://127.0.0.1:9", SSL_CERT_FILE="/no"),
-        "names /no",
-    ),
-    ("a proxy that is off", ALL, partial(at, url=OUT, ALL_PROXY=OFF), "the proxy at 127.0.0.1:9 (ALL_PROXY) cannot be"),
-    ("a proxy with no name", WITHOUT_RUST, partial(over, url=OUT, login="ann:pw"), "wants a name and password"),
-    (
-        "a wrong password",
-        ALL,
-        partial(over, url="https://api.public.example", login="ann:pw", given="a:hunter2"),
-        "407",
-    ),
-    ("a proxy's 502", WITHOUT_RUST, partial(over, url=OUT, answer="502 Bad Gateway"), "(ALL_PROXY) answered 502 Bad G"),
-    ("a half proxy", (page,), partial(at, url="http://no.example", ALL_PROXY="http://a:hunter2/@h:1"), "no address of"),
-    ("socks", ALL, partial(at, url=OUT, all_proxy="socks://127.0.0.1:9"), ".venv/bin/pip install socksio"),
-    ("no proxy's address", ALL, partial(at, url=OUT, ALL_PROXY="http://a:hunter2#@h:1"), "holds no address of a proxy"),
-)
-_ANSWERS: tuple[tuple[str, tuple[Client, ...], Any], ...] = (
-    ("an authority that SSL_CERT_FILE names", (chat, judge, embeddings), tls),
-    ("compressed unasked", (embeddings,), partial(sends, said=PACKED)),
-    ("a proxy for http", (chat, judge, embeddings), partial(over, url=OUT, variable="http_proxy")),
-    ("a proxy for https", (chat, judge), partial(over, url="https://api.public.example", variable="HTTPS_PROXY")),
-    ("a proxy with a login", (chat,), partial(over, url=OUT, login="ann:p@ss", given="ann:p%40ss")),
-    ("this machine is no proxy's", (chat, judge, embeddings), partial(over, url=INSIDE, through=False)),
-    ("nor is it by its address", (chat, embeddings), partial(over, url="http://127.0.0.1:{port}", through=False)),
-    ("a search engine over a proxy", (serper,), partial(over, url="https://search.public.example")),
-    ("pages over a proxy", (page,), partial(over, url="https://page.public.example")),
-    ("pages over a proxy, plain", (page,), partial(over, url="http://page.public.example")),
-    ("a page of this machine", (page,), partial(over, url="http://page.inside.example:{site}", through=False)),
-    ("a name that only the proxy knows", (trusting_page,), partial(over, url="http://page.unknown.example")),
-)
-_REFUSED: tuple[tuple[str, str, bool, str], ...] = (
-    ("a name unknown here", "http://page.unknown.example", False, "STEELMAN_TRUST_PROXY"),
-    ("a private name", "http://page.private.example", False, "not public"),
-    ("a 502 in a tunnel", "https://page.public.example/down", True, "status 502"),
-    ("a redirect into the private network", "http://page.public.example/private", True, "not public"),
-)
-_POSTING = (chat, anthropic, judge, embeddings, serper, tavily, searxng)
-_SEARCHING = (serper, tavily, searxng)
-_SILENT = (embeddings, *_SEARCHING, ddgs)
-_BAD_DAYS: tuple[tuple[str, tuple[Client, ...], Any, str], ...] = (
-    ("it says nothing", _SILENT, partial(bad_day, status="", then="hang"), "did not answer"),
-    ("it says nothing", (judge,), partial(bad_day, status="", then="hang"), "an answer: [nan]"),
-    ("it says nothing", (page,), partial(bad_day, status="", then="hang"), "took too long"),
-    ("it drips", (*_SILENT, chroma), partial(bad_day, body="[1", then="drip"), "did not answer"),
-    ("it says too much", _SEARCHING, partial(bad_day, then="flood"), "sent more than 20 MB"),
-    ("it hangs up", (*_POSTING, ddgs, chroma), partial(bad_day, status=""), "it closed the connection without an ans"),
-    ("it hangs up", (page,), partial(bad_day, status=""), "the connection broke off"),
-    ("it is cut off", _POSTING[3:], partial(bad_day, body='{"a', Content_Length=99, met=1), "the connection was cut"),
-    (
-        "it is cut off",
-        (page,),
-        partial(bad_day, body="<p>", Content_Type="text/html", Content_Length=99),
-        "the connection broke off",
-    ),
-    ("a wrong key", (*_POSTING, chroma), partial(bad_day, status="401 No", met=1), "refused the key (status 401)"),
-    ("a key said back", (anthropic, serper), partial(bad_day, status="403 No", body="a-key?", met=1), "status 403: …?"),
-    ("a login", (page,), partial(bad_day, status="401 No", met=1), "a login is asked for"),
-    ("not there", _POSTING, partial(bad_day, status="404 No", body="who?"), "does not know the address or the"),
-    ("too often", _POSTING, partial(bad_day, status="429 No", met=3), "allows no more requests now (status 429"),
-    ("too often", (ddgs,), partial(bad_day, status="429 No", met=1), "answers no program now (status 429)"),
-    ("later", _POSTING, partial(bad_day, status="429 No", Retry_After=3600, met=1), "allows no more requests now"),
-    ("it fails", _POSTING, partial(bad_day, status="500 No", body="oh dear", met=3), "failed (status 500: oh dear)"),
-    ("it moved", (*_POSTING, chroma), partial(bad_day, status="302 No", Location=OFF, met=1), "at another address now"),
-    *(
-        ("no reply of its kind", clients, partial(bad_day, body=body), said)
-        for body in ("\0\1<<<{", "", "null")
-        for clients, said in (((*_SEARCHING, ddgs), "with something that is no"), ((chroma,), "is no Chroma server"))
-    ),
-)
-WAYS = (
-    *(Row(f, client, day, (said,), ("a-key",)) for f, clients, day, said in _BAD_DAYS for client in clients),
-    *(Row(f, client, place, (said,), ("hunter2",)) for f, clients, place, said in _CAUSES for client in clients),
-    *(Row(f, client, place, ("an answer: ",)) for f, clients, place in _ANSWERS for client in clients),
-    *(
-        Row(f, client, partial(over, url=url, through=through), (said,))
-        for f, url, through, said in _REFUSED
-        for client in ((page,) if "unknown" in url else (page, trusting_page))
-    ),
-)
-
 # --- the table --------------------------------------------------------------------------------------------------------
 
-ROWS: tuple[Row, ...] = (
-    *CHAT_MODELS,
-    *CHAT_APPS,
-    *EMBEDDING,
-    *JUDGING,
-    *WALLS,
-    *NOTES,
-    *SETTINGS,
-    *PROXIES,
-    *PROBES,
-    *OWN_TEXTS,
-    *WAYS,
-)
-
-SHAPES = (FramedQuestion, PlannedSides, ContrarySide, PlannedQueries, WrittenCase, WrittenCrux, Verdicts, CheckedClaims)
-"""What chat models are asked for."""
+ROWS: tuple[Row, ...] = (*CHAT_APPS, *WALLS, *NOTES, *SETTINGS, *PROXIES, *PROBES, *OWN_TEXTS)
 
 
 @pytest.fixture(scope="module")
@@ -833,17 +368,8 @@ def door(module_settings: Settings) -> Iterator[Callable[[], str]]:
 
 
 @pytest.mark.usefixtures("quick_retries")
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.client.__name__}: {row.fault}")
+@pytest.mark.parametrize("row", ROWS, ids=str)
 async def test_what_comes_of_it(
     row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: Callable[[], str]
 ) -> None:
-    came = await row.client(row.given, Bench(tmp_path, monkeypatch, door))
-    assert not [text for text in row.right if text not in came], came
-    assert not [text for text in row.wrong if text in came], came
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.__name__))
-def test_every_schema_has_only_what_every_vendor_documents(shape: type[BaseModel]) -> None:
-    body = {"model": "m", "response_format": {"type": "json_schema", "json_schema": {"schema": strict_schema(shape)}}}
-    used = {name for kind, name in features(body) if kind == "schema"}
-    assert {(table, name) for table in DOORS for name in used if says_of(table, name) != "allowed"} == set()
+    await row.hold(Bench(tmp_path, monkeypatch, door))
