@@ -77,7 +77,7 @@ def read_topics(folder: Path, half: str) -> list[Topic]:
 async def ask(topics: Sequence[Topic], judge: str, seed: int, misses: bool = False) -> Found:
     """Whole runs of all topics until every claim was offered, with one judge; `misses` are told on standard error."""
     found = Found()
-    manner: Manner = "right" if judge == EMBEDDED else judge  # type: ignore[assignment]  # one of COLUMNS
+    manner: Manner = "right" if judge == EMBEDDED else judge  # type: ignore[assignment]  # one of JUDGES
     players = {t.key: Player(t.question, t.statements, t.pages, list(t.claims), manner, seed) for t in topics}
     name = f"scripted-{judge}-{uuid.uuid4().hex[:8]}"  # verdicts are kept by name
     asked = "embedded" if judge == EMBEDDED else "batch"
