@@ -21,11 +21,10 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tools.documents.document import GUESSED, USUAL, Columns, Found, Limits, Note
+from tools.documents.document import GUESSED, USUAL, Columns, Found, Limits, Note, found_from_json
 from tools.errors import ReaderFailedError, SourceError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
@@ -128,7 +127,7 @@ class Readers:
         process = self._turn(given_up)
         try:
             try:
-                process = _Process(self._module) if process is None or process.gone() else process
+                process = (process.kept() if process else None) or _Process(self._module)
             except OSError as exc:
                 why = f"{_NO_START} ({exc.strerror or exc}). Try again once this machine has less to do."
                 raise SourceError(f"{name}: {why}") from exc
@@ -182,18 +181,12 @@ class _Process:
         self._serves_again = True
         self._start_seconds = _START_SECONDS
 
-    def gone(self) -> bool:
-        """Whether the process has ended while it waited; what it had is given back then."""
-        if self._process.poll() is None:
-            return False
-        self.end()
-        return True
-
     def kept(self) -> "_Process | None":
         """The process where it takes another request; otherwise it is ended."""
-        if not self._serves_again:
-            self.end()
-        return self if self._serves_again else None
+        if self._serves_again and self._process.poll() is None:
+            return self
+        self.end()
+        return None
 
     def found(self, request: Mapping[str, Any], name: str, limits: Limits, given_up: GivenUp) -> Iterator[Found]:
         """What the process finds in the file that it is asked for. Bytes and seconds are counted here.
@@ -213,7 +206,7 @@ class _Process:
                 began = time.monotonic()
                 line = self._line(seconds + self._start_seconds, left, given_up)
                 said = dict(json.loads(line))
-                found = _found(said)
+                found = None if "end" in said else found_from_json(said)
                 # What passes here between two answers is not the reader's.
                 seconds -= max(0.0, time.monotonic() - began - self._start_seconds)
                 self._start_seconds, left = 0.0, left - len(line)
@@ -243,22 +236,22 @@ class _Process:
         pipe, end = self._process.stdout.fileno(), time.monotonic() + seconds
         poll = select.poll()
         poll.register(pipe, select.POLLIN)
-        pieces, size = [self._rest], len(self._rest)
-        while not (gone := given_up()) and b"\n" not in pieces[-1]:
-            left = end - time.monotonic()
-            if size > most:
+        said, seen = bytearray(self._rest), 0
+        while not given_up():
+            if (at := said.find(b"\n", seen)) >= 0:
+                self._rest = bytes(said[at + 1 :])
+                return bytes(said[:at])
+            seen = len(said)
+            if seen > most:
                 raise OverflowError
-            if poll.poll(max(0.0, min(_LOOK_SECONDS, left)) * 1000):
-                pieces.append(os.read(pipe, _PIECE))
-                size += len(pieces[-1])
-                if not pieces[-1]:
+            if poll.poll(_LOOK_SECONDS * 1000):
+                piece = os.read(pipe, _PIECE)
+                if not piece:
                     raise EOFError
-            elif left <= 0:
+                said += piece
+            elif time.monotonic() > end:
                 raise TimeoutError
-        if gone:
-            raise GivenUpError
-        line, _, self._rest = b"".join(pieces).partition(b"\n")
-        return line
+        raise GivenUpError
 
     def kill(self) -> None:
         """Ends the process and what it has started, now."""
@@ -283,33 +276,11 @@ class _Process:
                 pipe.close()
 
 
-def _found(said: Mapping[str, Any]) -> Found | None:
-    """What a line of the process tells of the file; None for one of the reading itself. Raises ValueError, TypeError
-    for what none of ours says."""
-    if "document" in said:
-        return _documents().validate_python(said["document"])  # type: ignore[no-any-return]
-    if "note" in said:
-        return Note(str(said["note"]))
-    if "problem" in said:
-        return SourceError(str(said["problem"]), hint=str(said.get("hint", "")))
-    if "end" not in said:
-        raise ValueError(f"no answer: {list(said)}")
-    return None
-
-
 def _failed(said: Mapping[str, Any], name: str) -> SourceError:
     foreseen, hint = bool(said.get("foreseen")), str(said.get("hint", ""))
     level = logging.DEBUG if foreseen else logging.ERROR
     _LOG.log(level, "%s: its reader failed\n%s", name, said.get("trace", ""))
     return (SourceError if foreseen else ReaderFailedError)(str(said["error"]), hint=hint)
-
-
-@cache
-def _documents() -> Any:
-    """Checks the fields of a document, whatever has taken the process over."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(SourceDocument)
 
 
 FILES = Readers("tools.documents.child", at_once=min(4, max(2, os.cpu_count() or 1)))

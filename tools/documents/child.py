@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from tools.documents.document import LARGEST_TEXT, Columns, Found, Note, document_to_json, unforeseen
+from tools.documents.document import Columns, Found, found_to_json, unforeseen
 from tools.documents.readers import read_file
 from tools.errors import ReaderFailedError, SourceError
 
@@ -44,7 +44,7 @@ def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]],
     """Says what is found; returns what the last line says of how it ended."""
     try:
         for each in read(request):
-            _say(out, _told(each))
+            _say(out, found_to_json(each))
     except SourceError as exc:
         return _failed(exc)
     except MemoryError:
@@ -59,16 +59,6 @@ def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]],
 def _failed(exc: SourceError) -> dict[str, Any]:
     trace = "" if exc.__cause__ is None else "".join(traceback.format_exception(exc.__cause__))
     return {"error": str(exc), "hint": exc.hint, "foreseen": not isinstance(exc, ReaderFailedError), "trace": trace}
-
-
-def _told(found: Found) -> dict[str, Any]:
-    if isinstance(found, Note):
-        return {"note": found.text}
-    if isinstance(found, SourceError):
-        return {"problem": str(found), "hint": found.hint}
-    if len(found.text) > LARGEST_TEXT:
-        return {"problem": f"{found.external_id}: longer than {LARGEST_TEXT:,} characters. Split it."}
-    return {"document": document_to_json(found)}
 
 
 def _say(out: IO[bytes], told: dict[str, Any]) -> None:

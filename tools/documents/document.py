@@ -5,6 +5,7 @@ import re
 import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -82,6 +83,36 @@ def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
     Raises TypeError where they are others.
     """
     return SourceDocument(**{**told, "blocks": tuple(Block(**block) for block in told.get("blocks", ()))})
+
+
+def found_to_json(found: Found) -> dict[str, Any]:
+    """What a reader found, as the process that reads hands it over."""
+    if isinstance(found, Note):
+        return {"note": found.text}
+    if isinstance(found, SourceError):
+        return {"problem": str(found), "hint": found.hint}
+    if len(found.text) > LARGEST_TEXT:
+        return {"problem": f"{found.external_id}: longer than {LARGEST_TEXT:,} characters. Split it."}
+    return {"document": document_to_json(found)}
+
+
+def found_from_json(told: Mapping[str, Any]) -> Found:
+    """What `found_to_json` made, each field checked, since a library may have taken the process over. Raises
+    ValueError, TypeError for anything else."""
+    if "document" in told:
+        return cast(SourceDocument, _documents().validate_python(told["document"]))
+    if "note" in told:
+        return Note(str(told["note"]))
+    if "problem" in told:
+        return SourceError(str(told["problem"]), hint=str(told.get("hint", "")))
+    raise ValueError(f"no answer: {list(told)}")
+
+
+@cache
+def _documents() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(SourceDocument)
 
 
 def unforeseen(name: str, exc: Exception) -> ReaderFailedError:

@@ -35,9 +35,6 @@ _POLITE = re.compile(
     r"nowadays|overall|ultimately)[,:!]? )+",
     re.I,
 )
-_ASKS = re.compile(
-    r"(?:r|shld|shud|shuld|shoud|wud|cud|dont|doesnt|isnt|arent|shouldnt|wouldnt|cant|couldnt|wasnt|didnt|aint)\b", re.I
-)
 _ANY = re.compile(
     r"(?:any(?:one|body)? (?:point|use|sense|reason|good)|ever (?:ok|right|wrong)|true that|worth)\b", re.I
 )
@@ -108,6 +105,7 @@ _GREETS = re.compile(
     r"(?: (?:there|you|all|everyone|again))?\W*",
     re.I,
 )
+_TYPED = {"ca", "wo", "ai", "r", "wud", "cud", "shud", "shld", "shuld", "shoud"}  # of "can't" and "won't", and in haste
 _POLICIES = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open start let abolish lower".split())
 _AFTER_COMMA = re.compile(r"(?:[,:–—]| - )([^,:–—]*\b(?:or|vs\.?|versus)\b.*)", re.I)  # 'Which is worse, tea or coffee'
 _EITHER = re.compile(r",? (?:or|vs\.?|versus)(?: (?:rather|just))? ", re.I)
@@ -176,7 +174,7 @@ def _kind(asked: str, text: str, verdict: bool) -> tuple[Kind, tuple[str, ...]]:
             return "claim", ()
         return ("fact" if _FACT.fullmatch(plain) and not _WEIGHING.search(plain) else "open"), ()
     words = plain.split() or asked.split()
-    opens = _inverted(words[0]) or bool(_ASKS.match(plain) or _ANY.match(plain))
+    opens = _inverted(words[0]) or bool(_ANY.match(plain))
     untailed = _TAG.sub("", plain) if not opens else plain
     if _POLES.search(plain):
         return ("polar" if opens or asks or finite_verb(_POLES.sub("", plain).split()) is None else "claim"), ()
@@ -196,7 +194,7 @@ def _inverted(word: str) -> bool:
     """Whether the word opens a question of yes or no: 'should', "shouldn't", 'isnt'."""
     core = core_of(word)
     negated = core.removesuffix("n't") if core.endswith("n't") else core.removesuffix("nt")
-    return bool({core, negated} & (AUXILIARIES | {"ca", "wo", "ai", "r", "wud", "shud"}))
+    return bool({core, negated} & (AUXILIARIES | _TYPED))
 
 
 def _names_things(plain: str) -> bool:
