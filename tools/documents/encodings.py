@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 _MARKS = (
@@ -22,7 +23,6 @@ _DECLARED = re.compile(
     rb"|^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:+-]{1,40})",
     re.IGNORECASE,
 )
-_ONE_BYTE = re.compile(r"cp125|iso8859|koi8|mac-")
 _HEAD = 4096  # bytes that a page declares its encoding in
 
 # The encodings that people have texts in; of the rarer ones, most would fit whatever these do not.
@@ -59,13 +59,14 @@ def decoded(data: bytes, told: str = "", markup: bool = False) -> Decoded:
             return _read(data, codec)
     named = _DECLARED.search(data[:_HEAD]) if markup else None
     labels = (told, (named[1] or named[2]).decode("ascii", "replace") if named else "")
+    if not data.isascii():
+        with suppress(UnicodeDecodeError):  # hardly any bytes are UTF-8 by chance
+            return Decoded(data.decode())
     for codec in (*filter(None, map(codec_named, labels)), "utf-8"):
-        if _ONE_BYTE.match(codec) and _is_utf8(data):
-            codec = "utf-8"
         # A page whose declaration can be read as ASCII is not in UTF-16.
         found = _read(data, "utf-8" if codec.startswith("utf-16") and b"\x00" not in data[:_HEAD] else codec)
-        # Hardly any bytes are UTF-8 by chance, so that half of them tell.
-        if found.undecodable <= (0.5 if codec.startswith("utf-8") else _MOST_WRONG) * _beyond_ascii(found.text):
+        beyond_ascii = sum(1 for c in found.text if c > "\x7f")
+        if found.undecodable <= (0.5 if codec.startswith("utf-8") else _MOST_WRONG) * beyond_ascii:
             return found
     return _guessed(data)
 
@@ -79,20 +80,9 @@ def codec_named(label: str) -> str:
     return _WIDER.get(name, name) if _TEXT_CODEC.fullmatch(name) else ""
 
 
-def _is_utf8(data: bytes) -> bool:
-    try:
-        return bool(data.decode()) and not data.isascii()
-    except UnicodeDecodeError:
-        return False
-
-
 def _read(data: bytes, codec: str) -> Decoded:
     text = data.decode(codec, "replace")
     return Decoded(text, text.count("\ufffd"))
-
-
-def _beyond_ascii(text: str) -> int:
-    return sum(1 for c in text if c > "\x7f") if not text.isascii() else 0
 
 
 def _guessed(data: bytes) -> Decoded:

@@ -20,7 +20,6 @@ CELL = "\t"
 """Between words of a line that a gap parts which is wider than a space."""
 
 _HEAD = 1024  # bytes, in which a PDF says that it is one
-_MOST_CHARACTERS = 300_000  # of a page; a page of a newspaper has some 40,000
 _LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
 _BOLD = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "-bd")
 _WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # of the size
@@ -138,7 +137,7 @@ def _characters(raw: Any) -> Iterator[_Glyph]:
 
     rect, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
     size, bold, turn, height, before = 0.0, False, 0, -1.0, "\n"
-    for i in range(min(pdfium.FPDFText_CountChars(raw), _MOST_CHARACTERS)):
+    for i in range(pdfium.FPDFText_CountChars(raw)):
         code = pdfium.FPDFText_GetUnicode(raw, i)
         char = chr(code) if code < 0xD800 or 0xDFFF < code < 0x110000 else "\ufffd"
         if char in " \t\xa0\r\n":

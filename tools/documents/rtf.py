@@ -13,7 +13,6 @@ from tools.errors import SourceError
 from tools.passages import Block, BlockForm, SourceDocument
 
 _USUAL = "cp1252"
-_MOST = 200_000_000  # bytes, most of them pictures
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _HEADING = "\ue020"  # put before what a style makes a heading; the level's digit follows
 _STYLE = re.compile(r"\{\\s(\d{1,5})(?![a-z\d])((?:[ \r\n]*\\[a-z]+-?\d*)*)[ \r\n]*([^{}\\;]*);\}")
@@ -29,8 +28,6 @@ _COUNTED = {
 
 
 def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
-    if path.stat().st_size > _MOST:
-        raise SourceError(f"{name}: this RTF document is longer than {_MOST:,} bytes. Split it.")
     data = path.read_bytes()
     if not data.startswith(b"{\\rtf"):
         raise SourceError(f"{name}: this is not an RTF document, whatever its name says. Give it its right ending.")

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
-from itertools import accumulate
 from typing import Any
 
 _BLOCK = frozenset("p li div aside dd td tr".split())
@@ -96,26 +95,23 @@ def _is_code(pre: Any) -> bool:
 
 def _mark_notes(root: Any) -> None:
     """Takes out the marks of notes, and gives what they point to the role of one."""
-    targets = {key: e for e in root.iter() if isinstance(e.tag, str) for key in (e.get("id"), e.get("name")) if key}
-    marks = [(a, target) for a in root.iter("a") if (target := targets.get((a.get("href") or "#")[1:])) is not None]
-    marks = [(a, target) for a, target in marks if (a.get("href") or "").startswith("#") and is_mark(a)]
-    notes: dict[int, Any] = {}
+    targets = {key: e for e in root.iter("*") for key in (e.get("id"), e.get("name")) if key}
     short: dict[Any, bool] = {}  # each is looked at once, however many marks point to it
-    for mark, target in marks:
-        note = target
+    notes: list[Any] = []
+    for mark in [a for a in root.iter("a") if (a.get("href") or "").startswith("#") and is_mark(a)]:
+        note = targets.get(mark.get("href")[1:])
         while note is not None and note.tag not in _BLOCK:
             note = note.getparent()
-        if note not in short:
-            lengths = accumulate(map(len, note.itertext() if note is not None else ()))
-            short[note] = note is not None and all(length <= _LONGEST_NOTE for length in lengths)
-        if not short[note] or note in mark.iterancestors():
+        if note is None or note in mark.iterancestors():
             continue
+        if note not in short:
+            short[note] = sum(map(len, note.itertext())) <= _LONGEST_NOTE
         # A note and its mark point at each other; the one that comes first is the mark.
-        if not any(id(up) in notes for up in mark.iterancestors()):
+        if short[note] and not any(up.get("role") == "doc-footnote" for up in mark.iterancestors()):
             note.set("role", "doc-footnote")
-            notes[id(note)] = note
+            notes.append(note)
             drop_mark(mark)
-    for note in notes.values():
+    for note in notes:
         for link in list(note.iter("a")):
             if (link.get("href") or "").startswith("#") and _BACK.fullmatch("".join(link.itertext()).strip()):
                 drop_mark(link)

@@ -22,20 +22,19 @@ _FEWEST_ALONE, _MOST_ALONE = 7, 45
 # A sentence that opens with one of these leans on the one before it.
 _LEANING = re.compile(
     r"""^["'“‘(]?(?:
-    this|that(?!\s+(?:is\s+why\s+)?\w+\s+(?:who|which))|these|those(?!\s+who)|it|its|they|their|them|he|she|his|her|him|here(?!\s+and\s+there)|there(?:fore|by)|such(?!\s+(?:\w+\s+){1,2}as\b)|
+    this|that(?!\s+(?:is\s+why\s+)?\w+\s+(?:who|which))|these|those(?!\s+who)|it|its|they|their|he|she|his|her|
+    (?:in|for|with|without|by|under|given|because\s+of|due\s+to|if|when|while|even(?:\s+if)?|to\s+do|doing|by\s+doing|
+    all(?:\s+of)?|(?:one|some|many|most)\s+of)\s+(?:this|that|these|those(?!\s+who)|it|they|them|such|so)|
+    here(?!\s+and\s+there)|there(?:fore|by)|such(?!\s+(?:\w+\s+){1,2}as\b)|one\s+such|even\s+(?:so|then)|
     however|but|and|or|nor|so|yet|thus|hence|then|also|moreover|furthermore|besides|additionally|similarly|likewise|
-    indeed|instead|otherwise|nevertheless|nonetheless|meanwhile|consequently|accordingly|finally|lastly|first(?:ly)?,|
-    second(?:ly)?,|third(?:ly)?,|next|again(?!\s+and\s+again)|still,|rather,|conversely|overall|in\s+(?:this|that|these|those|such|addition|contrast|conclusion|
-    short|turn|fact|other\s+words|either\s+case|both\s+cases|the\s+(?:same|first|second|latter|former))|on\s+the\s+(?:other|contrary|one\s+hand)|
-    as\s+(?:a\s+result|such|well|mentioned|noted|above)|for\s+(?:example|instance|this|that|these|the\s+same)|at\s+the\s+same\s+time|after\s+all|of\s+course|
-    because\s+of\s+(?:this|that|it)|due\s+to\s+(?:this|that)|if\s+(?:so|not|this|that|it|they)|when\s+(?:this|that|it|they)|while\s+(?:this|that|it|they)|
-    another|the\s+(?:same|other|others|latter|former|above|following)|both(?=\s+(?:of\s+)?(?:these|those|are|were|have))|
-    neither(?!.*\bnor\b)|either(?!.*\bor\b)|one\s+(?:of\s+(?:these|them)|such)|some\s+of\s+(?:these|them)|many\s+of\s+(?:these|them)|most\s+of\s+(?:these|them)|what\s+is\s+more|
-    not\s+only|even\s+so|even\s+(?:this|that|then|if\s+(?:this|that|it|they))|perhaps,|yes,|no,|well,|secondly|thirdly|firstly|
-    all\s+(?:of\s+)?(?:this|these|those|that)|with\s+(?:this|that|these)|by\s+(?:this|that|these|doing\s+(?:this|so))|
-    without\s+(?:this|that|it|them)|under\s+(?:this|that|such)|to\s+do\s+(?:this|so|that)|doing\s+so|given\s+(?:this|that)|
-    who|which|whose|whereas|whereby|where(?![^,]+,)|e\.g|i\.e|see|(?:figure|table|fig\.?)\s+\d+|(?:sources?|photos?|images?)(?:\s*:|\s+(?:by|credit))|
-    read\s+more|click|sign\s+up|subscribe|share\s+(?:this|on|via)|copyright(?:\s+by|(?=\s*[©\d(]))
+    indeed|instead|otherwise|nevertheless|nonetheless|meanwhile|consequently|accordingly|finally|lastly|conversely|
+    (?:first|second|third)(?:ly|,)|(?:still|rather|well|yes|no|perhaps),|next|again(?!\s+and\s+again)|overall|
+    in\s+(?:addition|contrast|conclusion|short|turn|fact|other\s+words|either\s+case|both\s+cases)|
+    (?:in|for)\s+the\s+(?:same|first|second|latter|former)|on\s+the\s+(?:other|contrary|one\s+hand)|
+    as\s+(?:a\s+result|such|well|mentioned|noted|above)|for\s+(?:example|instance)|at\s+the\s+same\s+time|after\s+all|
+    of\s+course|not\s+only|what\s+is\s+more|another|the\s+(?:same|others?|latter|former|above|following)|
+    both(?=\s+(?:of\s+)?(?:these|those|are|were|have))|neither(?!.*\bnor\b)|either(?!.*\bor\b)|
+    who|which|whereas|where(?![^,]+,)|see
     )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -69,7 +68,7 @@ _POINTING = (_POINTS_AWAY, _DEMONSTRATIVE, _THAT)
 _ORDINAL = re.compile(
     r"^(?:The|A|Our|One|Another) (?:first|second|third|fourth|fifth|next|final|last|further|other|main|key) "
     r"(?:benefit|reason|argument|point|problem|advantage|issue|factor|question|concern|aspect|example|way|thing|step)\b|"
-    r"^By (?:comparison|contrast)\b|\bone and not the other\b|\bthe other(?: one)?[.!]$|"
+    r"^By (?:comparison|contrast)\b|\bthe other(?: one)?[.!]$|"
     r"\b(?:of|for|with|from|by|to|at|on|about|against|behind) that\b(?! of\b)|"
     r"^(?!.*\b\w+s\b.*\bof them\b).*\b(?:none|some|any|all|both|most|many|few|each|one|neither|either) of them\b",
     re.IGNORECASE,
@@ -101,11 +100,10 @@ def stands_alone(sentence: str) -> bool:
     of their writer, and web-page furniture. What is mined as a side has to pass; what is quoted need not
     (`tools.language.quotable`).
     """
-    if len(sentence.split()) < _FEWEST_ALONE or not _quotable(sentence, _MOST_ALONE) or _LEANING.match(sentence):
+    if len(sentence.split()) < _FEWEST_ALONE or not _quotable(sentence, _MOST_ALONE) or is_heading(sentence):
         return False
-    return not (
-        leans_back(sentence) or any(p.search(sentence) for p in (*_POINTING, _MIDWAY, _REFERENCE, _FIRST_PERSON))
-    )
+    refused = (_LEANING, *_POINTING, _MIDWAY, _REFERENCE, _FIRST_PERSON)
+    return not leans_back(sentence) and not any(p.search(sentence) for p in refused)
 
 
 def leans_back(sentence: str) -> bool:
