@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.parsers.expat import ExpatError
 
 from tools.documents.document import document_of_blocks, title_of
 from tools.documents.markup import blocks_of, parse
@@ -41,7 +42,7 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
             left_out[f"running {kind}s"] += any(local(e) == "t" and e.text for e in package.xml(part).iter())
         try:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
-        except (TypeError, AttributeError) as exc:  # what mammoth does not foresee
+        except (TypeError, AttributeError, ExpatError) as exc:  # what mammoth does not foresee
             raise ValueError(str(exc)) from exc
         title, date = package.title_and_date()
     yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
