@@ -32,6 +32,7 @@ NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\
 _RAISED = re.compile(f"{RAISED}([^{RAISED}{LOWERED}]*){LOWERED}")
 _POWER = re.compile(r"([+−–-]?)\s?\d{1,3}(?:[.,/]\d{1,3})?|[nxk]")
 _NUMBER, _SYMBOL = re.compile(r"\d$"), re.compile(r"(?:^|[\W\d_])[^\W\d_]{1,2}$")
+_UNIT = re.compile(r"\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|\w{0,5}met(?:er|re)s?)$", re.IGNORECASE)
 _TERM = r"(?:\d[\d.,]*|[^\W\d_])"
 _FORMULA = re.compile(rf"\({_TERM}(?:\s?[+−×*·/]\s?{_TERM}|\s-\s{_TERM})+\)$")
 _WORD = re.compile(  # with at least three letters, or one of the shorter ones, which are no units
@@ -169,7 +170,7 @@ def _put(cell: Any, column: int, row: Any) -> None:
 def raised_as(text: str, before: str, after: str = "") -> str | None:
     """What is written for a raised text between these two; None for the mark of a note, which is no text.
 
-    After a number or a symbol, such as m or km, it is a power; after a word or the end of a sentence it is a mark.
+    After a number, a unit or a symbol it is a power; after a word or the end of a sentence it is a mark.
     """
     said = text.strip()
     apart = not before or before[-1].isspace()
@@ -180,7 +181,7 @@ def raised_as(text: str, before: str, after: str = "") -> str | None:
         if after[:1] in _SLASHES and before[-1].isdigit():
             return f" {said}"  # 1 1/2
         symbol = _SYMBOL.search(before) and not _WORD.search(before)
-        if power[1] or symbol or any(base.search(before) for base in (_NUMBER, _FORMULA)):
+        if power[1] or symbol or any(base.search(before) for base in (_NUMBER, _UNIT, _FORMULA)):
             return f"^{said}"
     before = before.rstrip()
     if NOTE_MARK.fullmatch(said) and (_WORD.search(before) or _SENTENCE_END.search(before)):
