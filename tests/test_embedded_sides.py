@@ -1,13 +1,18 @@
 """Without a model: the sides that a question itself has, and what is searched for a side that is not covered."""
 
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
+import numpy as np
 import pytest
 from providers import side
 
+from agent.evidence.mined import mine_answers
 from agent.stages.expand import opposing_side, sides_of_question
 from agent.stages.requery import queries_by_rules
 from agent.state import FramingState, Perspective, form_of
+from tools.passages import Passage
 
 ASKED = "Is it right that bridges came before ferries?"
 
@@ -48,6 +53,16 @@ def test_only_two_alternatives_are_contrary_to_each_other(count: int) -> None:
     assert (made[0]["name"], made[0]["statement"], form_of(made[0])) == ("Bridges", f"Bridges: {ASKED}", "statement")
     assert [p["contrary"] for p in made] == (["p2", "p1"] if count == 2 else [""] * 3)
     assert {p["stance"] for p in made} == {"other"}
+
+
+async def test_of_two_answers_the_nearer_to_the_question_comes_first() -> None:
+    texts = ["Trams should cost nothing in a town.", "Parking should cost more in a town."]
+    models: Any = SimpleNamespace(
+        encode_sentences=AsyncMock(return_value=np.array([(0.6, 0.8), (0.8, -0.6)], np.float32)),
+        encode=AsyncMock(return_value=np.array([(1, 0)], np.float32)),
+    )
+    found = await mine_answers(models, ASKED, [Passage(n, f"d{n}", "c", text) for n, text in enumerate(texts)])
+    assert [p["statement"] for p in found] == texts[::-1]
 
 
 async def test_an_answer_is_searched_with_words_of_the_passages_that_support_it() -> None:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.evidence.cases import quotations_of_new_sources
+from agent.evidence.cases import add_quotations, quotations_of_new_sources
 from agent.evidence.claims import UNCHECKED, ClaimVerifier, accepts, verdict_of
 from agent.state import Claim, RunState
 from tools.budget import Budget, StageLog, using
@@ -123,3 +124,9 @@ async def test_quotations_of_further_sources_come_in_as_far_as_there_is_room() -
     assert await quotations_of_new_sources(it, [claim("Ferries help.", 1)], quotations, 2) == [], (
         "a quoted side is as it was chosen"
     )
+
+
+async def test_a_side_of_which_nothing_holds_gets_its_own_quotations(monkeypatch: pytest.MonkeyPatch) -> None:
+    quotations = [claim(PASSAGES[n].text, n, perspective=side) for n, side in ((1, "for"), (2, "against"))]
+    monkeypatch.setattr(ClaimVerifier, "verify_claims", AsyncMock(return_value=(quotations, [])))
+    assert await add_quotations(checker(None, quotations=quotations), [], [], 4) == quotations[:1]
