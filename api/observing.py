@@ -6,13 +6,13 @@ let questions stand in the logs.
 """
 
 import asyncio
-import contextlib
 import logging
 import re
 import sys
 import time
 import traceback
 import uuid
+from functools import partial
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -94,28 +94,23 @@ class Metrics:
     """What is counted of one application, in a registry of its own."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        call = ("method", "route")
+        registry, call = CollectorRegistry(), ("method", "route")
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
         told = "Requests that were answered; status 499: the caller went away first."
-        self.requests = Counter("steelman_http_requests", told, (*call, "status"), registry=registry)
+        self.requests = counter("steelman_http_requests", told, (*call, "status"))
         told = "From a request's head to the end of its reply, followed events included."
-        self.seconds = Histogram(
-            "steelman_http_request_seconds", told, call, buckets=_REQUEST_SECONDS, registry=registry
-        )
+        self.seconds = histogram("steelman_http_request_seconds", told, call, buckets=_REQUEST_SECONDS)
         told = "From a request's head to the first event that was sent."
-        self.first_event = Histogram(
-            "steelman_first_event_seconds", told, ("route",), buckets=_EVENT_SECONDS, registry=registry
-        )
-        told = "Problem documents that were sent, by kind."
-        self.refusals = Counter("steelman_refusals", told, ("kind",), registry=registry)
-        told = "Runs that ended here, by how they did."
-        self.runs_ended = Counter("steelman_runs_ended", told, ("outcome",), registry=registry)
-        told = "Jobs that ended here, by how."
-        self.jobs_ended = Counter("steelman_jobs_ended", told, ("status",), registry=registry)
-        self.working = Gauge("steelman_runs_at_work", "Runs that are being worked on.", registry=registry)
-        self.waiting = Gauge("steelman_runs_waiting", "Runs that wait their turn.", registry=registry)
-        self.jobs = Gauge("steelman_jobs_open", "Jobs that are worked on or wait their turn.", registry=registry)
+        self.first_event = histogram("steelman_first_event_seconds", told, ("route",), buckets=_EVENT_SECONDS)
+        self.refusals = counter("steelman_refusals", "Problem documents that were sent, by kind.", ("kind",))
+        self.runs_ended = counter("steelman_runs_ended", "Runs that ended here, by how they did.", ("outcome",))
+        self.jobs_ended = counter("steelman_jobs_ended", "Jobs that ended here, by how.", ("status",))
+        self.working = gauge("steelman_runs_at_work", "Runs that are being worked on.")
+        self.waiting = gauge("steelman_runs_waiting", "Runs that wait their turn.")
+        self.jobs = gauge("steelman_jobs_open", "Jobs that are worked on or wait their turn.")
         ProcessCollector(registry=registry)  # memory, processor time, open files
+        self.registry = registry
 
 
 class Observed:
@@ -129,18 +124,18 @@ class Observed:
         exchange = _Exchange(scope, send)
         try:
             await self._app(scope, receive, exchange.send)
-            await exchange.finish()
         except asyncio.CancelledError:
             # Only a server that stops cancels what it has not finished, and it looks at nothing but the reply.
             if exchange.status is None:
                 await _STOPPING.response(scope)(scope, receive, exchange.send)
-            await exchange.finish()
         except ClientDisconnect:
             pass
         except Exception:  # noqa: BLE001  # logged, and told to the caller
             SERVER.exception("a request failed", extra={"request_id": exchange.request_id})
             if exchange.status is None:
-                await _crash(exchange.request_id).response(scope)(scope, receive, exchange.send)
+                detail = "It is not the request's fault. Whoever runs this server finds it in the logs as request"
+                problem = ProblemError(500, "failure", f"{detail} {exchange.request_id}.")
+                await problem.response(scope)(scope, receive, exchange.send)
         finally:
             self._tell(exchange)
 
@@ -150,10 +145,10 @@ class Observed:
         route, status, state = _route(scope), exchange.status or _GONE, scope.get("state", {})
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.seconds.labels(method, route).observe(seconds)
-        if exchange.first_event is not None:
-            self._metrics.first_event.labels(route).observe(exchange.first_event)
         facts: dict[str, str | int | float] = {"method": method, "route": route, "status": status}
         facts |= {"ms": round(seconds * 1000, 1), "key": caller.key_id if (caller := state.get("caller")) else ""}
+        if exchange.first_event is not None:
+            self._metrics.first_event.labels(route).observe(exchange.first_event)
         if kind := state.get("problem"):
             self._metrics.refusals.labels(kind).inc()
             facts["problem"] = kind
@@ -168,15 +163,14 @@ class _Exchange:
     """A request and its reply as they pass."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
-        self.scope = scope
+        self.scope, self._send = scope, send
         given = Headers(scope=scope).get("x-request-id", "")
         self.request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
         self.began = time.perf_counter()
         self.status: int | None = None
         self.place = ""
         self.first_event: float | None = None
-        self._streams = self._over = False
-        self._send = send
+        self._streams = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -185,23 +179,9 @@ class _Exchange:
             headers["X-Request-Id"] = self.request_id
             self.place = headers.get("location") or headers.get("content-location", "")
             self._streams = headers.get("content-type", "").startswith("text/event-stream")
-            self._over = "content-length" in headers
-        elif message["type"] == "http.response.body":
-            self._over = self._over or not message.get("more_body", False)
-            if self._streams and self.first_event is None and b"data:" in message.get("body", b""):
-                self.first_event = time.perf_counter() - self.began
+        elif self._streams and self.first_event is None and b"data:" in message.get("body", b""):
+            self.first_event = time.perf_counter() - self.began
         await self._send(message)
-
-    async def finish(self) -> None:
-        """Ends a reply that is still open, as a stream of events is when the server stops: its reader comes again."""
-        if self.status is not None and not self._over:
-            with contextlib.suppress(OSError):
-                await self.send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _crash(request_id: str) -> ProblemError:
-    detail = f"It is not the request's fault. Whoever runs this server finds it in the logs as request {request_id}."
-    return ProblemError(500, "failure", detail)
 
 
 def _route(scope: Scope) -> str:

@@ -105,7 +105,7 @@ class Steelman:
     def judge(self, pairs: Sequence[JudgePair]) -> Judged:
         """How likely each passage supports its statement."""
         body = {"pairs": [pair.model_dump() for pair in pairs]}
-        return Judged.model_validate_json(self._server.send("POST", "/v1/judge", json=body).content)
+        return self._server.read(Judged, "POST", "/v1/judge", json=body)
 
     # Runs
 
@@ -125,18 +125,17 @@ class Steelman:
 
     def passages(self, run_id: str) -> Retrieved:
         """What a run that is done found for each side."""
-        return Retrieved.model_validate_json(self._server.send("GET", f"{_at('runs', run_id)}/passages").content)
+        return self._server.read(Retrieved, "GET", f"{_at('runs', run_id)}/passages")
 
     def run(self, run_id: str) -> RunDetails:
         """How far the run is."""
-        return RunDetails.model_validate_json(self._server.send("GET", _at("runs", run_id)).content)
+        return self._server.read(RunDetails, "GET", _at("runs", run_id))
 
     def runs(self, *, status: RunStatus | None = None, thread: str | None = None) -> Iterator[RunSummary]:
         """The caller's runs, newest first; pages are asked for as they are needed."""
         named = {name: value for name, value in (("status", status), ("thread", thread)) if value is not None}
         while True:
-            reply = self._server.send("GET", "/v1/runs", params={"limit": 100, **named})
-            page = schemas.RunList.model_validate_json(reply.content)
+            page = self._server.read(schemas.RunList, "GET", "/v1/runs", params={"limit": 100, **named})
             yield from page.runs
             if page.next is None:
                 return
@@ -144,9 +143,7 @@ class Steelman:
 
     def cancel(self, run_id: str) -> bool:
         """Stops the run; False for one that had ended already."""
-        return schemas.Cancelled.model_validate_json(
-            self._server.send("POST", f"{_at('runs', run_id)}/cancel").content
-        ).stopped
+        return self._server.read(schemas.Cancelled, "POST", f"{_at('runs', run_id)}/cancel").stopped
 
     def resume(self, run_id: str, sides: Sequence[Side | Mapping[str, Any]] | None = None) -> None:
         """Goes on with a run that was stopped or has failed; `sides` answer one that waits for them."""
@@ -161,16 +158,14 @@ class Steelman:
 
     def collections(self) -> list[Collection]:
         """What is stored."""
-        return schemas.Collections.model_validate_json(self._server.send("GET", "/v1/collections").content).collections
+        return self._server.read(schemas.Collections, "GET", "/v1/collections").collections
 
     def documents(self, collection: str) -> Iterator[Document]:
         """The documents of a collection; pages are asked for as they are needed."""
         offset: int | None = 0
+        path = f"{_at('collections', collection)}/documents"
         while offset is not None:
-            reply = self._server.send(
-                "GET", f"{_at('collections', collection)}/documents", params={"limit": 500, "offset": offset}
-            )
-            page = schemas.Documents.model_validate_json(reply.content)
+            page = self._server.read(schemas.Documents, "GET", path, params={"limit": 500, "offset": offset})
             yield from page.documents
             offset = page.next_offset
 
@@ -199,17 +194,14 @@ class Steelman:
 
     def delete_collection(self, collection: str) -> int:
         """Removes a collection with all that it holds; returns how many passages went."""
-        return schemas.Deleted.model_validate_json(
-            self._server.send("DELETE", _at("collections", collection)).content
-        ).passages
+        return self._server.read(schemas.Deleted, "DELETE", _at("collections", collection)).passages
 
     def delete_document(self, collection: str, document_id: str, number: int | None = None) -> int:
         """Removes one document, by its number where several have the id; returns how many passages went."""
         given = {} if number is None else {"number": str(number)}
-        reply = self._server.send(
-            "DELETE", f"{_at('collections', collection)}/documents/{_whole_part(document_id)}", params=given
-        )
-        return schemas.Deleted.model_validate_json(reply.content).passages
+        part = quote(document_id, safe="").replace(".", "%2E")  # in which '..' and '/' lead nowhere
+        path = f"{_at('collections', collection)}/documents/{part}"
+        return self._server.read(schemas.Deleted, "DELETE", path, params=given).passages
 
     # Jobs
 
@@ -232,8 +224,7 @@ class Steelman:
 
     def cancel_job(self, job_id: str) -> bool:
         """Stops the job, and keeps what it stored; False for one that had ended already."""
-        reply = self._server.send("POST", f"{_at('jobs', job_id)}/cancel")
-        return schemas.Cancelled.model_validate_json(reply.content).stopped
+        return self._server.read(schemas.Cancelled, "POST", f"{_at('jobs', job_id)}/cancel").stopped
 
     # Inside
 
@@ -276,13 +267,8 @@ def _placed(reply: httpx.Response) -> str:
     return place.rpartition("/")[2]
 
 
-def _at(kind: str, name: str, below: str = "") -> str:
-    return f"/v1/{kind}/{quote(name, safe='')}{below}"
-
-
-def _whole_part(document_id: str) -> str:
-    """The id as the last part of an address, in which '..' and '/' lead nowhere."""
-    return quote(document_id, safe="").replace(".", "%2E")
+def _at(kind: str, name: str) -> str:
+    return f"/v1/{kind}/{quote(name, safe='')}"
 
 
 def _told_apart(files: Sequence[str | Path]) -> dict[Path, str]:

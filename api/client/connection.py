@@ -10,14 +10,16 @@ ClientError
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
+from pydantic import BaseModel
 
 from agent.runs.store import Event
 from tools.errors import ProviderDownError
 from tools.net.route import proxy_for, way_options
 
+_Shape = TypeVar("_Shape", bound=BaseModel)
 _LAST = ("done", "failed", "cancelled", "waiting")
 _COME_AGAIN = (408, 429, 502, 503, 504)
 _QUIET_SECONDS = 30.0  # the server sends a comment every ten
@@ -103,6 +105,10 @@ class Connection:
         if reply.is_error:
             raise _error_in(reply)
         return reply
+
+    def read(self, shape: type[_Shape], method: str, path: str, **request: Any) -> _Shape:
+        """The reply in its shape. Raises as `send` does."""
+        return shape.model_validate_json(self.send(method, path, **request).content)
 
     def send_until_answered(self, method: str, path: str, *, arrived: bool = False, **request: Any) -> httpx.Response:
         """The same of a request that does no harm when it arrives twice: it is sent again while its reply is lost.

@@ -12,14 +12,14 @@ could tell one that is misspelt.
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
 from agent.answer.followups import suggestions
 from agent.evidence.question import LONGEST
-from agent.options import Depth
+from agent.options import Depth, RunOptions
+from agent.runs.parts import usual_options
 from api.callers import Caller
 from api.completions.tasks import CONTEXT, Message, Sent, blocks, unframed
 from api.problems import FieldProblem, ProblemError
@@ -71,18 +71,14 @@ class CompletionRequest(Sent):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AskedQuestion:
-    """`thread` is the one that was named, or that of our last reply; without one `earlier` are the user's messages
-    before the question. `changes`: options of the run that differ from the usual ones. `aside`: whether passages were
-    sent along, which are not read."""
+class AskedQuestion(NamedTuple):
+    """`thread` is the one that was named, or that of our last reply; without one the options have the user's messages
+    before the question. `aside`: whether passages were sent along, which are not read."""
 
     question: str
-    depth: Depth
+    options: RunOptions
     thread: str | None
-    earlier: tuple[str, ...]
-    changes: dict[str, Any] = field(default_factory=dict)
-    aside: bool = False
+    aside: bool
 
 
 async def question_of(service: Service, caller: Caller, request: CompletionRequest) -> AskedQuestion:
@@ -101,7 +97,9 @@ async def question_of(service: Service, caller: Caller, request: CompletionReque
         thread = await _thread(service, caller, before)
     question, aside = unframed(last.text)
     aside = aside or any(m.role in ("system", "developer") and _carries_passages(m.text) for m in request.messages)
-    return AskedQuestion(question, depth, thread, () if thread else _earlier(before), looking.changes, aside)
+    earlier = () if thread else _earlier(before)
+    options = usual_options(service.runs, depth, earlier=earlier, **looking.changes)
+    return AskedQuestion(question, options, thread, aside)
 
 
 def check(request: CompletionRequest, *, task: bool = False) -> Depth:

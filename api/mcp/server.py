@@ -41,7 +41,7 @@ from starlette.routing import Route
 from agent.answer.files import to_markdown
 from agent.settings import Settings
 from api.callers import Caller
-from api.mcp.tools import RUNS, SCHEME, TOOLS, Call, failure, failure_text
+from api.mcp.tools import RUNS, SCHEME, TOOLS, Call, failure
 from api.problems import ProblemError
 from api.progress import FIRST_STEP, WHOLE
 from api.service import Service, open_service, stored_answer
@@ -53,7 +53,6 @@ _OPENING_SECONDS = 2.0
 _LISTED = 50
 _ADDRESS = re.compile(rf"{re.escape(SCHEME)}([0-9a-f]{{12}})")
 _MARKDOWN = "text/markdown"
-_INSIDE = "Something went wrong inside Steelman; whoever runs the server finds it in its log. Try once more."
 _INSTRUCTIONS = """\
 Steelman finds the strongest sourced case for every side of a contentious question. `ask` gives a finished answer with \
 citations, `retrieve` the passages alone, `judge` checks whether a passage supports a statement. It does not say who \
@@ -82,11 +81,10 @@ class Handlers:
         try:
             call = Call(self._caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
             return await RUNS[params.name](await _opened(ctx), call, params.arguments or {})
-        except (SteelmanError, ProblemError) as exc:
-            return failure(failure_text(exc))
-        except Exception:
-            logger.exception("%s failed", params.name)
-            return failure(_INSIDE)
+        except Exception as exc:  # told to the model
+            if not isinstance(exc, SteelmanError | ProblemError):
+                logger.exception("%s failed", params.name)
+            return failure(exc)
 
     async def list_resources(self, ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
         """The caller's last answers, newest first."""

@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, TypeVar
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
@@ -35,7 +36,6 @@ _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 _BEGINNING = 60
 _USE = "Keep the numbers in square brackets and the list of sources when you pass this on, and say what was not found."
 _NOTHING = "There is nothing to cite: say that nothing was found, rather than answer from memory."
-_LATE = "There is nothing to cite: say that time ran out before all was searched, rather than answer from memory."
 _UNDONE = (
     "There is nothing to cite: say that not all could be searched, read or judged, rather than that nothing was found, "
     "and do not answer from memory."
@@ -72,20 +72,18 @@ Run = Callable[[Service, Call, Mapping[str, Any]], Awaitable[CallToolResult]]
 """What a tool does. Raises SteelmanError, ProblemError."""
 
 
-def failure_text(exc: SteelmanError | ProblemError) -> str:
+def failure(exc: Exception) -> CallToolResult:
     """A failure as a model is told it: what is wrong, and what to do next with these tools."""
-    if isinstance(exc, ProblemError):
-        return exc.detail
     if isinstance(exc, UnknownRunError):
-        return "There is no such run of yours. The id of a run stands at the end of the answer that it gave."
-    if isinstance(exc, UnknownCollectionError):
-        return exc.remote_text
-    if isinstance(exc, RunCancelledError):
-        return "The run was cancelled before it had an answer. Ask again if it is still wanted."
-    return f"{exc.remote_text} Ask again." if isinstance(exc, RunError) else problem_of(exc).detail
-
-
-def failure(text: str) -> CallToolResult:
+        text = "There is no such run of yours. The id of a run stands at the end of the answer that it gave."
+    elif isinstance(exc, RunCancelledError):
+        text = "The run was cancelled before it had an answer. Ask again if it is still wanted."
+    elif isinstance(exc, UnknownCollectionError | RunError):
+        text = exc.remote_text if isinstance(exc, UnknownCollectionError) else f"{exc.remote_text} Ask again."
+    elif isinstance(exc, SteelmanError | ProblemError):
+        text = problem_of(exc).detail
+    else:
+        text = "Something went wrong inside Steelman; whoever runs the server finds it in its log. Try once more."
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
@@ -166,8 +164,7 @@ RUNS: dict[str, Run] = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
 
 def answer_text(answer: Answer) -> str:
     """The answer with how to cite it and where to go on from it."""
-    kinds = {note.kind for note in answer.notes}
-    nothing = _LATE if "late" in kinds else _NOTHING if all_looked_into(kinds) else _UNDONE
+    nothing = _NOTHING if all_looked_into({note.kind for note in answer.notes}) else _UNDONE
     use = _USE if answer.citations else nothing
     return f"{to_markdown(answer, remote=True)}\n{use} {_ON.format(run=answer.run_id)}\n"
 
@@ -191,7 +188,7 @@ def judged_text(judged: Judged, pairs: list[JudgePair]) -> str:
     for number, (chance, pair) in enumerate(zip(judged.probabilities, pairs, strict=True), 1):
         verdict = "supports" if chance is not None and chance >= judged.threshold else "does not support"
         judgement = "not judged" if chance is None else f"{chance:.2f} {verdict}"
-        lines.append(f"{number}. {judgement}: {_escaped(_beginning(pair.statement))}")
+        lines.append(f"{number}. {judgement}: {_escaped(shorten(pair.statement, _BEGINNING, placeholder=' …'))}")
     lines += ["", *judged.notes] if judged.notes else []
     return "\n".join(lines) + "\n"
 
@@ -220,7 +217,3 @@ def _passage(passage: RetrievedPassage) -> str:
 def _escaped(text: str) -> str:
     """Text of others: on one line, without unseen marks, and nothing in it is Markdown."""
     return escape(plain(text))
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _BEGINNING else f"{text[:_BEGINNING].rstrip()} …"

@@ -5,7 +5,6 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from agent.runs.parts import usual_options
 from api.callers import TheCaller
 from api.completions.conversation import MODELS, CompletionRequest, check, depth_of, follow_ups, question_of
 from api.completions.replies import Reply
@@ -61,8 +60,7 @@ async def chat_completion(
             return reply.streamed(reply.chunks_of_task(text, include_usage))
         return JSONResponse(reply.of_task(text))
     asked = await question_of(service, caller, conversation)
-    options = usual_options(service.runs, asked.depth, earlier=asked.earlier, **asked.changes)
-    run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
+    run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
     reply = Reply(model, await service.run(caller, run_id), base=address_of(request), aside=asked.aside)
     if conversation.stream:
         return reply.streamed(reply.chunks(service, include_usage))
