@@ -6,11 +6,8 @@ scores of it and its neighbours, and the perspectives that nobody named are mine
 passages found say.
 """
 
-import json
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,26 +36,18 @@ def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64
     return same * relevance, np.asarray(weights, np.float64)
 
 
-SIGNALS = ("words", "centre", "neighbours")
+SIGNALS = {"words": 0.64, "centre": 0.377, "neighbours": 1.4}
+"""What tells a passage that speaks to the question (`signals`), with its weight in a logistic regression, fitted once
+(docs/decisions/0011-selection.md)."""
+_OFFSET = -3.382
 _CENTRAL = 5  # passages nearest to the question, whose mean is the pool's centre
 _NEIGHBOURS, _STEPS, _OWN = 8, 3, 0.3
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class RelevanceWeights:
-    """A logistic regression over the signals of `signals`, in the order of SIGNALS, and its offset.
-
-    Fitted once on questions with gold passages (docs/decisions/0011-selection.md); the file says on which.
-    """
-
-    signals: tuple[float, ...]
-    offset: float
-
-
-def relevance(cosine: Floats, words: Floats, vectors: Floats, weights: RelevanceWeights) -> NDArray[np.float64]:
+def relevance(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float64]:
     """The probability that each passage speaks to the question, shape (n,). Of the arguments see `signals`."""
-    logits = signals(cosine, words, vectors) @ np.asarray(weights.signals) + weights.offset
+    logits = signals(cosine, words, vectors) @ np.array(list(SIGNALS.values())) + _OFFSET
     return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
 
 
@@ -105,7 +94,6 @@ MINED = 0.5
 """What a mined point weighs beside a side that is known."""
 _LOOKED_AT = 5  # passages that a person looks at, for which DkMIPS weighs its pairs
 _SURE = 0.3  # support of all sides together from which a passage surely takes one
-_WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +132,7 @@ class Pool:
 
         The signals are standardised over the pool, so that they tell passages of one pool apart and not pools.
         """
-        found = relevance(self.cosine, self.words, self.vectors, fitted())
+        found = relevance(self.cosine, self.words, self.vectors)
         return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
 
 
@@ -175,13 +163,6 @@ def sides_taken(support: Floats, likely: Floats) -> NDArray[np.float64]:
     judged = np.where(known, support, 0.0)
     shares = judged / np.maximum(judged.sum(axis=0), _SURE)
     return np.asarray(np.where(known, shares, 0.5) * likely, np.float64)
-
-
-@cache
-def fitted() -> RelevanceWeights:
-    """The weights that ship."""
-    stored = json.loads(_WEIGHTS.read_text(encoding="utf-8"))
-    return RelevanceWeights(tuple(map(float, stored["signals"])), float(stored["offset"]))
 
 
 Selection = Callable[[Pool, int, float], list[int]]

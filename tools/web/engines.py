@@ -11,7 +11,6 @@ from urllib.parse import urldefrag
 from tools.budget import current_budget, current_log
 from tools.dates import told_date
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
-from tools.language.words import QUERY_FILLERS
 from tools.net.http import fault_of_key, fetch_json, is_address, is_local, open_client
 from tools.web.hosts import covers, host_of, normalise_url
 
@@ -105,18 +104,9 @@ class SearchEngine(ABC):
 
 
 def cut_query(query: str, longest: int) -> str:
-    """The query in at most `longest` characters, cut at a word's end.
-
-    Function words go first, the last of them before the others; only then is the end cut off. Quotation marks that
-    lost their partner go too. A single word longer than that is cut all the same.
-    """
-    words = query.split()
-    for at in range(len(words) - 1, -1, -1):
-        if len(" ".join(words)) <= longest:
-            break
-        if words[at].casefold().strip(".,;:!?()'\"") in QUERY_FILLERS:
-            del words[at]
-    text = " ".join(words)
+    """The query in at most `longest` characters, cut at a word's end if there is one, and without quotation marks
+    that lost their partner."""
+    text = " ".join(query.split())
     if len(text) > longest:
         text = text[: longest + 1].rpartition(" ")[0] or text[:longest]
     return text if text.count('"') % 2 == 0 else text.replace('"', "")
