@@ -112,6 +112,7 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert other.features == pytest.approx(-one.features)
     assert other.grounds.shape == one.grounds.shape == (4, GROUNDS)
     assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
+    assert min(one.quality[:2]) > max(one.quality[2:])
     assert texts(other, other.case | other.leaning) == [BAD, WORSE]
     again = await score_sentences(models, given[::-1])
     for before, after in zip((other, one), again, strict=True):
