@@ -43,10 +43,9 @@ from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
 from tools.budget import Budget, StageLog, using
 from tools.documents.rows import read_rows
-from tools.errors import QuestionError, SettingsError, SourceError, UnknownCollectionError
+from tools.errors import QuestionError, SettingsError, SourceError, UnknownCollectionError, command
 from tools.language.question import read_question
 from tools.models.chat.model import ChatModel
-from tools.shell import command
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.web.domains import DomainLists

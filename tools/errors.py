@@ -4,6 +4,8 @@ A message says what happened and what to do next, in words for the person who re
 machine's keyboard, such as a command to type, is its `hint`. The cause is kept (`raise … from exc`).
 """
 
+import shlex
+
 
 def without_hint(text: str, hint: str = "") -> str:
     """A text in whole sentences for somebody who cannot follow its hint, such as a caller over HTTP."""
@@ -157,3 +159,26 @@ class RunForgottenError(RunError):
 
 class RunCancelledError(RunError):
     """The run was cancelled before it had an answer."""
+
+
+# Commands that messages offer, to be pasted into a POSIX shell with whatever values people gave
+
+
+def command(words: str, *values: str, **options: str | bool) -> str:
+    """`words`, which are typed as they stand, then the values and the options that are set, quoted.
+
+    A value that begins with a dash would be read as an option: it is tied to its own, or stands behind `--`.
+    """
+    given = [shlex.quote(v) for v in values]
+    named = [option(name, value) for name, value in options.items() if value]
+    if any(v.startswith("-") for v in values):
+        return " ".join([words, *named, "--", *given])
+    return " ".join([words, *given, *named])
+
+
+def option(name: str, value: str | bool) -> str:
+    """An option as it is typed: with its value, or by itself."""
+    typed = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return typed
+    return f"{typed}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"

@@ -11,9 +11,8 @@ from agent.answer.words import plain
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
-from tools.errors import InputError
+from tools.errors import InputError, command
 from tools.language.words import count
-from tools.shell import command
 from tools.store.database import Database
 from tools.store.store import SAMPLES
 

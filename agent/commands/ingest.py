@@ -16,11 +16,10 @@ from agent.settings import load_settings
 from tools.documents.document import FIELDS, Columns, FoundFile, printable
 from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
-from tools.errors import InputError, SourceError
+from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
 from tools.language.words import count
 from tools.passages import SourceDocument
-from tools.shell import command
 from tools.store.store import SAMPLES, Store
 
 _SHOWN = 10

@@ -13,8 +13,7 @@ from statistics import median
 
 from tools.dates import plain_date
 from tools.documents.document import FIELDS, GUESSED, Columns
-from tools.errors import SourceError
-from tools.shell import option
+from tools.errors import SourceError, option
 
 TEXTS = frozenset("text body content full_text fulltext comment argument answer opinion tweet".split())
 """What columns of texts are called; names here are as `folded` has them."""

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
+from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError, command
 from tools.passages import Passage
-from tools.shell import command
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,

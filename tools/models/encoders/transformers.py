@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.errors import ModelError, SettingsError
+from tools.errors import ModelError, SettingsError, command
 from tools.models.int8 import head_and_tail
-from tools.shell import command
 
 _TOGETHER = 32  # texts of one pass
 _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
