@@ -13,6 +13,9 @@ from tools.errors import DeadlineError, SettingsError
 from tools.selection.names import OWN, parse_selection
 from tools.store.store import SAMPLES
 
+LONGEST_QUESTION = 4000
+"""Characters of a question at most."""
+
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 

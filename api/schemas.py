@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
-from agent.evidence.question import LONGEST
-from agent.options import Depth
+from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.store import RunStatus
 from tools.passages import SourceKind
 from tools.selection.names import DIALS
@@ -119,7 +118,7 @@ class Question(SearchOptions):
 
     question: str = Field(
         min_length=1,
-        max_length=LONGEST,
+        max_length=LONGEST_QUESTION,
         description="One question in English, as a sentence, without an opinion of one's own; a statement works too.",
         examples=["Should schools ban smartphones?"],
     )

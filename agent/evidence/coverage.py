@@ -6,7 +6,6 @@ count once, and so does what says the same in other words; independent sources a
 """
 
 import asyncio
-import re
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -14,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.question import is_english
 from agent.models.inference import Models
 from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions, in_time
@@ -22,6 +20,7 @@ from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEv
 from tools.errors import SteelmanError
 from tools.language.addressed import speaks_to_the_writer
 from tools.language.copies import copy_groups, reason_of, same_groups
+from tools.language.identification import is_english, question_words
 from tools.language.sentences import passage_sentences
 from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage
@@ -29,8 +28,6 @@ from tools.selection.methods import Pool
 from tools.selection.names import needs_clusters
 from tools.selection.published import Clustered, cluster_sentences, is_clustered
 from tools.store.hybrid import fuse
-
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 class FilteredPassages(NamedTuple):
@@ -54,7 +51,7 @@ def filter_passages(
     speaking = {p.id for p in found if any(map(speaks_to_the_writer, (p.title, p.section, p.text)))}
     addressed = {p.title or p.document_id: p.url or p.document_id for p in found if p.id in speaking}
     found = [p for p in found if p.id not in speaking]
-    if all(p.language in ("", "en") for p in found) or not is_english(_WORD.findall(question)):
+    if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
         return FilteredPassages([p.id for p in found], {}, addressed)
     foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
     return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign, addressed)

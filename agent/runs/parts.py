@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from agent.answer.followups import opening
 from agent.answer.model import Answer
-from agent.evidence.question import check_form, check_question
 from agent.models.from_settings import build_encoder, build_search
 from agent.models.providers import Providers
 from agent.options import Depth, RunOptions
@@ -131,6 +130,8 @@ async def first_state(
     Raises QuestionError, UnknownCollectionError, EncoderMismatchError, and SettingsError for options that cannot be or
     for a run of which nothing may leave this machine and that could not do without what does.
     """
+    from agent.stages.frame import check_form, check_question  # with LangGraph, which only a run needs
+
     options.check()
     english_only = providers.english_only
     question = await in_thread(partial(check_question, question, english_only=english_only))

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from pydantic import ConfigDict, Field
 
 from agent.answer.followups import suggestions
-from agent.evidence.question import LONGEST
-from agent.options import Depth, RunOptions
+from agent.options import LONGEST_QUESTION, Depth, RunOptions
 from agent.runs.parts import usual_options
 from api.callers import Caller
 from api.completions.tasks import CONTEXT, Message, Sent, blocks, unframed
@@ -185,4 +184,4 @@ def _carries_passages(text: str) -> bool:
 
 def _earlier(before: Sequence[Message]) -> tuple[str, ...]:
     texts = [" ".join(unframed(m.text)[0].split()) for m in before if m.role == "user"]
-    return tuple(t for t in texts if 0 < len(t) <= LONGEST)[-_MOST_EARLIER:]
+    return tuple(t for t in texts if 0 < len(t) <= LONGEST_QUESTION)[-_MOST_EARLIER:]
