@@ -27,7 +27,7 @@ MISSION = {
     "langchain": ("tools/models/chat/vendors.py", "init_chat_model", "README.md", "STEELMAN_MODEL=anthropic:"),
     "openai": ("tools/models/chat/vendors.py", "import openai", "README.md", "OPENAI_API_KEY="),
     "vllm": ("tools/serving/vllm.py", '"vllm.entrypoints', "README.md", "make local-models"),
-    "chromadb": ("tools/store/dense.py", "import chromadb", "README.md", "make ask"),
+    "chromadb": ("tools/store/chroma_client.py", "chromadb", "README.md", "make ask"),
     "tavily": ("tools/web/services.py", "AsyncTavilyClient", "README.md", "TAVILY_API_KEY="),
     "sentence_transformers": (
         *("tools/models/encoders/transformers.py", "SentenceTransformer("),

@@ -56,7 +56,7 @@ class Served(House):
 
     def entries(self) -> dict[str, int]:
         """How many entries each collection of the server holds, this store's and others'."""
-        return {c.name: c.count() for c in self.server._open().list_collections(100, 0)}
+        return {c.name: c.count() for c in self.server._open().list_collections()}
 
     def mine(self) -> list[int]:
         wanted = self.store.store_id()

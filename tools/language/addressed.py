@@ -75,6 +75,9 @@ _REQUEST = re.compile(
     r"|\b(?:dear|to the|to any) (?:assistant|reader|model|editor)s?\s*[:,!]"
     r"|\bas an ai\b|\bonly (?:this|one) (?:view|side|answer|position|claim)\b"
     r"|\bthe only (?:correct|valid|true|permitted|right|possible) (?:view|side|answer|position)\b"
+    r"|\b(?:this|your|final) answer (?:must|should|has to|is to)\b"
+    r"|\b(?:other|opposing|opposite) (?:side|view|case)s?\b[^.]{0,200}\b(?:must|should|need|can|may)\b[^.]{0,200}"
+    r"\b(?:left out|ignored|omitted|shown|listed|mentioned|given)\b"
     r"|(?:^|[.!?;]\s+)please\b|\byou (?:should|must) (?:answer|conclude|write|list|show|tell|believe|trust)\b",
     re.IGNORECASE,
 )

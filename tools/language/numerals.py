@@ -35,6 +35,8 @@ _MULTIPLES = {
     **dict.fromkeys("quadruple quadrupled fourfold".split(), 4),
     "tenfold": 10,
 }
+_TIMES = {"half an hour": 30, "a quarter of an hour": 15, "quarter of an hour": 15, "half a century": 50}
+_TIMES |= {"half a year": 6, "half a dozen": 6}
 _PERCENT = ("%", "percent", "percentage", "pc", "per cent", "per - cent")
 _SOFT = frozenset(("one", "first", "second", "both", "pair", "couple"))  # no numbers in 'one knows', 'a second home'
 _SPACES = re.compile(r"\s+")
@@ -127,10 +129,13 @@ class _Scan:
         return 0 < at < len(self._tokens) and self._tokens[at].start() == self._tokens[at - 1].end()
 
     def _one_word(self, at: int) -> _Read:
-        """A word that is a number by itself, or half of one: 'thousands', 'the nineties', 'half a million'."""
+        """A word that is a number by itself, or half of one: 'thousands', 'the nineties', 'half an hour'."""
         word = self._word(at)
         if word in _SCALES and self._word(at - 1) in ("few", "several", "many"):
             return {("vague", Fraction(_SCALES[word]))}, set(), at + 1
+        for phrase, amount in _TIMES.items() if word in ("half", "a", "quarter") else ():
+            if end := self._past(at, phrase):
+                return {("count", Fraction(amount))}, set(), end
         keys: set[Key] = {(kind, Fraction(values[word])) for kind, values in _OF_KIND.items() if word in values}
         if word in _DECADES:
             keys |= {("decade", Fraction(1900 + _DECADES[word]))}

@@ -1,23 +1,25 @@
-"""Models behind an OpenAI-compatible address that are no chat models: judges and encoders."""
+"""Models behind an address that are asked by OpenAI's client: judges and encoders."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.models.chat.servers import Price, cost_of
-from tools.net.http import check_address, fetch_json, is_local, open_client
+from tools.net.http import check_address, check_key, is_local, open_client, reply_json, strip_headers
 
 if TYPE_CHECKING:
     import httpx
+    from openai import AsyncOpenAI
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class Served:
-    """A model at an address; nothing is sent but the key and the body."""
+    """A model at an address, asked by OpenAI's client over the project's own transport, whose retries and limits are
+    the only ones; nothing is sent but the key and the body."""
 
     def __init__(self, url: str, model: str, key: str, seconds: float, price: Price | None = None) -> None:
         """seconds: the longest silence of the server. price: of the model's tokens; one on this machine costs nothing.
@@ -26,12 +28,12 @@ class Served:
         self.address = url.rstrip("/")
         self.model = model
         self.server = f"{model} at {urlsplit(self.address).netloc.rpartition('@')[2] or self.address}"
-        self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._key = key
         self._seconds = seconds
         self._price: Price | None = (0.0, 0.0) if is_local(url) else price
 
     @asynccontextmanager
-    async def opened(self) -> "AsyncIterator[httpx.AsyncClient]":
+    async def opened(self) -> "AsyncIterator[AsyncOpenAI]":
         """A client of the server, which belongs to an event loop.
 
         Raises ProviderDownError for a key that can be none, and for an address elsewhere in an offline run.
@@ -40,15 +42,42 @@ class Served:
             raise ProviderDownError(
                 f"{self.server} is not asked: nothing may leave this machine, and the run stays offline."
             )
-        async with open_client(self._headers, self._seconds) as client:
-            yield client
+        import openai
 
-    async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
+        login = {"authorization"} if self._key or "@" in urlsplit(self.address).netloc else set()
+
+        async def bare(request: "httpx.Request") -> None:
+            strip_headers(request, login)
+
+        check_key(self._key)
+        async with open_client(seconds=self._seconds) as http:
+            http.event_hooks = {"request": [bare]}
+            # Its type says httpx2, which is a fork of httpx; it takes the clients of both.
+            given: Any = http
+            yield openai.AsyncOpenAI(
+                base_url=self.address, api_key=self._key or "none", http_client=given, max_retries=0
+            )
+
+    async def post(self, client: "AsyncOpenAI", url: str, body: dict[str, Any]) -> dict[str, Any]:
         """The JSON object of one call, which is counted; a server that does not count leaves an estimate of about four
         characters a token. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        import httpx
+        import openai
+
+        async def send() -> "httpx.Response":
+            """What the client makes of a failure is undone: it is told alike for all servers."""
+            try:
+                reply: Any = await client.post(url, body=body, cast_to=httpx.Response)
+                return cast("httpx.Response", reply)
+            except openai.APIStatusError as exc:
+                return cast("httpx.Response", exc.response)
+            except openai.APIConnectionError as exc:
+                failure = exc.__cause__ or exc
+            raise failure  # outside of what was caught, which came from it
+
         budget = current_budget()
         budget.begin_call()
-        reply = await fetch_json(client, "POST", url, name=self.server, body=body)
+        reply = await reply_json(send(), url, name=self.server, sent=[{"authorization": self._key}])
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
         usage = reply.get("usage")

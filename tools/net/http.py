@@ -6,7 +6,7 @@ import ipaddress
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -57,15 +57,30 @@ async def fetch_json(
 ) -> Any:
     """The JSON of one call to the server called `name`. `key`: the variable that holds its key, for what to do next.
 
-    Raises ProviderDownError (no address, unreachable, refused, still failing after the retries), ProviderReplyError (no
-    JSON, or too much of it).
+    Raises as `reply_json`, and ProviderDownError for what is no address.
+    """
+    check_address(url)
+    call = client.request(method, url, json=body, headers=headers)
+    return await reply_json(call, url, name=name, sent=(client.headers, headers), key=key)
+
+
+async def reply_json(
+    call: "Awaitable[httpx.Response]",
+    url: str,
+    *,
+    name: str,
+    sent: Iterable[Mapping[str, str] | None],
+    key: str = "",
+) -> Any:
+    """The JSON that a call is answered with. sent: headers whose keys may not be said again.
+
+    Raises ProviderDownError (unreachable, refused, still failing after the retries), ProviderReplyError (no JSON, or
+    too much of it).
     """
     import httpx
 
-    check_address(url)
-    sent = client.headers, headers
     try:
-        response = await client.request(method, url, json=body, headers=headers)
+        response = await call
         if response.status_code < 300:
             return response.json()
     except httpx.TimeoutException as exc:
@@ -80,6 +95,15 @@ async def fetch_json(
     refusal = status_error(name, response.status_code, said, key)
     refusal.status, refusal.said = response.status_code, " ".join(said.split())[:200]
     raise refusal
+
+
+_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
+
+
+def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
+    """Takes out the headers that a vendor's client adds of itself: all but the usual ones and those that are kept."""
+    for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
+        del request.headers[name]
 
 
 def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:

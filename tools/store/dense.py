@@ -23,8 +23,8 @@ from tools.store.index import EVERYTHING, Entry, FolderIndex, Index, damaged
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
 _PAGE = 100
-_FLOATS = 500_000  # of one request: servers refuse bodies of some tens of megabytes
-GRAPH = {"hnsw": {"space": "cosine"}}
+_FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
+_GRAPH = {"hnsw": {"space": "cosine"}}
 
 
 class ChromaIndex(Index):
@@ -131,7 +131,7 @@ class ChromaIndex(Index):
 
     def _made(self, collection_id: int) -> Any:
         name = self._name(collection_id)
-        return self._open().get_or_create_collection(name, configuration=GRAPH, embedding_function=None)
+        return self._open().get_or_create_collection(name, configuration=_GRAPH, embedding_function=None)
 
 
 class DenseIndex(FolderIndex, ChromaIndex):

@@ -18,7 +18,7 @@ from tools.models.chat.refusals import speaks_of_length
 from tools.models.served import Served
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import AsyncOpenAI
 
 _LOG = logging.getLogger(__name__)
 _MOST_CONCURRENT = 4  # requests under way together
@@ -141,7 +141,7 @@ class EndpointEncoder(Served):
         current_log().note("scope", told)
         return rows
 
-    async def _sent(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
+    async def _sent(self, client: "AsyncOpenAI", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
         """The vectors of texts that are sent in one request."""
         body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
         async with free:

@@ -18,7 +18,7 @@ from tools.models.judges.judge import Pair
 from tools.models.judges.server import OtherFormError, ServerJudge
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import AsyncOpenAI
 
 _VARIABLES = ("passage", "statement")
 _AROUND = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # what may stand around the word, tokenizers' own marks of a space among it
@@ -55,7 +55,7 @@ class ChatJudge(ServerJudge[RequestForm]):
         name = f"chat-judge-{model}-{self._prompt.digest}"
         super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
+    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form}
         reply = await self.post(client, f"{self.address}/chat/completions", body)
         choice = _choice(reply, self.server)

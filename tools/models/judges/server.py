@@ -26,7 +26,7 @@ from tools.models.served import Served
 from tools.net.retries import cut_short
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import AsyncOpenAI
 
 
 _NO_SUCH_PLACE = (404, 405)
@@ -118,7 +118,7 @@ class ServerJudge(Served, Judge, Generic[Form]):
             ) from asked.problem
         return asked.scores
 
-    async def _ask_all(self, client: "httpx.AsyncClient", asked: _Round) -> None:
+    async def _ask_all(self, client: "AsyncOpenAI", asked: _Round) -> None:
         """Asks for one part after the other until it is known how the server wants to be asked, then for several."""
         waiting = iter(parts(range(len(asked.pairs)), self._together))
         while self._form is None and (part := next(waiting, None)):
@@ -127,7 +127,7 @@ class ServerJudge(Served, Judge, Generic[Form]):
                 raise asked.problem
         await within(math.inf, [partial(self._ask_part, client, asked, part) for part in waiting], self._concurrency)
 
-    async def _ask_part(self, client: "httpx.AsyncClient", asked: _Round, part: Sequence[int]) -> None:
+    async def _ask_part(self, client: "AsyncOpenAI", asked: _Round, part: Sequence[int]) -> None:
         if asked.stopped:
             return
         try:
@@ -140,7 +140,7 @@ class ServerJudge(Served, Judge, Generic[Form]):
             if isinstance(exc, UnfitModelError):
                 raise
 
-    async def _scores(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> Sequence[float]:
+    async def _scores(self, client: "AsyncOpenAI", pairs: Sequence[Pair]) -> Sequence[float]:
         """Asks in the form that the server is known to take, else in one after the other until it takes one."""
         refused: OtherFormError | None = None
         for form in self.forms if self._form is None else (self._form,):
@@ -156,13 +156,13 @@ class ServerJudge(Served, Judge, Generic[Form]):
         raise refusal if isinstance(refusal, ProviderDownError) and refusal.status in _NO_SUCH_PLACE else refused
 
     @abstractmethod
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
+    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         """One request: a probability for each pair, NaN for one without a verdict.
 
         Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, BudgetError.
         """
 
-    async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def post(self, client: "AsyncOpenAI", url: str, body: dict[str, Any]) -> dict[str, Any]:
         """As `Served`; a refusal that may be about the form is an OtherFormError."""
         try:
             return await super().post(client, url, body)
@@ -194,7 +194,7 @@ class ScoreJudge(ServerJudge[tuple[str, bool]]):
         windows, places = windowed(pairs)
         return strongest(await super().support(windows, seconds), places, len(pairs))
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
+    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
         body: dict[str, Any] = {
             "model": self.model,
             "text_1": [pair.statement for pair in pairs],
