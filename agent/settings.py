@@ -1,20 +1,11 @@
 """Settings from the environment and from a `.env` file; `.env.example` lists them all."""
 
-import textwrap
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_dir
-from pydantic import (
-    AfterValidator,
-    Field,
-    SecretStr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
@@ -201,7 +192,7 @@ class Settings(Network):
         """Settings that need each other; the first word of the message is the variable to look at."""
         for name, field in type(self).model_fields.items():
             if field.exclude and getattr(self, name):
-                raise ValueError(f"{_variable(name)} is no setting any more: {field.description}")
+                raise ValueError(f"{variable_of(name)} is no setting any more: {field.description}")
         for is_wrong, message in (*self._wrong_models, *self._wrong_retrieval):
             if is_wrong:
                 raise ValueError(message)
@@ -218,7 +209,9 @@ class Settings(Network):
                 "STEELMAN_MODEL to a vendor's model, such as anthropic:NAME",
             ),
             (
-                self.openai_base_url and "api.openai.com" not in self.openai_base_url and not self.some_model,
+                self.openai_base_url
+                and "api.openai.com" not in self.openai_base_url
+                and not (self.model or all(self._stages)),
                 "STEELMAN_MODEL is needed beside OPENAI_BASE_URL: name one of that server's models",
             ),
             (
@@ -256,10 +249,6 @@ class Settings(Network):
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or vendors - {"openai", "ft"})
 
     @property
-    def some_model(self) -> bool:
-        return bool(self.model) or all(self._stages)
-
-    @property
     def _stages(self) -> tuple[str, ...]:
         return self.model_frame, self.model_expand, self.model_queries, self.model_write
 
@@ -282,7 +271,7 @@ class Settings(Network):
 
 def load_settings(**changes: object) -> Settings:
     """The settings in force, with some changed; raises SettingsError that names the variable and what it may be."""
-    encoding = encoding_of(Path(ENV_FILE), {_variable(name) for name in Settings.model_fields})
+    encoding = encoding_of(Path(ENV_FILE), {variable_of(name) for name in Settings.model_fields})
     try:
         settings = Settings(_env_file_encoding=encoding, **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
     except ValidationError as exc:
@@ -290,7 +279,7 @@ def load_settings(**changes: object) -> Settings:
         if not error["loc"]:
             raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
         field = "_".join(str(part) for part in error["loc"]).lower()
-        name = _variable(field) if field in Settings.model_fields else field.upper()
+        name = variable_of(field) if field in Settings.model_fields else field.upper()
         if error["type"] == _UNSENDABLE:
             raise SettingsError(f"{name} {error['msg']}. See .env.example.") from exc
         given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
@@ -302,39 +291,6 @@ def load_settings(**changes: object) -> Settings:
     return settings
 
 
-_HEADINGS = {
-    "https_proxy": "The way out of this network",
-    "data_dir": "This machine",
-    "provider": "Chat models: follow-ups, perspectives, queries, claims",
-    "judge": "The judge: does a passage support a statement?",
-    "web": "The web",
-    "chroma_url": "Stores and encoders",
-    "api_host": "The server for programs: `python -m api`",
-}
-_OPENING = """\
-# Copy to .env and uncomment what you want to change. Nothing here is needed: the defaults use no key, no server and
-# no network. docs/providers.md says what each one turns on, what it costs, and what is sent to whom.
-# Made by `python -m agent.settings > .env.example`."""
-
-
-def env_example() -> str:
-    """The text of `.env.example`."""
-    lines = [_OPENING]
-    for name, field in Settings.model_fields.items():
-        if field.exclude:
-            continue
-        if heading := _HEADINGS.get(name):
-            lines += ["", f"# --- {heading}"]
-        default = "~/.local/share/steelman" if name == "data_dir" else field.default
-        shown = "" if default in (None, "", _NO_KEY) else str(default)
-        described = textwrap.wrap(str(field.description), 118, initial_indent="# ", subsequent_indent="# ")
-        lines += ["", *described, f"# {_variable(name)}={shown}"]
-    return "\n".join(lines)
-
-
-def _variable(name: str) -> str:
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
     return name.upper() if Settings.model_fields[name].validation_alias else f"STEELMAN_{name.upper()}"
-
-
-if __name__ == "__main__":
-    print(env_example())

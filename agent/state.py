@@ -4,7 +4,6 @@ Each field says which node writes it and how concurrent writes merge. Reducers a
 """
 
 import operator
-from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
@@ -148,10 +147,6 @@ def decontextualised(claim: Claim) -> str:
     return claim.get("shown") or claim["text"]
 
 
-MIN_CASE_CLAIMS = 2
-"""Claims of a case from which nothing that merely leans is shown beside it."""
-
-
 def in_case(claim: Claim) -> bool:
     """Whether the claim is of its perspective's case."""
     return claim.get("tier", "case") == "case"
@@ -230,15 +225,6 @@ def merge_intervals(
 ) -> dict[str, list[tuple[float, float]]]:
     """Joins lists of (start, end) key by key."""
     return {k: [*left.get(k, []), *right.get(k, [])] for k in {**left, **right}}
-
-
-def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
-    """The length of the union of intervals: what branches that ran side by side took together."""
-    total, reached = 0.0, float("-inf")
-    for start, end in sorted(tuple(i) for i in intervals):
-        total += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
 
 
 def add_numbers(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:

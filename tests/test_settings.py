@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from agent.settings import Settings, env_example, load_settings
+from agent.env_example import env_example
+from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 
 

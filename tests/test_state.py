@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.state import add_numbers, busy_seconds, merge_lists, merge_scores
+from agent.answer.assemble import busy_seconds
+from agent.state import add_numbers, merge_lists, merge_scores
 
 KEYS = st.sampled_from("abc")
 LISTS = st.dictionaries(KEYS, st.lists(st.integers(0, 5), max_size=4))

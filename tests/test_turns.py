@@ -7,7 +7,8 @@ from agent_fixtures import QUESTION, door
 from providers import build
 
 from agent.options import RunOptions
-from agent.runs.service import Runs, warm_up
+from agent.runs.build import warm_up
+from agent.runs.service import Runs
 from agent.settings import Settings
 
 

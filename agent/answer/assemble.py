@@ -45,13 +45,21 @@ from agent.state import (
     Reason,
     Response,
     RunState,
-    busy_seconds,
     in_case,
     quotes_of,
 )
 from tools.errors import DeadlineError
 from tools.passages import Passage
 from tools.store.store import SAMPLES
+
+
+def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
+    """The length of the union of intervals: what branches that ran side by side took together."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(tuple(i) for i in intervals):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
 
 
 @dataclass

@@ -43,9 +43,7 @@ CheckState = Literal["ok", "fails", "off"]
 _SECONDS = 20.0
 _SHORTEST_SECRET = 4  # characters; what is shorter is no key, and would be found in any word
 _PAIR = Pair(
-    "Voting should be compulsory.",
-    "Every citizen ought to be obliged by law to vote.",
-    "Voting should not be compulsory.",
+    "Voting should be compulsory.", "Every citizen ought to be obliged to vote.", "Voting should not be compulsory."
 )
 """What every judge is tried with."""
 
@@ -154,8 +152,7 @@ def _off(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 class _Checks:
-    """Each says in words what its part is, or raises what is wrong with it; with what is open already, else with what
-    it opens for itself."""
+    """Each says in words what its part is, or raises what is wrong with it; what is not open yet it opens itself."""
 
     def __init__(self, settings: Settings, opened: Providers | None) -> None:
         self.settings = settings
@@ -184,9 +181,8 @@ class _Checks:
             finally:
                 if self._opened is None:
                     search.close()
-        where = "Chroma and tantivy, both in this process"
-        if settings.chroma_url:
-            where = f"Chroma at {without_login(settings.chroma_url)}, tantivy in this process"
+        chroma = f"Chroma at {without_login(settings.chroma_url)}, tantivy" if settings.chroma_url else ""
+        where = f"{chroma or 'Chroma and tantivy, both'} in this process"
         return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
 
     def chat(self, *, ask: bool) -> str:

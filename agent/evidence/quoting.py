@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
-from agent.state import MIN_CASE_CLAIMS, Claim, Response, Tier
+from agent.state import Claim, Response, Tier
 
+MIN_CASE_CLAIMS = 2
+"""Claims of a case from which nothing that merely leans is shown beside it."""
 MOST_LEANING = 3
 """Quotations under 'may speak for this side' at most."""
 _SPARES = 3

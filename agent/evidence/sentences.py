@@ -71,12 +71,9 @@ async def _stances(brief: Brief, units: Sequence[Unit], seconds: float) -> NDArr
     if brief.contrary:
         return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
     support = await brief.judge.support([Pair(brief.perspective["statement"], text) for text in shown], seconds)
-    own = brief.perspective["statement"]  # a perspective that was mined is itself a sentence of a source
-    scores = [
-        1.0 if u.text == own else side_score(float(s), brief.support.get(u.passage.id))
-        for s, u in zip(support, units, strict=True)
-    ]
-    return np.stack([np.array(scores, np.float64), np.full(len(units), np.nan)], axis=1)
+    scores = [side_score(float(s), brief.support.get(u.passage.id)) for s, u in zip(support, units, strict=True)]
+    own = [u.text == brief.perspective["statement"] for u in units]  # what was mined is itself a sentence of a source
+    return np.stack([np.where(own, 1.0, np.array(scores, np.float64)), np.full(len(units), np.nan)], axis=1)
 
 
 async def _rescored(dispute: "_ScoringGroup", seconds: float) -> list[SentenceScores]:

@@ -32,9 +32,9 @@ from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.batch import BatchJudge
-from tools.models.judges.judge import Judge
+from tools.models.judges.judge import Judge, Pair
 from tools.net.http import is_local, without_login
-from tools.store.store import Store
+from tools.store.store import SAMPLES, Store
 
 
 def build_providers(
@@ -146,3 +146,21 @@ def _remotes(settings: Settings, chats: dict[str, ChatModel], models: Models, we
         for address, what, required, setting in services
         if address
     )
+
+
+_QUESTION = "Should schools ban smartphones?"
+
+
+async def warm_up(providers: Providers) -> None:
+    """Asks each embedded provider that is in force something small, so that the first question waits for no loading;
+    no server is asked."""
+    models = providers.models
+    await providers.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
+    if models.remote_judge is None:
+        await models.judge().support([Pair(_QUESTION, _QUESTION)])
+        await models.judge().stances(
+            [Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")], closely=True
+        )
+    if not providers.searched_elsewhere() and providers.store.has_collection(SAMPLES):
+        vector = (await models.encode_queries([_QUESTION]))[0]
+        await asyncio.to_thread(providers.search.search, _QUESTION, vector, [SAMPLES], 1)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 from agent.answer.followups import opening
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
-from agent.models.providers import Providers
 from agent.options import RunOptions
 from agent.runs.executor import RECURSION, RunCrashedError, RunExecutor, RunFailure, config_of, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
@@ -26,7 +25,6 @@ from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
-from tools.models.judges.judge import Pair
 from tools.models.worker import lower_priority
 from tools.net.tracing import set_up_tracing
 from tools.store.store import SAMPLES
@@ -81,9 +79,8 @@ class Runs:
             self.run_store = RunStore(self.database)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
             self._graph = build_graph(self.providers, saver)
-            self.executor = RunExecutor(
-                self._graph, self.providers, self.run_store, self._in_thread, self._max_concurrent
-            )
+            given = self._graph, self.providers, self.run_store, self._in_thread
+            self.executor = RunExecutor(*given, self._max_concurrent)
             self._stack = opening.pop_all()
         return self
 
@@ -108,8 +105,7 @@ class Runs:
         state = await first_state(
             question, options, self.providers, earlier=options.earlier, answers=answers, in_thread=self._in_thread
         )
-        question = state["question"]
-        owner = self.executor.owner
+        question, owner = state["question"], self.executor.owner
         await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner)
         await self.executor.record(run_id, "started", {"question": question})
 
@@ -249,8 +245,6 @@ class Runs:
             raise UnknownRunError(f"there is no thread '{thread}'.", hint="See the last runs: `python -m agent runs`.")
         await self._delete([run.id for run in found])
 
-    # Inside
-
     async def _state(self, run_id: str) -> RunState:
         return cast(RunState, (await self._graph.aget_state(config_of(run_id))).values)
 
@@ -280,9 +274,6 @@ class Runs:
         return Command(resume=sides) if sides is not None and state.interrupts else None, config_of(run.id)
 
 
-_QUESTION = "Should schools ban smartphones?"
-
-
 @asynccontextmanager
 async def open_runs(
     settings: Settings | None = None,
@@ -296,28 +287,14 @@ async def open_runs(
 
     `warm`: what the first question would wait for is loaded too. `max_concurrent`, `build`: see Runs.
     """
-    given = {"build": build} if build else {}
-    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
+    async with Runs(settings or load_settings(), build, max_concurrent) as runs:
         if offline:
             runs.providers.check_offline()
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):
             print("Indexing the sample passages (once) …", file=sys.stderr)
         await asyncio.to_thread(runs.parts.index_samples)
         if warm:
+            from agent.runs.build import warm_up
+
             await warm_up(runs.providers)
         yield runs
-
-
-async def warm_up(providers: Providers) -> None:
-    """Asks each embedded provider that is in force something small, so that the first question waits for no loading;
-    no server is asked."""
-    models = providers.models
-    await providers.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
-    if models.remote_judge is None:
-        await models.judge().support([Pair(_QUESTION, _QUESTION)])
-        await models.judge().stances(
-            [Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")], closely=True
-        )
-    if not providers.searched_elsewhere() and providers.store.has_collection(SAMPLES):
-        vector = (await models.encode_queries([_QUESTION]))[0]
-        await asyncio.to_thread(providers.search.search, _QUESTION, vector, [SAMPLES], 1)
