@@ -1,15 +1,19 @@
-"""What a caller can ask of one run: plain values that are stored with the run and go into the graph's context; and the
-shares of a run's time: when each phase has to end, so that a slow search still ends in an answer.
+"""What a caller can ask of one run: a question that can be answered, and options, plain values that are stored with the
+run and go into the graph's context; and the shares of a run's time: when each phase has to end, so that a slow search
+still ends in an answer.
 """
 
 import asyncio
 import math
 import time
+import unicodedata
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tools.errors import DeadlineError, SettingsError
+from agent.state import Form
+from tools.errors import DeadlineError, QuestionError, SettingsError
+from tools.language.identification import is_of_another_script, question_language, question_words, reads_as_english
 from tools.selection.names import OWN, parse_selection
 from tools.store.store import SAMPLES
 
@@ -129,6 +133,55 @@ class RunOptions:
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in stored.items() if k in known}
         return cls(**values | {name: tuple(values[name]) for name in _LISTS if name in values})
+
+
+_JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
+_EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
+
+
+def check_question(text: str, *, english_only: bool = True) -> str:
+    """The question with its white space folded and without invisible marks.
+
+    Raises QuestionError for one that cannot be answered. The embedded providers read English, so with them a question
+    in another language is refused in so many words.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise QuestionError("the question holds bytes that are no text (not UTF-8). Type it again.") from exc
+    if len(text) > LONGEST_QUESTION:
+        raise QuestionError(
+            f"the question is {len(text):,} characters long; {LONGEST_QUESTION:,} is the most. Ask it in a sentence or "
+            "two, and give long texts to `python -m agent ingest`.",
+            hint=", and give long texts to `python -m agent ingest`",
+        )
+    if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
+        raise QuestionError("the question holds control characters. Type it again as plain text.")
+    question = " ".join("".join(c for c in text if c in _JOINERS or unicodedata.category(c) != "Cf").split())
+    if not question:
+        raise QuestionError(f"the question is empty. {_EXAMPLE}")
+    words = question_words(question)
+    if not words:
+        raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
+    if english_only and not reads_as_english(question):
+        if len(words) == 1 and not is_of_another_script(question):
+            check_form("none", question)  # of one word the language is not known, and it is no question in any
+        but = f" but as {language}" if (language := question_language(question)) else ""
+        raise QuestionError(
+            f"'{_short(question)}' does not read as English{but}, and the embedded providers read English only. "
+            "Ask it in English, or set a chat model that knows the language: the answer is then in English."
+        )
+    return question
+
+
+def check_form(form: Form, question: str) -> None:
+    """Raises QuestionError for what is neither a question nor a claim."""
+    if form == "none":
+        raise QuestionError(f"'{_short(question)}' is neither a question nor a claim. {_EXAMPLE}")
+
+
+def _short(question: str) -> str:
+    return question if len(question) <= 60 else question[:57] + "…"
 
 
 def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:

@@ -13,7 +13,7 @@ from providers import Build, ScriptedJudge, build
 from agent.models.providers import Brief
 from agent.settings import Settings
 from agent.state import Claim
-from evals.answering.plan import MISSING, PLAIN, plan, shelve
+from evals.answering.plan import MISSING, PLAIN, plan, plan_shelves
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
 from evals.suite import defined
@@ -207,7 +207,7 @@ def test_every_question_is_open_to_all_but_what_it_goes_without() -> None:
     names = [f"{kind}{i}" for i in range(4) for kind in "so"] + ["shared", "other"]
     documents = [SourceDocument(name, "Text.") for name in names]
     asks = plan(cases(4), missing=True, seed=0)
-    shelves = shelve(documents, asks)
+    shelves = plan_shelves(documents, asks)
     for ask in asks:
         found = {d.external_id for shelf in shelves if ask.key not in shelf.without for d in shelf.documents}
         assert found == set(names) - (ask.case.gold[ask.left_out] if ask.left_out else set())

@@ -34,8 +34,9 @@ from agent.answer.model import Note
 from agent.answer.notes import stage_notes
 from agent.answer.outline import to_terminal
 from agent.commands.ingest import _columns
+from agent.options import check_question
 from agent.settings import Settings, load_settings
-from agent.stages.frame import check_question, frame_by_chat, frame_by_rules, frame_by_rules_then_chat
+from agent.stages.frame import frame_by_chat, frame_by_rules, frame_by_rules_then_chat
 from agent.stages.stage import Fallback
 from agent.state import RunState
 from api.__main__ import main as api_line

@@ -159,9 +159,8 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
     models = made(judge)
     given = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(120)]
     pair = briefs(models.judge(), given, [])
-    began = time.monotonic()
     one, other = await score_sentences(models, pair, 2.0)
-    assert time.monotonic() - began < 5.5  # 120 * 0.05 and more would be needed
+    assert len(judge.asked) < 120  # which would take 120 * 0.05 seconds
     unread = np.isnan(one.confidence)
     assert 0 < unread.sum() == np.isnan(other.confidence).sum() < 120
     for reading in (one, other):

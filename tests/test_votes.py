@@ -83,7 +83,7 @@ async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() ->
     written = [Claim(**{**c, "written": True}) for c in (first, second)]
     judge = ScriptedJudge({first["text"]: [YES, YES], second["text"]: [YES, NO, NO], spare["text"]: [NO, YES, YES]})
     it = checker(judge, spares=[spare])
-    known = await it.checked([*written, *it.spares_of(written)], PASSAGES)
+    known = await it.ask_checker([*written, *it.spares_of(written)], PASSAGES)
     assert [sorted(asked) for asked in judge.asked] == [
         sorted([first["text"], second["text"], spare["text"]]),
         sorted([first["text"], second["text"], spare["text"]]),
@@ -94,7 +94,7 @@ async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() ->
         second["text"]: False,
         spare["text"]: True,
     }
-    await it.checked([spare], PASSAGES)
+    await it.ask_checker([spare], PASSAGES)
     assert len(judge.asked) == 3, "what was checked is not asked about again"
 
 

@@ -236,11 +236,11 @@ class _Checks:
         engine = build_engine(self.settings)
         assert engine is not None  # this check is only made where there is one
         if ask:
-            results = _wait(engine.search("arguments for and against compulsory voting", 5), engine.name)
-            return f"{engine.name} at {engine.address}: {len(results)} results"
+            results = _wait(engine.search("arguments for and against compulsory voting", 5), engine.title)
+            return f"{engine.title} at {engine.address}: {len(results)} results"
         lists = DomainLists.load(self.settings.domains)
         domains = f"{len(lists.prefer)} preferred, {len(lists.block)} blocked, {len(lists.allow) or 'all'} allowed"
-        return f"{engine.name} at {engine.address}, not asked (`doctor --ask` asks it); {domains} domains"
+        return f"{engine.title} at {engine.address}, not asked (`doctor --ask` asks it); {domains} domains"
 
     def checkpoints(self) -> str:
         from agent.runs.checkpoints import open_checkpointer

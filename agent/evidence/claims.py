@@ -143,12 +143,12 @@ class ClaimVerifier:
     failed: set[str] = field(default_factory=set)
 
     async def verify_by_perspective(
-        self, drafts: Sequence[Claim], checked: Callable[[list[Claim], list[Dropped]], None]
+        self, drafts: Sequence[Claim], on_verified: Callable[[list[Claim], list[Dropped]], None]
     ) -> None:
-        """Checks all perspectives at once; `checked` is given each one's claims as soon as they are through."""
+        """Checks all perspectives at once; `on_verified` is given each one's claims as soon as they are through."""
 
         async def one(perspective: str) -> None:
-            checked(*await self.verify_claims([c for c in drafts if c["perspective"] == perspective]))
+            on_verified(*await self.verify_claims([c for c in drafts if c["perspective"] == perspective]))
 
         perspectives = dict.fromkeys(c["perspective"] for c in drafts)
         for failure in await asyncio.gather(*map(one, perspectives), return_exceptions=True):
@@ -172,7 +172,7 @@ class ClaimVerifier:
         cited = {i for c in (*claims, *spares) for i in c["passages"]}
         passages = await asyncio.to_thread(self.providers.passages, cited)
         written = [c for c in claims if c.get("written")]
-        checked = await self.checked([*written, *spares], passages)
+        checked = await self.ask_checker([*written, *spares], passages)
         to_judge = [
             c
             for c in claims
@@ -196,26 +196,27 @@ class ClaimVerifier:
         spares = [s for s in self.state.get("spares", []) if s["perspective"] in perspectives and s.get("written")]
         return [s for s in spares if s["text"] not in texts]
 
-    async def checked(self, written: Sequence[Claim], passages: dict[int, Passage]) -> dict[Key, tuple[float, float]]:
+    async def ask_checker(
+        self, written: Sequence[Claim], passages: dict[int, Passage]
+    ) -> dict[Key, tuple[float, float]]:
         """How surely a chat model finds each written claim in what it cites, and takes it for its perspective's;
         without those that it did not answer, and those that fail whatever it says.
 
-        The claims of a perspective are checked at once, twice side by side in other orders, and once more where the two
-        differ: a model errs, and the most of three do so less often.
+        The claims of a perspective are checked at once, twice side by side (`BatchJudge` shuffles each call), and once
+        more where the two differ: a model errs, and the most of three do so less often.
         """
+        # With every claim taken for said, what its words and figures refute is sorted out before a model is asked.
         may_hold = await check_grounding(self.providers.models, written, passages, {c["text"]: 1.0 for c in written})
         unasked = [c for c in written if may_hold[c["text"]] and key_of(c) not in self.known]
 
         async def of(perspective: str) -> None:
             mine = [c for c in unasked if c["perspective"] == perspective]
-            twice = await gather_or_cancel([self._check(perspective, mine, passages) for _ in range(2)])
+            twice = await gather_or_cancel([self._ask_once(perspective, mine, passages) for _ in range(2)])
             votes = [list(v) for v in zip(*twice, strict=True)]
             split = [i for i, given in enumerate(votes) if len(set(map(accepts, given))) > 1]
-            if split:
-                for i, third in zip(
-                    split, await self._check(perspective, [mine[i] for i in split], passages), strict=True
-                ):
-                    votes[i].append(third)
+            thirds = await self._ask_once(perspective, [mine[i] for i in split], passages) if split else []
+            for i, third in zip(split, thirds, strict=True):
+                votes[i].append(third)
             verdicts = zip(map(key_of, mine), map(verdict_of, votes), strict=True)
             self.known.update((key, verdict) for key, verdict in verdicts if verdict)
 
@@ -225,7 +226,7 @@ class ClaimVerifier:
             current_log().note("degraded", UNCHECKED)
         return self.known
 
-    async def _check(
+    async def _ask_once(
         self, perspective: str, claims: Sequence[Claim], passages: dict[int, Passage]
     ) -> list[tuple[float, float]]:
         """For each claim how surely it is said, and serves; NaN without an answer, or without a model that checks."""

@@ -138,12 +138,12 @@ def _as_read(evidence: Evidence, read: SentenceEvidence) -> Evidence:
 
 def _with_cited(evidence: Evidence, cited: Cited, same: Mapping[int, int]) -> Evidence:
     counted = list(dict.fromkeys([*evidence["ids"], *cited.case]))
-    kept = _one_of_each([*cited.case, *counted], same)
+    kept = _distinct_texts([*cited.case, *counted], same)
     ids = [i for i in counted if i in kept]
     known = {same.get(i, i) for i in ids}
     leaning = [i for i in (*evidence["leaning"], *cited.beside) if same.get(i, i) not in known]
     reworded = max(evidence["reworded"], len(counted) - len(ids))
-    return Evidence(**{**evidence, "ids": ids, "leaning": _one_of_each(leaning, same), "reworded": reworded})
+    return Evidence(**{**evidence, "ids": ids, "leaning": _distinct_texts(leaning, same), "reworded": reworded})
 
 
 def favouring(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
@@ -165,7 +165,7 @@ def judged_evidence(
     for i in above:
         best.setdefault(originals.get(i, i), i)
     copies = sum(first in best for first in originals.values()) - len(best)
-    ids = _one_of_each(list(best.values()), same)
+    ids = _distinct_texts(list(best.values()), same)
     strongest = max((support[i] for i in ids), default=0.0)
     return Evidence(ids=ids, leaning=[], strongest=strongest, copies=copies, reworded=len(best) - len(ids))
 
@@ -191,8 +191,8 @@ def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
     return SentenceEvidence(case=list(case), leaning=leaning, strongest=max(case.values(), default=0.0))
 
 
-def _one_of_each(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
-    """The ids without those that say the `same` as an earlier one."""
+def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
+    """The passages to count: the ids without those that say the `same` as an earlier one."""
     first: dict[int, int] = {}
     for i in ids:
         first.setdefault(same.get(i, i), i)

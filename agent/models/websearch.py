@@ -112,7 +112,7 @@ class WebSearch:
                     results = await self.engine.search(query, limit, domains)
             except TimeoutError as exc:
                 current_log().down.add(self.engine.name)
-                raise DeadlineError(f"{self.engine.name} did not answer in time.") from exc
+                raise DeadlineError(f"{self.engine.title} did not answer in time.") from exc
             except ProviderDownError:
                 current_log().down.add(self.engine.name)
                 raise

@@ -11,7 +11,7 @@ from agent.answer.followups import opening
 from agent.answer.model import Answer
 from agent.models.from_settings import build_encoder, build_search
 from agent.models.providers import Providers
-from agent.options import Depth, RunOptions
+from agent.options import Depth, RunOptions, check_form, check_question
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
@@ -130,8 +130,6 @@ async def first_state(
     Raises QuestionError, UnknownCollectionError, EncoderMismatchError, and SettingsError for options that cannot be or
     for a run of which nothing may leave this machine and that could not do without what does.
     """
-    from agent.stages.frame import check_form, check_question  # with LangGraph, which only a run needs
-
     options.check()
     english_only = providers.english_only
     question = await in_thread(partial(check_question, question, english_only=english_only))

@@ -6,7 +6,6 @@ follow-ups, other languages, and what is no question to them.
 
 import asyncio
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,16 +13,14 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agent.models.providers import Framer, Providers
-from agent.options import LONGEST_QUESTION, RunOptions, in_time, options_of
+from agent.options import RunOptions, check_form, check_question, in_time, options_of
 from agent.stages.stage import RULES, Fallback, ask_model, report, stage
-from agent.state import Form, FramingState, RunState, StageNote
+from agent.state import FramingState, RunState, StageNote
 from prompts import as_data, one_line
-from tools.errors import ProviderDownError, ProviderReplyError, QuestionError
+from tools.errors import ProviderDownError, ProviderReplyError
 from tools.language.identification import (
     is_english,
-    is_of_another_script,
     question_language,
-    question_words,
     reads_as_english,
 )
 from tools.language.question import read_question
@@ -50,55 +47,6 @@ async def _framed(providers: Providers, state: RunState) -> FramingState:
         return await providers.frame(state["question"], state.get("earlier", []))
     asked, focus, claim = against["question"], against["text"], against["statement"]
     return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
-
-
-_JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
-_EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
-
-
-def check_question(text: str, *, english_only: bool = True) -> str:
-    """The question with its white space folded and without invisible marks.
-
-    Raises QuestionError for one that cannot be answered. The embedded providers read English, so with them a question
-    in another language is refused in so many words.
-    """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as exc:
-        raise QuestionError("the question holds bytes that are no text (not UTF-8). Type it again.") from exc
-    if len(text) > LONGEST_QUESTION:
-        raise QuestionError(
-            f"the question is {len(text):,} characters long; {LONGEST_QUESTION:,} is the most. Ask it in a sentence or "
-            "two, and give long texts to `python -m agent ingest`.",
-            hint=", and give long texts to `python -m agent ingest`",
-        )
-    if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
-        raise QuestionError("the question holds control characters. Type it again as plain text.")
-    question = " ".join("".join(c for c in text if c in _JOINERS or unicodedata.category(c) != "Cf").split())
-    if not question:
-        raise QuestionError(f"the question is empty. {_EXAMPLE}")
-    words = question_words(question)
-    if not words:
-        raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
-    if english_only and not reads_as_english(question):
-        if len(words) == 1 and not is_of_another_script(question):
-            check_form("none", question)  # of one word the language is not known, and it is no question in any
-        but = f" but as {language}" if (language := question_language(question)) else ""
-        raise QuestionError(
-            f"'{_short(question)}' does not read as English{but}, and the embedded providers read English only. "
-            "Ask it in English, or set a chat model that knows the language: the answer is then in English."
-        )
-    return question
-
-
-def check_form(form: Form, question: str) -> None:
-    """Raises QuestionError for what is neither a question nor a claim."""
-    if form == "none":
-        raise QuestionError(f"'{_short(question)}' is neither a question nor a claim. {_EXAMPLE}")
-
-
-def _short(question: str) -> str:
-    return question if len(question) <= 60 else question[:57] + "…"
 
 
 _FOLLOW_UP = re.compile(

@@ -129,12 +129,12 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
     messages = (f"The web search failed: {problem}" for problem in web.problems)
-    brief = f"Web searches with {providers.web.engine.name.capitalize()} failed." if providers.web else ""
+    brief = f"Web searches with {providers.web.engine.title} failed." if providers.web else ""
     failures = [
         StageNote(stage="web", message=message, kind="degraded", brief=brief) for message in dict.fromkeys(messages)
     ]
     if providers.web and web.answered and not (web.problems or web.pages or web.unread):
-        nothing = f"{providers.web.engine.name.capitalize()} found no page for '{perspective}'."
+        nothing = f"{providers.web.engine.title} found no page for '{perspective}'."
         failures.append(StageNote(stage="web", message=nothing, kind="scope"))
     return failures
 

@@ -1,8 +1,8 @@
 """Verify: every claim is in the passage that it cites, and serves the perspective that it stands under.
 
 A quoted claim has to stand there word for word; a written one has to be said there (`agent.evidence.claims`). What
-fails is replaced once by the writer's next best claim, which has to pass the same checks; else it is dropped and
-counted. Nothing is rewritten after this stage.
+fails is dropped and counted, and replaced once by the writer's next best claim, which has to pass the same checks; then
+quotations fill what a model wrote too little for (`agent.evidence.cases`). Nothing is rewritten after this stage.
 """
 
 import asyncio

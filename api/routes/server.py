@@ -56,11 +56,11 @@ async def metrics(request: Request) -> Response:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> JSONResponse:
     """The calls for programs; where a proxy stands before the server, with the address to call."""
-    document = request.app.openapi_schema or _described(request.app)
+    document = request.app.openapi_schema or _openapi_document(request.app)
     return JSONResponse({**document, "servers": [{"url": link("")}]} if link("") else document)
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _openapi_document(app: FastAPI) -> dict[str, Any]:
     """What FastAPI finds out, with the problem documents and the bearer keys; made once."""
     document = app.openapi()
     components = document.setdefault("components", {})

@@ -14,7 +14,7 @@ from agent.runs.build import build_providers
 from agent.runs.parts import open_parts, usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
-from evals.answering.plan import Ask, Shelf, shelve
+from evals.answering.plan import Ask, Shelf, plan_shelves
 from evals.models import CachedEncoder
 from evals.reports.records import Record, Records
 from evals.suite import ask_beside, progress
@@ -59,7 +59,7 @@ async def ask_all(
     waiting = [a for a in asks if a.key not in records.done]
     if not waiting:
         return
-    shelves = shelve(documents, waiting)
+    shelves = plan_shelves(documents, waiting)
     with data_folder(settings) as folder:
         async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")

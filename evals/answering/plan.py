@@ -55,7 +55,7 @@ class Shelf:
     without: frozenset[str]
 
 
-def shelve(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> list[Shelf]:
+def plan_shelves(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> list[Shelf]:
     """One collection for what every question may use, and one for each set of questions that go without."""
     without: dict[str, set[str]] = {}
     for ask in asks:

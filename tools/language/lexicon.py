@@ -37,7 +37,7 @@ _OUTER = "\"'“”‘’«»()[]{}.,;:!?…*_"
 
 def is_word(text: str) -> bool:
     """Whether the lexicon knows the word, as written or in lower case."""
-    return text in _entries() or text.lower() in _entries()
+    return text in _lexicon_entries() or text.lower() in _lexicon_entries()
 
 
 def is_noun_by_ending(text: str) -> bool:
@@ -46,7 +46,7 @@ def is_noun_by_ending(text: str) -> bool:
 
 
 @cache
-def _entries() -> dict[str, str]:
+def _lexicon_entries() -> dict[str, str]:
     found = find_spec("textblob")
     path = Path(found.origin).parent / "en" / "en-lexicon.txt" if found and found.origin else None
     if path is None or not path.is_file():
@@ -61,7 +61,7 @@ def _entries() -> dict[str, str]:
 
 def lookup(core: str) -> str:
     """The lexicon's tag of a lower-case word, or '' when it is unknown."""
-    return _entries().get(core, "")
+    return _lexicon_entries().get(core, "")
 
 
 def core_of(text: str) -> str:
