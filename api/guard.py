@@ -5,6 +5,8 @@ A page on the web can have a browser call a server on the same machine: by a for
 resolves to this machine (DNS rebinding). Neither gets past here. A key is needed once one was ever made.
 """
 
+import asyncio
+import contextlib
 import hmac
 import ipaddress
 import math
@@ -15,7 +17,7 @@ from urllib.parse import urlsplit
 from limits import parse_many
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,6 +42,8 @@ _METHODS = ("GET", "POST", "DELETE")
 _SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
 _LARGEST_JSON = 8_000_000
+_SMALL = 64 * 1024
+_LINGER_SECONDS, _LINGER_BYTES = 2.0, 16 * 1024 * 1024
 _OTHER_HOST = (
     "The Host header does not name this server. Call it by its address, or have whoever runs it put the name into "
     "STEELMAN_API_HOSTS, or into STEELMAN_PUBLIC_URL where it is a proxy's."
@@ -75,7 +79,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._observed(scope, receive, send)
+            await self._observed(scope, *_ended(Headers(scope=scope), receive, send))
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         else:  # nothing here speaks WebSocket
@@ -169,6 +173,35 @@ def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
 
 def _too_large(most: int) -> ProblemError:
     return ProblemError(413, "body-too-large", f"At most {most / 1_000_000:g} MB are taken here. Send less at once.")
+
+
+def _ended(headers: Headers, receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Both, so that a large body which nobody read ends its connection after the reply.
+
+    Not before some more of it was thrown away: of a connection that is closed at once a caller would lose the reply.
+    """
+    unread = "transfer-encoding" in headers or int(headers.get("content-length", 0)) > _SMALL
+
+    async def received() -> Message:
+        nonlocal unread
+        message = await receive()
+        unread = unread and message.get("more_body", False)
+        return message
+
+    async def sent(message: Message) -> None:
+        if unread and message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Connection"] = "close"
+        elif unread and not message.get("more_body", False):
+            await send({**message, "more_body": True})
+            left = _LINGER_BYTES
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LINGER_SECONDS):
+                    while left > 0 and (more := await receive()).get("more_body", False):
+                        left -= len(more["body"])
+            message = {"type": message["type"], "body": b""}
+        await send(message)
+
+    return received, sent
 
 
 def is_loopback(host: str) -> bool:

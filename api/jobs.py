@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -54,15 +55,12 @@ class Job:
     def __init__(
         self, caller: Caller, collection: str, folder: Path, documents: "Documents", count: int | None = None
     ) -> None:
-        self.caller, self.folder, self.known = caller, folder, False  # to its caller, as a job
-        self.failure: Exception | None = None
+        self.caller, self.folder, self.documents = caller, folder, documents
+        self.known = False  # to its caller, as a job
+        self.large = False  # as a small one turned out to be, of which nothing was stored then
+        self.failure: BaseException | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
         self.state = JobDetails(id=folder.name, collection=collection, created_at=_now(), documents=count)
-        self._documents = documents
-
-    @property
-    def large(self) -> bool:
-        return (self.state.documents or self.state.read) > LARGE_COUNT
 
     def details(self) -> JobDetails:
         """How far it is, and what came of it."""
@@ -79,10 +77,19 @@ class Job:
         if self.state.started_at is None:
             self.task.cancel()
 
-    def store(self, runs: Runs) -> Stored:
-        """Raises StoppedError, GivenUpError, ProblemError where nothing could be read, and what `ingest` raises."""
+    def store(self, runs: Runs) -> Stored | None:
+        """None of what was taken for small and is not.
+
+        Raises StoppedError, GivenUpError, ProblemError where nothing could be read, and what `ingest` raises.
+        """
         search, report = runs.providers.search, self.report
-        Ingester(runs.store, search, search.encoder).ingest(self._taken(), self.state.collection, None, report)
+        documents: Iterable[SourceDocument] = self._taken()
+        if not self.known:  # read to the end first: what is too much is not begun
+            documents = list(islice(documents, LARGE_COUNT + 1))
+            self.large = len(documents) > LARGE_COUNT
+            if self.large:
+                return None
+        Ingester(runs.store, search, search.encoder).ingest(documents, self.state.collection, None, report)
         self.state.documents = self.state.read
         if not report.stored and not report.unchanged:
             raise _nothing_stored(report.problems)
@@ -90,7 +97,7 @@ class Job:
 
     def _taken(self) -> Iterator[SourceDocument]:
         """Those that hold text."""
-        for document in self._documents(self):
+        for document in self.documents(self):
             if self.stopped.is_set():
                 raise StoppedError
             if document.text:
@@ -131,23 +138,28 @@ class Jobs:
             if folder.name not in self._at_work:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    async def begin(self, job: Job, *, waits: bool) -> None:
-        """Begins an upload; its folder goes when it ends. `waits`: for the jobs before it, as a large one does.
+    async def store(self, job: Job) -> Stored | None:
+        """What a small upload comes to; None of one that has to be a job. Raises what `Job.store` raises."""
+        self._start(job)
+        await asyncio.wait([job.task])  # goes on when the request is given up
+        if job.failure:
+            raise job.failure
+        return job.state.result
 
-        Raises ProblemError past the most jobs.
-        """
-        if waits and sum(each.caller == job.caller for each in self._at_work.values()) >= _MOST_OPEN:
+    async def begin(self, job: Job) -> JobDetails:
+        """Begins a job, which its caller can ask for from now on. Raises ProblemError past the most."""
+        await asyncio.to_thread(self._forget_old)
+        if sum(each.known and each.caller == job.caller for each in self._at_work.values()) >= _MOST_OPEN:
             detail = f"{_MOST_OPEN} jobs of this key are open, the most there may be. Wait for one, or cancel one."
             raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
-        self._at_work[job.folder.name] = job
-        job.task = asyncio.create_task(self._work(job, waits=waits))
-
-    async def tell(self, job: Job) -> JobDetails:
-        """Makes a job of the upload, that its caller can ask for from now on."""
-        await asyncio.to_thread(self._forget_old)
         job.known = True
         self._keep(job)
+        self._start(job)
         return job.details()
+
+    def _start(self, job: Job) -> None:
+        self._at_work[job.folder.name] = job
+        job.task = asyncio.create_task(self._work(job))
 
     def state(self, caller: Caller, job_id: str) -> JobDetails:
         """How far the caller's job is, and what came of it. Raises ProblemError for one that is not its own."""
@@ -188,15 +200,16 @@ class Jobs:
         job = self._at_work.get(job_id)
         return job if job and job.known and caller.key_id in ("", job.caller.key_id) else None
 
-    async def _work(self, job: Job, *, waits: bool) -> None:
+    async def _work(self, job: Job) -> None:
         state = job.state
         try:
-            async with self._turn if waits else contextlib.nullcontext():
+            async with self._turn if job.known else contextlib.nullcontext():
                 state.status, state.started_at = "running", _now()
                 loop = asyncio.get_running_loop()
                 state.result = await loop.run_in_executor(self._threads, job.store, self._runs)
                 state.status = "done"
-        except (StoppedError, GivenUpError, asyncio.CancelledError):
+        except (StoppedError, GivenUpError, asyncio.CancelledError) as exc:
+            job.failure = exc
             if state.status != "cancelled":
                 state.status, state.error = "interrupted", _INTERRUPTED
         except Exception as exc:  # noqa: BLE001  # told by the job, or by its request
@@ -211,7 +224,8 @@ class Jobs:
             SERVER.info("job %s is %s", state.id, state.status, extra=facts)
             self.on_end(state.status)
         del self._at_work[state.id]
-        shutil.rmtree(job.folder, ignore_errors=True)
+        if not job.large:
+            shutil.rmtree(job.folder, ignore_errors=True)
 
     def _keep(self, job: Job) -> None:
         with disk_errors(self._folder):

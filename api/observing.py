@@ -124,6 +124,9 @@ class Observed:
         exchange = _Exchange(scope, send)
         try:
             await self._app(scope, receive, exchange.send)
+            if exchange.status is not None and not exchange.over:
+                # A stream of events that is left since the server stops: its reader is to see an end, and no fault.
+                await exchange.send({"type": "http.response.body", "body": b""})
         except asyncio.CancelledError:
             # Only a server that stops cancels what it has not finished, and it looks at nothing but the reply.
             if exchange.status is None:
@@ -170,7 +173,7 @@ class _Exchange:
         self.status: int | None = None
         self.place = ""
         self.first_event: float | None = None
-        self._streams = False
+        self.over = self._streams = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -179,7 +182,9 @@ class _Exchange:
             headers["X-Request-Id"] = self.request_id
             self.place = headers.get("location") or headers.get("content-location", "")
             self._streams = headers.get("content-type", "").startswith("text/event-stream")
-        elif self._streams and self.first_event is None and b"data:" in message.get("body", b""):
+        else:
+            self.over = not message.get("more_body", False)
+        if self._streams and self.first_event is None and b"data:" in message.get("body", b""):
             self.first_event = time.perf_counter() - self.began
         await self._send(message)
 

@@ -137,6 +137,19 @@ def test_a_large_one_is_a_job(
     wait_until(lambda: kept(module_settings) == [])
 
 
+def test_a_file_that_turns_out_large_waits_its_turn(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.jobs.LARGE_COUNT", 5)
+    with gated(settings, batches=0) as (client, gate):
+        first, second = (client.post("/v1/collections/mine/files", files={"files": ("a.csv", ROWS)}) for _ in range(2))
+        assert (first.status_code, second.status_code) == (202, 202)  # before anything of them is encoded
+        wait_until(lambda: client.get(first.headers["location"]).json()["status"] == "running")
+        assert client.get(second.headers["location"]).json()["status"] == "queued"
+        gate.open()
+        jobs = [ended(client, reply.headers["location"]) for reply in (first, second)]
+        assert [(job["added"], job["unchanged"]) for job in jobs] == [(6, 0), (0, 6)]
+    wait_until(lambda: kept(settings) == [])
+
+
 def test_a_caller_may_prefer_a_job(client: httpx.Client) -> None:
     files = [("files", ("a.csv", b"pro,con\nA bridge.,No bridge.\n")), ("files", ("b.png", b"\x89PNG"))]
     asked: dict[str, Any] = {

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
-from api.jobs import Job, StoppedError
+from api.jobs import LARGE_COUNT, Job
 from api.problems import LOCATED, ProblemError
 from api.schemas import LONGEST_ID, AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
@@ -30,7 +30,6 @@ from tools.store.store import SAMPLES
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"])
 _LATER = "respond-async"
-_LOOK_AGAIN = 0.05  # seconds: whether an upload has ended, or has turned out to be large
 LARGE_BYTES = 4_000_000
 """Past which an upload is a job."""
 _NAMED: dict[str, Any] = {
@@ -111,11 +110,11 @@ async def store_documents(
     """
     _check_own(name)
     sources = [_source(document) for document in documents.documents]
-    large = sum(len(source.text) for source in sources) > LARGE_BYTES
+    large = len(sources) > LARGE_COUNT or sum(len(source.text) for source in sources) > LARGE_BYTES
     with service.beside(caller):
         async with service.jobs.folder() as folder:
             job = Job(caller, name, folder, lambda _: sources, len(sources))
-            return await _taken(service, job, large=large or job.large, prefer=prefer)
+            return await _taken(service, job, large=large, prefer=prefer)
 
 
 @router.post(
@@ -187,14 +186,11 @@ async def delete_document(
 async def _taken(service: Service, job: Job, *, large: bool, prefer: str | None) -> Response:
     """The reply to an upload: what it came to, or the job that a large one becomes, and one whose sender prefers it."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
-    await service.jobs.begin(job, waits=large or preferred)
-    while not (large or preferred or job.large or job.task.done()):
-        await asyncio.wait([job.task], timeout=_LOOK_AGAIN)
-    if not large and not preferred and job.task.done():
-        if job.state.result is None:
-            raise job.failure or StoppedError
-        return Response(job.state.result.model_dump_json(), media_type="application/json")
-    details = await service.jobs.tell(job)
+    if not large and not preferred:
+        if stored := await service.jobs.store(job):
+            return Response(stored.model_dump_json(), media_type="application/json")
+        job = Job(job.caller, job.state.collection, job.folder, job.documents)  # to be read anew, in its turn
+    details = await service.jobs.begin(job)
     headers = {"Location": f"/v1/jobs/{details.id}"} | ({"Preference-Applied": _LATER} if preferred else {})
     return Response(details.model_dump_json(), 202, headers=headers, media_type="application/json")
 
