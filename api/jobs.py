@@ -24,7 +24,7 @@ from api.observing import SERVER
 from api.problems import FieldProblem, ProblemError, problem_of
 from api.schemas import JobDetails, Stored
 from tools.disk import disk_errors, keep_folder_private
-from tools.documents.apart import GivenUpError
+from tools.documents.apart import ReadingCancelledError
 from tools.documents.ingest import Ingester, IngestReport
 from tools.errors import SteelmanError
 from tools.models.worker import lower_priority
@@ -80,7 +80,7 @@ class Job:
     def store(self, runs: Runs) -> Stored | None:
         """None of what was taken for small and is not.
 
-        Raises StoppedError, GivenUpError, ProblemError where nothing could be read, and what `ingest` raises.
+        Raises StoppedError, ReadingCancelledError, ProblemError where nothing could be read, and what `ingest` raises.
         """
         search, report = runs.providers.search, self.report
         documents: Iterable[SourceDocument] = self._taken()
@@ -208,7 +208,7 @@ class Jobs:
                 loop = asyncio.get_running_loop()
                 state.result = await loop.run_in_executor(self._threads, job.store, self._runs)
                 state.status = "done"
-        except (StoppedError, GivenUpError, asyncio.CancelledError) as exc:
+        except (StoppedError, ReadingCancelledError, asyncio.CancelledError) as exc:
             job.failure = exc
             if state.status != "cancelled":
                 state.status, state.error = "interrupted", _INTERRUPTED

@@ -21,7 +21,7 @@ from api.app import create_app
 from api.guard import is_loopback
 from api.keys import Keys
 from api.observing import SERVER, configure, told_by_loop
-from tools.documents.apart import end_readers
+from tools.documents.apart import stop_readers
 from tools.errors import InputError, SteelmanError
 from tools.memory import use_few_heaps
 from tools.store.database import Database
@@ -99,7 +99,7 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
         try:
             await _Server(config_of(app, settings)).serve([listening])
         finally:
-            end_readers()  # whose files nobody waits for any more
+            stop_readers()  # whose files nobody waits for any more
 
 
 def _check_locked(settings: Settings) -> None:

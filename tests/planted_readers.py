@@ -73,4 +73,4 @@ def planted(path: Path, name: str) -> Read:
 
 if __name__ == "__main__":
     READERS[".txt"] = planted
-    child.serve(child.found_in)
+    child.serve(child.read_request)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Spawn
 
-from tools.documents.apart import GivenUpError, Readers, read_apart
+from tools.documents.apart import ReaderPool, ReadingCancelledError, read_in_process
 from tools.documents.document import Limits
 from tools.errors import ReaderFailedError, SourceError
 from tools.passages import SourceDocument
@@ -25,11 +25,11 @@ LIMITS = Limits(
 
 
 @pytest.fixture(scope="module")
-def readers() -> Iterator[Readers]:
+def readers() -> Iterator[ReaderPool]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", f"{ROOT / 'tests'}")
-        made = Readers("planted_readers", at_once=2)
-        patched.setattr("tools.documents.apart.FILES", made)
+        made = ReaderPool("planted_readers", at_once=2)
+        patched.setattr("tools.documents.apart.FILE_READERS", made)
         yield made
         made.close()
 
@@ -37,7 +37,7 @@ def readers() -> Iterator[Readers]:
 def read(folder: Path, words: str, limits: Limits = LIMITS) -> list[SourceDocument]:
     path = folder / f"{words}.txt"
     path.write_text(words)
-    return list(read_apart(path, path.name, limits=limits))
+    return list(read_in_process(path, path.name, limits=limits))
 
 
 def reader_of(folder: Path) -> int:
@@ -60,7 +60,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("harm", ENDINGS)
-def test_harm_to_a_reader_is_one_problem(readers: Readers, tmp_path: Path, harm: str) -> None:
+def test_harm_to_a_reader_is_one_problem(readers: ReaderPool, tmp_path: Path, harm: str) -> None:
     limits = {"sleep": replace(LIMITS, seconds=0.1), "allocate": replace(LIMITS, seconds=60.0)}.get(harm, LIMITS)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(SourceError, match=rf"^{harm}\.txt: .*{ENDINGS[harm]}"):
@@ -70,7 +70,7 @@ def test_harm_to_a_reader_is_one_problem(readers: Readers, tmp_path: Path, harm:
 
 
 def test_a_reader_that_fails_reads_the_next_file(
-    readers: Readers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    readers: ReaderPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = reader_of(tmp_path)
     for words in ("odd", "recurse"):
@@ -82,12 +82,14 @@ def test_a_reader_that_fails_reads_the_next_file(
     assert reader_of(tmp_path) == before
 
 
-def test_a_reader_that_keeps_much_of_a_file_reads_no_other(readers: Readers, tmp_path: Path) -> None:
+def test_a_reader_that_keeps_much_of_a_file_reads_no_other(readers: ReaderPool, tmp_path: Path) -> None:
     kept = int(read(tmp_path, "keep")[1].text.split()[1])
     assert reader_of(tmp_path) != kept  # with less memory than its limit says, the next file would not be read
 
 
-def test_a_reader_knows_no_key_of_a_service(readers: Readers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_knows_no_key_of_a_service(
+    readers: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     readers.close()
     named = set(re.findall(r"^# ?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     for name in named | {"AWS_SECRET_ACCESS_KEY"}:
@@ -98,11 +100,11 @@ def test_a_reader_knows_no_key_of_a_service(readers: Readers, tmp_path: Path, mo
     assert "secret" not in known
 
 
-def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: Readers, tmp_path: Path) -> None:
+def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: ReaderPool, tmp_path: Path) -> None:
     readers.close()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     (tmp_path / "plain.txt").write_text("plain")
-    reading = read_apart(tmp_path / "plain.txt", "plain.txt")
+    reading = read_in_process(tmp_path / "plain.txt", "plain.txt")
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
         with pytest.raises(SourceError, match=r"^plain\.txt: .*does not start here \(Too many open files\).*Try again"):
@@ -112,25 +114,25 @@ def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: Readers,
     assert len(read(tmp_path, "plain")) == 2
 
 
-def test_a_reading_that_is_given_up_is_ended(readers: Readers, tmp_path: Path) -> None:
+def test_a_reading_that_is_given_up_is_ended(readers: ReaderPool, tmp_path: Path) -> None:
     before = reader_of(tmp_path)
     (tmp_path / "spin.txt").write_text("spin")
-    reading = read_apart(tmp_path / "spin.txt", "spin.txt", limits=LIMITS)
+    reading = read_in_process(tmp_path / "spin.txt", "spin.txt", limits=LIMITS)
     next(reading)
     del reading
     assert not Path(f"/proc/{before}").exists()
     assert reader_of(tmp_path) != before
 
 
-def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: Readers, tmp_path: Path) -> None:
+def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: ReaderPool, tmp_path: Path) -> None:
     gone, ended = threading.Event(), []
     (tmp_path / "sleep.txt").write_text("sleep")
     number = reader_of(tmp_path)
 
     def wait() -> None:
         try:
-            list(read_apart(tmp_path / "sleep.txt", "sleep.txt", given_up=gone.is_set))
-        except GivenUpError:
+            list(read_in_process(tmp_path / "sleep.txt", "sleep.txt", given_up=gone.is_set))
+        except ReadingCancelledError:
             ended.append(True)
 
     threads = [threading.Thread(target=wait) for _ in range(5)]
@@ -153,9 +155,9 @@ def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn, sign: signa
 import sys
 from pathlib import Path
 from tools.documents import apart
-apart.FILES = apart.Readers("planted_readers", at_once=2)
-print(list(apart.read_apart(Path(sys.argv[1]) / "plain.txt", "a"))[1].text.split()[1], flush=True)
-for document in apart.read_apart(Path(sys.argv[1]) / "sleep.txt", "b"):
+apart.FILE_READERS = apart.ReaderPool("planted_readers", at_once=2)
+print(list(apart.read_in_process(Path(sys.argv[1]) / "plain.txt", "a"))[1].text.split()[1], flush=True)
+for document in apart.read_in_process(Path(sys.argv[1]) / "sleep.txt", "b"):
     print(document.text, flush=True)
 """
     parent = spawn(code, tmp_path)

@@ -21,7 +21,7 @@ from agent.settings import Settings
 from api.client import JobEndedError, Steelman
 from api.jobs import Job
 from api.keys import Keys
-from tools.documents.apart import Readers
+from tools.documents.apart import ReaderPool
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -196,8 +196,8 @@ def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    readers = Readers("planted_readers", at_once=1)
-    monkeypatch.setattr("tools.documents.apart.FILES", readers)
+    readers = ReaderPool("planted_readers", at_once=1)
+    monkeypatch.setattr("tools.documents.apart.FILE_READERS", readers)
     with contextlib.closing(readers):
         sent: dict[str, Any] = {"files": [("files", ("slow.txt", b"sleep"))], "headers": LATER}
         path = client.post("/v1/collections/slow/files", **sent).headers["location"]

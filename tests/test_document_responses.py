@@ -19,7 +19,7 @@ from agent.evidence.quoting import quotations
 from agent.models.providers import Brief, SentenceScores
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
-from tools.language.quotable import Unit
+from tools.language.quotable import QuotablePart
 from tools.passages import Passage
 
 YES = "Towns should build bridges over their rivers."
@@ -70,7 +70,9 @@ def reading_of(*rows: Row) -> SentenceScores:
     passages = {
         r.document: Passage(r.document, f"d{r.document}", "mine", "", "", "", f"{min(r.document, 3)}") for r in rows
     }
-    units = [Unit(passages[r.document], r.text, r.shown or r.text, r.positions or (i,)) for i, r in enumerate(rows)]
+    units = [
+        QuotablePart(passages[r.document], r.text, r.shown or r.text, r.positions or (i,)) for i, r in enumerate(rows)
+    ]
     radians = np.radians(np.array([r.angle for r in rows]))
     # what is beside the question has two directions, above and below 0°
     vectors = np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)

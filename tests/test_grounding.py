@@ -3,9 +3,9 @@
 import pytest
 from conftest import ROOT
 
-from tools.language.addressed import intrusions
+from tools.language.addressed import claim_intrusions
 from tools.language.facts import missing_facts
-from tools.language.grounding import added_clauses, evidence_sentences, is_grounded, unfounded
+from tools.language.grounding import added_clauses, evidence_sentences, grounding_faults, is_grounded
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """
@@ -93,7 +93,7 @@ def test_a_claim_needs_a_models_word_its_facts_and_some_likeness() -> None:
     assert not is_grounded("The toll does not pay for buses.", PASSAGE, near, 1.0)
     assert not is_grounded("In Dover the toll pays for buses.", PASSAGE, near, 1.0)
     assert is_grounded("In Dover the toll pays for buses.", PASSAGE, near, 1.0, title="Tolls in Dover")
-    assert unfounded("In Dover the toll pays for buses; visit www.toll.example.", PASSAGE) == [
+    assert grounding_faults("In Dover the toll pays for buses; visit www.toll.example.", PASSAGE) == [
         "Dover",
         "address",
         "visit www.toll.example.",
@@ -116,7 +116,7 @@ def test_a_claim_needs_a_models_word_its_facts_and_some_likeness() -> None:
     ],
 )
 def test_what_has_no_place_in_a_claim(claim: str, kinds: list[str]) -> None:
-    assert intrusions(claim) == kinds
+    assert claim_intrusions(claim) == kinds
 
 
 def test_a_clause_of_which_the_passage_knows_nothing_is_told() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from office_files import cell, epub, odt, packed, paragraph, shape, slides, table, word
 from written_files import pdf
 
-from tools.documents.apart import read_apart
+from tools.documents.apart import read_in_process
 from tools.documents.document import Limits
 from tools.errors import SourceError, SteelmanError
 from tools.passages import SourceDocument
@@ -32,7 +32,7 @@ LISTS = DomainLists.load(None)
 
 
 def read(path: Path, **limits: float) -> list[SourceDocument]:
-    return list(read_apart(path, path.name, limits=Limits(**{"seconds": 20.0, "megabytes": 512, **limits})))  # type: ignore[arg-type]
+    return list(read_in_process(path, path.name, limits=Limits(**{"seconds": 20.0, "megabytes": 512, **limits})))  # type: ignore[arg-type]
 
 
 def merged_docx(path: Path) -> Path:
@@ -112,7 +112,7 @@ def test_a_pdf_that_draws_without_end(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(looping_pdf())
     began = time.monotonic()
     with pytest.raises(SourceError, match=r"a\.pdf: (?:takes too long|unpacks to more|is damaged)"):
-        list(read_apart(tmp_path / "a.pdf", "a.pdf", limits=Limits(seconds=1.0, megabytes=400)))
+        list(read_in_process(tmp_path / "a.pdf", "a.pdf", limits=Limits(seconds=1.0, megabytes=400)))
     assert time.monotonic() - began < 60  # of a busy machine
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.language.sentences import is_heading, prose, without_mark
+from tools.language.sentences import is_heading, prose_of, without_mark
 
 HEADINGS = """
 Arguments against the ban
@@ -78,5 +78,5 @@ def test_a_line_of_fourteen_words_without_an_end_is_a_heading_and_a_longer_one_i
 
 def test_prose_is_the_sentences_without_the_rest() -> None:
     text = "Why bridges pay\nBridges pay. They last.\n- Towns grow.\nFigure 1: A bridge\n[1] Smith J. (2010)"
-    assert prose(text) == "Bridges pay. They last. Towns grow."
-    assert prose("Bridges pay.  They\tlast.") == "Bridges pay. They last."
+    assert prose_of(text) == "Bridges pay. They last. Towns grow."
+    assert prose_of("Bridges pay.  They\tlast.") == "Bridges pay. They last."

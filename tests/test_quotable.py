@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evidence.claims import verbatim
-from tools.language.quotable import LONGEST_PAIR, Unit, stands_alone, units
+from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts, stands_alone
 from tools.passages import Passage
 
 CLEAR = """
@@ -83,8 +83,8 @@ def lines(table: str) -> list[str]:
     return table.strip().split("\n")
 
 
-def of(text: str) -> list[Unit]:
-    return units(Passage(1, "d", "c", text))
+def of(text: str) -> list[QuotablePart]:
+    return quotable_parts(Passage(1, "d", "c", text))
 
 
 @pytest.mark.parametrize("sentence", lines(CLEAR))

@@ -6,7 +6,7 @@ import pytest
 from office_files import one
 
 from tools.documents.html import html_document
-from tools.documents.tidy import raised_as
+from tools.documents.tidy import superscript_text
 
 SAID = "It sold 10^6 tonnes on 5 km^2 by the 21st, said Smith, and CO2 fell."
 HTML = (
@@ -29,7 +29,7 @@ HTML = (
     ],
 )
 def test_a_power_or_a_mark(before: str, text: str, after: str, shown: str | None) -> None:
-    assert raised_as(text, before, after) == shown
+    assert superscript_text(text, before, after) == shown
 
 
 def test_raised_in_html_and_markdown(tmp_path: Path) -> None:

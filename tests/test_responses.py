@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.language.quotable import antecedent_added
+from tools.language.quotable import with_antecedent
 from tools.selection.responses import Weights, choose_thesis, conditioned, group_theses, side_taken
 
 NAN = math.nan
@@ -90,4 +90,4 @@ def test_theses_that_share_the_question_only_are_told_apart() -> None:
     ],
 )
 def test_what_an_opening_pronoun_surely_stands_for_is_added(before: str, sentence: str, shown: str) -> None:
-    assert antecedent_added(sentence, before) == shown
+    assert with_antecedent(sentence, before) == shown

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from agent.answer.summary import is_settled
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence, paraphrase_groups
 from agent.models.inference import Models
-from tools.language.copies import copy_groups, same_groups
+from tools.language.copies import copy_groups, group_paraphrases
 from tools.language.sentences import split_sentences
 from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage, Sentence
@@ -41,17 +41,17 @@ ARGUMENTS = (
 def test_rewritten_arguments_fall_together_and_different_ones_stay_apart(encoder: MiniLM) -> None:
     texts = [(text, number) for number, wordings in enumerate(ARGUMENTS) for text in wordings]
     assert copy_groups([text for text, _ in texts]) == list(range(len(texts)))  # word for word they are none
-    groups = same_groups([encoder.encode(split_sentences(text)) for text, _ in texts])
+    groups = group_paraphrases([encoder.encode(split_sentences(text)) for text, _ in texts])
     assert groups == [0, 0, 0, 3, 3]
 
 
 def test_single_sentences_have_to_be_nearer_than_passages() -> None:
     near = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], np.float32)
     alike = np.array([[0.8, 0.6, 0], [0, 0.8, 0.6], [0.6, 0, 0.8]], np.float32)
-    assert same_groups([near, alike]) == [0, 0]
-    assert same_groups([near[:1], alike[:1]]) == [0, 1]
-    assert same_groups([near[:0], alike[:0]]) == [0, 1]
-    assert same_groups([]) == []
+    assert group_paraphrases([near, alike]) == [0, 0]
+    assert group_paraphrases([near[:1], alike[:1]]) == [0, 1]
+    assert group_paraphrases([near[:0], alike[:0]]) == [0, 1]
+    assert group_paraphrases([]) == []
 
 
 class Reading:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.language.sentences import PASSAGE_WORDS, clean, cut, split_sentences
+from tools.language.sentences import PASSAGE_WORDS, clean, cut_passages, split_sentences
 
 words = st.text(alphabet=st.sampled_from("abzABZ09äß日é'-"), min_size=1, max_size=8)
 ends = st.sampled_from(["", "", "", "", ".", ",", "?", "!", ";", '."', ".)", "...", ":"])
@@ -17,7 +17,7 @@ texts = st.lists(st.tuples(words, ends, gaps), max_size=400).map(lambda parts: "
 @given(texts)
 @settings(max_examples=80, deadline=None)
 def test_every_word_is_in_exactly_one_passage(text: str) -> None:
-    passages = cut(text)
+    passages = cut_passages(text)
     assert [w for p in passages for w in p.split()] == text.split()
     assert all(p.strip() for p in passages)
     assert all(len(p.split()) <= 1.75 * PASSAGE_WORDS for p in passages)
@@ -27,14 +27,14 @@ def test_every_word_is_in_exactly_one_passage(text: str) -> None:
 @settings(max_examples=150, deadline=None)
 def test_any_text_at_all(text: str) -> None:
     expected = clean(text).split()
-    assert [w for p in cut(text) for w in p.split()] == expected
+    assert [w for p in cut_passages(text) for w in p.split()] == expected
     assert [w for s in split_sentences(text) for w in s.split()] == expected
 
 
 def test_a_hundred_thousand_words_without_punctuation() -> None:
     text = " ".join(f"word{i}" for i in range(100_000))
     begun = time.monotonic()
-    passages = cut(text)
+    passages = cut_passages(text)
     assert time.monotonic() - begun < 5
     assert " ".join(passages) == text
     assert {len(p.split()) for p in passages} == {100}
@@ -42,7 +42,7 @@ def test_a_hundred_thousand_words_without_punctuation() -> None:
 
 def test_a_very_long_sentence_is_cut_at_its_clauses() -> None:
     clause = " ".join(["word"] * 39) + " end;"
-    passages = cut(" ".join([clause] * 10))
+    passages = cut_passages(" ".join([clause] * 10))
     assert all(p.endswith("end;") for p in passages)
     assert {len(p.split()) for p in passages} == {80}
 
@@ -65,7 +65,7 @@ def test_sentences(text: str, expected: int) -> None:
 
 
 def test_lines_that_the_width_of_a_page_broke_are_joined() -> None:
-    passage = cut("Many bees\nlive in hives,\nothers live\n(mostly alone) in the ground.\n\nants march.")[0]
+    passage = cut_passages("Many bees\nlive in hives,\nothers live\n(mostly alone) in the ground.\n\nants march.")[0]
     assert split_sentences(passage)[0] == "Many bees live in hives, others live (mostly alone) in the ground."
 
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_seen_goes_and_what_parts_words_stays() -> None:
 
 def test_a_headline_stays_a_line() -> None:
     text = "What bridges do\nA bridge carries a town. It lasts.\n\n- Tolls pay for it\n- Taxes do not\n\nThe end came."
-    [passage] = cut(text)
+    [passage] = cut_passages(text)
     assert split_sentences(passage) == [
         "What bridges do",
         "A bridge carries a town.",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from test_readers import one, write
 
-from tools.documents.encodings import decoded
+from tools.documents.encodings import decode_text
 from tools.documents.html import html_document
 from tools.passages import SourceDocument
 
@@ -135,7 +135,7 @@ POLISH = "Zażółć gęślą jaźń. Burmistrz powiedział, że mury są niebez
     ],
 )
 def test_an_encoding_that_nobody_names_is_found(text: str, codec: str) -> None:
-    assert decoded(text.encode(codec)).text == text
+    assert decode_text(text.encode(codec)).text == text
 
 
 @pytest.mark.parametrize(

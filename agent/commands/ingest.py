@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.__main__ import FAILED, OK
 from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
-from tools.documents.document import FIELDS, Columns, FoundFile, printable
+from tools.documents.document import FIELDS, Columns, InputFile, printable
 from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.errors import InputError, SourceError, command
@@ -83,7 +83,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print("Ask them:", command('python -m agent ask "…"', collection=args.collection))
 
 
-def _tell_kept(collection: str, store: Store, files: Sequence[FoundFile], report: IngestReport) -> None:
+def _tell_kept(collection: str, store: Store, files: Sequence[InputFile], report: IngestReport) -> None:
     """What files that were read to their end do not say any more, and what is kept as it was."""
     if not store.has_collection(collection):
         return
@@ -103,7 +103,7 @@ def _counts(counted: Counter[str]) -> str:
     return ", ".join(f"{what} ({count:,})" for what, count in counted.most_common())
 
 
-def _check_report(file: str | None, files: Sequence[FoundFile]) -> None:
+def _check_report(file: str | None, files: Sequence[InputFile]) -> None:
     """Raises InputError before anything is read where the report could not be written, or only over a document."""
     if file is None:
         return
@@ -133,7 +133,7 @@ def _write_report(file: Path, report: IngestReport, skipped: Counter[str], remov
 
 
 def _synchronise(
-    args: argparse.Namespace, store: Store, paths: Sequence[str], files: Sequence[FoundFile], report: IngestReport
+    args: argparse.Namespace, store: Store, paths: Sequence[str], files: Sequence[InputFile], report: IngestReport
 ) -> list[str]:
     """Removes what was read from these folders and files and is not there any more; returns the identities.
 

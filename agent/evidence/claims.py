@@ -26,8 +26,8 @@ from agent.state import (
 )
 from tools.budget import current_log
 from tools.errors import JudgeError, ended
-from tools.language.addressed import intrusions
-from tools.language.grounding import SAID, evidence_sentences, is_grounded
+from tools.language.addressed import claim_intrusions
+from tools.language.grounding import LEAST_ENTAILMENT, evidence_sentences, is_grounded
 from tools.language.sentences import split_sentences
 from tools.models.judges.judge import ClaimCheck, Pair, side_score
 from tools.passages import Passage
@@ -56,7 +56,7 @@ async def check_grounding(
         if len(sentences) != len(split_sentences(text)):  # joined, they were cut elsewhere
             return False
         if verbatim(claim, text):
-            return not intrusions(claim)
+            return not claim_intrusions(claim)
         nearness = [float(vectors[claim] @ vectors[s]) for s in sentences]
         title = " ".join(f"{passages[i].title}. {passages[i].publisher}." for i in ids)
         return is_grounded(claim, text, nearness, judged.get(claim, 0.0), title)
@@ -91,7 +91,7 @@ T = TypeVar("T")
 
 def accepts(verdict: tuple[float, float]) -> bool:
     """Whether a judge finds a claim in its passages and takes it for its perspective's; not where it gave no answer."""
-    return min(verdict) >= SAID and not np.isnan(verdict).any()
+    return min(verdict) >= LEAST_ENTAILMENT and not np.isnan(verdict).any()
 
 
 def verdict_of(votes: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
@@ -182,7 +182,7 @@ class ClaimVerifier:
             check_grounding(models, written, passages, {text: found for (_, text), (found, _) in checked.items()}),
             self._serving(to_judge),
         )
-        serving |= {key: found for key, (found, serving_it) in checked.items() if serving_it >= SAID}
+        serving |= {key: found for key, (found, serving_it) in checked.items() if serving_it >= LEAST_ENTAILMENT}
         held = [grounded[c["text"]] if c.get("written") else _quoted(c, passages) for c in claims]
         return [
             "unchecked" if h is None and key_of(c) in self.unanswered else _verdict(c, h, serving)

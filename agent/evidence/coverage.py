@@ -18,8 +18,8 @@ from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions, in_time
 from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
 from tools.errors import SteelmanError
-from tools.language.addressed import speaks_to_the_writer
-from tools.language.copies import copy_groups, reason_of, same_groups
+from tools.language.addressed import has_prompt_injection
+from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
 from tools.language.sentences import passage_sentences
 from tools.models.encoders.encoder import MiniLM
@@ -48,7 +48,7 @@ def filter_passages(
     rows of tables and captions, which answer questions of fact and argue for nothing.
     """
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
-    speaking = {p.id for p in found if any(map(speaks_to_the_writer, (p.title, p.section, p.text)))}
+    speaking = {p.id for p in found if any(map(has_prompt_injection, (p.title, p.section, p.text)))}
     addressed = {p.title or p.document_id: p.url or p.document_id for p in found if p.id in speaking}
     found = [p for p in found if p.id not in speaking]
     if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
@@ -218,7 +218,7 @@ async def paraphrase_groups(
     parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
     why = [reason_of(mine[0].text) if len(mine) == 1 else "" for mine in sentences]
     of = dict(zip(given := [w for w in why if w], await models.encode(given), strict=True)) if any(why) else {}
-    groups = await asyncio.to_thread(same_groups, parts, slack, [of.get(w) for w in why])
+    groups = await asyncio.to_thread(group_paraphrases, parts, slack, [of.get(w) for w in why])
     first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
     return {i: first[original] for i, original in originals.items()}
 

@@ -21,8 +21,7 @@ from agent.models.inference import Models, RunJudge
 from agent.models.providers import Brief, SentenceScores
 from agent.state import Perspective, form_of
 from tools.language.polarity import plain_answer
-from tools.language.quotable import Unit
-from tools.language.quotable import units as quotable_units
+from tools.language.quotable import QuotablePart, quotable_parts
 from tools.models.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
 from tools.models.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.passages import Sentence
@@ -50,7 +49,7 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
         facing = (i for i, b in enumerate(briefs) if i > here and b.perspective["statement"] == brief.contrary != "")
         places = [here, *islice(facing, 1)]
         passages = {p.id: p for i in places for p in briefs[i].passages}
-        units = [unit for passage in passages.values() for unit in quotable_units(passage)]
+        units = [unit for passage in passages.values() for unit in quotable_parts(passage)]
         stances = await _stances(brief, units, end - time.monotonic())
         vectors = await _vectors(models, units)
         views = [await _view(models, briefs[i], units, vectors) for i in places]
@@ -64,7 +63,7 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
     return [readings[i] for i in range(len(briefs))]
 
 
-async def _stances(brief: Brief, units: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
+async def _stances(brief: Brief, units: Sequence[QuotablePart], seconds: float) -> NDArray[np.float64]:
     """The probabilities that each part supports the perspective, and its contrary, (n, 2). For a perspective without a
     contrary the first is the mean with that of its passage (`side_score`), and the second NaN."""
     shown = [unit.shown for unit in units]
@@ -123,7 +122,7 @@ async def stances_to(
     return both[:, ::-1] if turned else both
 
 
-def _passage_stances(brief: Brief, units: Sequence[Unit]) -> NDArray[np.float64]:
+def _passage_stances(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The same by what the judge said of the passages."""
     scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
     both = np.array(scores, np.float64).reshape(len(units), 2)
@@ -141,7 +140,7 @@ def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
 
 
-def _features(stances: NDArray[np.float64], units: Sequence[Unit]) -> NDArray[np.float64]:
+def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The three leanings of each part, (n, 3)."""
     lean, weight = leanings(stances)
     around = [
@@ -151,7 +150,7 @@ def _features(stances: NDArray[np.float64], units: Sequence[Unit]) -> NDArray[np
     return np.stack([lean, *around], axis=1)
 
 
-def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[Unit]) -> NDArray[np.float64]:
+def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The leanings with those of passages and documents by what was said of the passages, where that is known."""
     lean, weight = leanings(_passage_stances(brief, units))
     around = context(lean, weight, [u.passage.document for u in units])
@@ -167,7 +166,7 @@ class _Unscored:
     perspective's statement, to what the question is about and to the question, (n, 3)."""
 
     brief: Brief
-    units: list[Unit]
+    units: list[QuotablePart]
     vectors: NDArray[np.float32]
     question_vector: NDArray[np.float32]
     nearness: NDArray[np.float32]
@@ -190,7 +189,7 @@ class _ScoringGroup:
         return [_scored(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
 
 
-async def _view(models: Models, brief: Brief, units: list[Unit], vectors: NDArray[np.float32]) -> _Unscored:
+async def _view(models: Models, brief: Brief, units: list[QuotablePart], vectors: NDArray[np.float32]) -> _Unscored:
     statement, focus, question = brief.perspective["statement"], brief.framing["focus"], brief.framing["question"]
     known = await models.encode([statement, focus or statement, question])
     nearness = vectors @ known.T
@@ -222,7 +221,7 @@ def _scored(
     )
 
 
-def _contradicting(brief: Brief, units: Sequence[Unit]) -> NDArray[np.bool_]:
+def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:
     """The parts that say the opposite of an answer in the question's own words, whatever the judge takes them for."""
     if form_of(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
@@ -232,7 +231,7 @@ def _contradicting(brief: Brief, units: Sequence[Unit]) -> NDArray[np.bool_]:
 
 def _grounds(
     brief: Brief,
-    units: Sequence[Unit],
+    units: Sequence[QuotablePart],
     vectors: NDArray[np.float32],
     best: NDArray[np.float32],
     asked: NDArray[np.float32],
@@ -257,7 +256,7 @@ def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[
         return {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
 
 
-async def _vectors(models: Models, units: Sequence[Unit]) -> NDArray[np.float32]:
+async def _vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.float32]:
     """Unit vectors, (n, dimensions); of two sentences the vector of their mean."""
     sentences = [Sentence(unit.text, unit.passage, at) for unit in units for at in unit.positions]
     each = await models.encode_sentences(sentences)
@@ -267,7 +266,7 @@ async def _vectors(models: Models, units: Sequence[Unit]) -> NDArray[np.float32]
     return np.asarray(made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9), np.float32)
 
 
-def _best(units: Sequence[Unit], near: NDArray[np.float32]) -> NDArray[np.float32]:
+def _best(units: Sequence[QuotablePart], near: NDArray[np.float32]) -> NDArray[np.float32]:
     """Of each part the highest nearness in its passage, (n,)."""
     best: dict[int, float] = {}
     for unit, value in zip(units, near, strict=True):
@@ -276,7 +275,7 @@ def _best(units: Sequence[Unit], near: NDArray[np.float32]) -> NDArray[np.float3
 
 
 def _about(
-    brief: Brief, units: Sequence[Unit], nearness: NDArray[np.float32], about: NDArray[np.bool_]
+    brief: Brief, units: Sequence[QuotablePart], nearness: NDArray[np.float32], about: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is. For a
     follow-up they have to speak of what it asks about."""
@@ -289,7 +288,7 @@ def _about(
 
 
 def _ranked(
-    brief: Brief, units: Sequence[Unit], sure: NDArray[np.float64], nearness: NDArray[np.float32]
+    brief: Brief, units: Sequence[QuotablePart], sure: NDArray[np.float64], nearness: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """How good a quotation each part makes: clearly on the perspective, about the statement, understood by itself."""
     if brief.framing["form"] == "counter":

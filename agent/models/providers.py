@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agent.models.inference import Models, RunJudge
 from agent.state import Claim, FramingState, Perspective, Quote, Response
 from tools.errors import ProviderError, SettingsError
-from tools.language.quotable import Unit
+from tools.language.quotable import QuotablePart
 from tools.passages import Passage
 from tools.store.store import Store
 
@@ -37,7 +37,7 @@ class SentenceScores:
     `tools.models.judges.quoting`; rescored, whether the larger judge read it, (n,).
     """
 
-    units: list[Unit]
+    units: list[QuotablePart]
     features: NDArray[np.float64]
     grounds: NDArray[np.float64]
     confidence: NDArray[np.float64]

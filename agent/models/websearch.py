@@ -28,7 +28,7 @@ from tools.web.domains import DomainLists
 from tools.web.engines import SearchEngine, WebResult, tidy
 from tools.web.fetch import PageFetcher
 from tools.web.hosts import host_of, normalise_url
-from tools.web.sources import PAGES, read_source
+from tools.web.sources import PAGE_READERS, read_source
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
@@ -70,7 +70,7 @@ class WebSearch:
         if self.engine.name in current_log().down:  # the answer says so already
             return found
         only = domains or self.lists.allow
-        await asyncio.to_thread(PAGES.start)  # it loads while the engine searches
+        await asyncio.to_thread(PAGE_READERS.start)  # it loads while the engine searches
         began, left = time.time(), current_budget().seconds_left()
         results = await self._results(queries, pages, only, found)
         documents = await self._read_all(

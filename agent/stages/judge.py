@@ -27,7 +27,7 @@ from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import Perspective, RunState, StageNote, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.errors import JudgeError, ProviderDownError, ended
-from tools.language.sentences import prose
+from tools.language.sentences import prose_of
 from tools.language.words import count
 from tools.models.judges.judge import Pair
 from tools.net.http import is_local
@@ -194,7 +194,7 @@ async def _score(
     """Support by perspective and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
     known = {p["id"]: (p["statement"], form_of(p)) for p in state["perspectives"]}
     contrary, question = contrary_statements(state), state["framing"]["question"]
-    asked = [Pair(known[s][0], prose(passages[i].text), contrary[s], question, known[s][1]) for s, i in pairs]
+    asked = [Pair(known[s][0], prose_of(passages[i].text), contrary[s], question, known[s][1]) for s, i in pairs]
     values = await judge.support(asked, time_left(options, "judge"))
     scores: dict[str, dict[int, float]] = {}
     for (perspective, passage), value in zip(pairs, values, strict=True):

@@ -19,7 +19,7 @@ from api.problems import LOCATED, ProblemError
 from api.schemas import LONGEST_ID, AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
-from tools.documents.apart import read_apart
+from tools.documents.apart import read_in_process
 from tools.documents.document import Columns, Limits, printable
 from tools.documents.readers import READERS
 from tools.errors import AmbiguousDocumentError, SourceError
@@ -214,14 +214,14 @@ def _documents_in(
     files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, job: Job
 ) -> Iterator[SourceDocument]:
     """What stands in the files, each of which was sent under the name beside it; what cannot be read within the limits
-    goes into the report's problems. Raises GivenUpError within a file when the job is stopped."""
+    goes into the report's problems. Raises ReadingCancelledError within a file when the job is stopped."""
     report, given_up = job.report, job.stopped.is_set
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
             report.problems.append(wrong)
             continue
         try:
-            yield from read_apart(
+            yield from read_in_process(
                 path, sent, lambda row: report.problems.append(str(row)), columns, report.notes.append, limits, given_up
             )
         except SourceError as exc:

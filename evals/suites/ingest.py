@@ -20,7 +20,7 @@ from evals.metrics.reading import Counts, FileRead, compare, measures
 from evals.reports.records import Record, header
 from evals.reports.table import block, percent
 from evals.suite import common_options, progress, sample
-from tools.documents.apart import read_apart
+from tools.documents.apart import read_in_process
 from tools.documents.readers import READERS
 from tools.errors import InputError, SourceError
 from tools.passages import SourceDocument
@@ -73,7 +73,7 @@ def read_one(file: Path, folder: Path) -> FileRead:
     """What the reader of the file's ending makes of it, against the text beside it."""
     began, documents, problem = time.perf_counter(), list[SourceDocument](), ""
     try:
-        documents = list(read_apart(file, file.name))
+        documents = list(read_in_process(file, file.name))
     except SourceError as exc:
         problem = str(exc)
     seconds = time.perf_counter() - began

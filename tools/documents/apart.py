@@ -1,4 +1,4 @@
-"""Reads what strangers wrote in processes of their own, which are ended where they exceed their limits.
+"""Pools of reader processes: foreign files are read outside of this process, within limits of time and memory.
 
 A reader may loop, unpack a few kilobytes to gigabytes, or fail inside of a C library: whatever it does, it is one
 problem of one file. The processes stay for the next file, and are started with the first one that needs them.
@@ -24,16 +24,24 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tools.documents.document import GUESSED, USUAL, Columns, Found, Limits, Note, found_from_json
+from tools.documents.document import (
+    DEFAULT_LIMITS,
+    GUESS_ALL,
+    Columns,
+    Limits,
+    Note,
+    ReaderOutput,
+    output_from_json,
+)
 from tools.errors import ReaderFailedError, SourceError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
 T = TypeVar("T")
-GivenUp = Callable[[], bool]
+IsCancelled = Callable[[], bool]
 """Whether nobody waits for a reading any more, such as `is_set` of an event; asked ten times a second. `bool` is never
 so."""
-_MADE: "weakref.WeakSet[Readers]" = weakref.WeakSet()
+_POOLS: "weakref.WeakSet[ReaderPool]" = weakref.WeakSet()
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0  # until a process has loaded what it needs
 _CLOCK = 3.0  # seconds by the clock for each of work, since machines are shared
@@ -49,18 +57,18 @@ _HANDED_ON_KINDS = ("LC_", "PYTHON", "MALLOC_", "COVERAGE_", "COV_")
 _LOG = logging.getLogger("steelman.reading")
 
 
-class GivenUpError(Exception):
+class ReadingCancelledError(Exception):
     """Nobody waits for the reading any more."""
 
 
-def read_apart(
+def read_in_process(
     path: Path,
     name: str,
     skip: Callable[[SourceError], None] | None = None,
-    columns: Columns = GUESSED,
+    columns: Columns = GUESS_ALL,
     tell: Callable[[str], None] | None = None,
-    limits: Limits = USUAL,
-    given_up: GivenUp = bool,
+    limits: Limits = DEFAULT_LIMITS,
+    given_up: IsCancelled = bool,
 ) -> Iterator[SourceDocument]:
     """What `read_file` finds in a file; the only way to read one that others wrote.
 
@@ -70,7 +78,7 @@ def read_apart(
     request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns)}
     size = path.stat().st_size if path.is_file() else 0
     own = replace(limits, output=limits.output + _OUTPUT_A_BYTE * size)
-    for each in FILES.read(request, name, own, given_up):
+    for each in FILE_READERS.read(request, name, own, given_up):
         if isinstance(each, SourceDocument):
             yield each
         elif isinstance(each, Note):
@@ -83,14 +91,14 @@ def read_apart(
 
 
 @atexit.register
-def end_readers() -> None:
+def stop_readers() -> None:
     """Ends all processes that read; what is being read fails, so that whoever waits for it can end."""
-    for readers in list(_MADE):
+    for readers in list(_POOLS):
         readers.close()
 
 
-class Readers:
-    """Processes that run a module, started when they are needed; so many read at once, and who comes then waits."""
+class ReaderPool:
+    """A pool of processes that run one reader module: at most `at_once` read, further requests wait for their turn."""
 
     def __init__(self, module: str, at_once: int) -> None:
         self._module = module
@@ -99,7 +107,7 @@ class Readers:
         self._reading: set[_Process] = set()
         for _ in range(at_once):
             self._turns.put(None)
-        _MADE.add(self)
+        _POOLS.add(self)
 
     def start(self) -> None:
         """Starts a process ahead of the first file, if none waits; it loads what it needs meanwhile."""
@@ -109,16 +117,20 @@ class Readers:
                 waiting = waiting or _Process(self._module)
             self._turns.put(waiting)
 
-    async def while_awaited(self, work: Callable[[GivenUp], T]) -> T:
-        """What the work returns or raises, which reads with what it is given, in a thread of these readers' own: who
-        waits for its turn holds none that others need. A reading whose awaiting is cancelled is given up."""
+    async def run_cancellable(self, work: Callable[[IsCancelled], T]) -> T:
+        """Runs blocking work in a thread of this pool, so that waiting for a turn holds no thread that others need.
+
+        The work is given a function that tells whether the awaiting task was cancelled, to read with.
+        """
         gone = threading.Event()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work, gone.is_set)
         finally:
             gone.set()
 
-    def read(self, request: Mapping[str, Any], name: str, limits: Limits, given_up: GivenUp = bool) -> Iterator[Found]:
+    def read(
+        self, request: Mapping[str, Any], name: str, limits: Limits, given_up: IsCancelled = bool
+    ) -> Iterator[ReaderOutput]:
         """What a process answers to the request, wrong rows and notes among the documents.
 
         Raises SourceError with what the process says, or where it does not start, ended or had to be ended;
@@ -127,23 +139,23 @@ class Readers:
         process = self._turn(given_up)
         try:
             try:
-                process = (process.kept() if process else None) or _Process(self._module)
+                process = (process.reusable() if process else None) or _Process(self._module)
             except OSError as exc:
                 why = f"{_NO_START} ({exc.strerror or exc}). Try again once this machine has less to do."
                 raise SourceError(f"{name}: {why}") from exc
             self._reading.add(process)
-            yield from process.found(request, name, limits, given_up)
+            yield from process.outputs(request, name, limits, given_up)
         finally:
             if process is not None:
                 self._reading.discard(process)
-                process = process.kept()
+                process = process.reusable()
             self._turns.put(process)
 
-    def _turn(self, given_up: GivenUp) -> "_Process | None":
+    def _turn(self, given_up: IsCancelled) -> "_Process | None":
         while not given_up():
             with suppress(queue.Empty):
                 return self._turns.get(timeout=_LOOK_SECONDS)
-        raise GivenUpError
+        raise ReadingCancelledError
 
     def close(self) -> None:
         """Ends all processes; what is being read fails."""
@@ -181,18 +193,18 @@ class _Process:
         self._serves_again = True
         self._start_seconds = _START_SECONDS
 
-    def kept(self) -> "_Process | None":
-        """The process where it takes another request; otherwise it is ended."""
+    def reusable(self) -> "_Process | None":
+        """The process itself where it can take another request; None, and it is ended, where it cannot."""
         if self._serves_again and self._process.poll() is None:
             return self
         self.end()
         return None
 
-    def found(self, request: Mapping[str, Any], name: str, limits: Limits, given_up: GivenUp) -> Iterator[Found]:
-        """What the process finds in the file that it is asked for. Bytes and seconds are counted here.
-
-        Raises SourceError where the reading failed or has to be ended, GivenUpError.
-        """
+    def outputs(
+        self, request: Mapping[str, Any], name: str, limits: Limits, given_up: IsCancelled
+    ) -> Iterator[ReaderOutput]:
+        """What the process reads in the file of the request, within the limits of bytes and seconds. Raises SourceError
+        where the reading failed or has to be ended, ReadingCancelledError."""
         self._serves_again = False
         whole = seconds = _CLOCK * limits.seconds
         left = limits.output
@@ -206,7 +218,7 @@ class _Process:
                 began = time.monotonic()
                 line = self._line(seconds + self._start_seconds, left, given_up)
                 said = dict(json.loads(line))
-                found = None if "end" in said else found_from_json(said)
+                found = None if "end" in said else output_from_json(said)
                 # What passes here between two answers is not the reader's.
                 seconds -= max(0.0, time.monotonic() - began - self._start_seconds)
                 self._start_seconds, left = 0.0, left - len(line)
@@ -217,7 +229,7 @@ class _Process:
                 raise limits.problem(name, told, limits.more_memory)
             self._serves_again = bool(said["again"]) and whole - seconds < _LONG_SECONDS
             if "error" in said:
-                raise _failed(said, name)
+                raise _source_error(said, name)
         except TimeoutError as exc:
             raise limits.too_slow(name) from exc
         except OverflowError as exc:
@@ -229,7 +241,7 @@ class _Process:
         except (ValueError, TypeError, KeyError, RecursionError) as exc:  # it is not itself
             raise limits.ended(name, 0) from exc
 
-    def _line(self, seconds: float, most: int, given_up: GivenUp) -> bytes:
+    def _line(self, seconds: float, most: int, given_up: IsCancelled) -> bytes:
         """The next line. Raises TimeoutError where it does not come in time, OverflowError where it is of more bytes
         than `most`, EOFError where the process is gone, GivenUpError."""
         assert self._process.stdout
@@ -251,7 +263,7 @@ class _Process:
                 said += piece
             elif time.monotonic() > end:
                 raise TimeoutError
-        raise GivenUpError
+        raise ReadingCancelledError
 
     def kill(self) -> None:
         """Ends the process and what it has started, now."""
@@ -276,11 +288,11 @@ class _Process:
                 pipe.close()
 
 
-def _failed(said: Mapping[str, Any], name: str) -> SourceError:
+def _source_error(said: Mapping[str, Any], name: str) -> SourceError:
     foreseen, hint = bool(said.get("foreseen")), str(said.get("hint", ""))
     level = logging.DEBUG if foreseen else logging.ERROR
     _LOG.log(level, "%s: its reader failed\n%s", name, said.get("trace", ""))
     return (SourceError if foreseen else ReaderFailedError)(str(said["error"]), hint=hint)
 
 
-FILES = Readers("tools.documents.child", at_once=min(4, max(2, os.cpu_count() or 1)))
+FILE_READERS = ReaderPool("tools.documents.child", at_once=min(4, max(2, os.cpu_count() or 1)))

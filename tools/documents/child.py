@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from tools.documents.document import Columns, Found, found_to_json, unforeseen
+from tools.documents.document import Columns, ReaderOutput, output_to_json, unforeseen_failure
 from tools.documents.readers import read_file
 from tools.errors import ReaderFailedError, SourceError
 
@@ -26,48 +26,48 @@ _MOST_HELD = 200 << 20
 """Bytes after which a fresh process is better than one that holds so much of an earlier file."""
 
 
-def serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
+def serve(read: Callable[[dict[str, Any]], Iterator[ReaderOutput]]) -> None:
     """Answers requests until the input ends."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print goes nowhere
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
+    threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
     while True:
         request = requests.get()
         _limit(request["seconds"], request["megabytes"])
-        end = _answered(out, read, request)
+        end = _answer(out, read, request)
         _limit(math.inf, math.inf)
-        _say(out, {"end": True, **end, "again": _held() < _MOST_HELD})
+        _write_line(out, {"end": True, **end, "again": _memory_held() < _MOST_HELD})
 
 
-def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]], request: dict[str, Any]) -> Any:
-    """Says what is found; returns what the last line says of how it ended."""
+def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutput]], request: dict[str, Any]) -> Any:
+    """Writes each output of a reader as a line; returns the fields of the last line, which say how it ended."""
     try:
         for each in read(request):
-            _say(out, found_to_json(each))
+            _write_line(out, output_to_json(each))
     except SourceError as exc:
-        return _failed(exc)
+        return _error_to_json(exc)
     except MemoryError:
         return {"memory": True}
     except Exception as exc:  # noqa: BLE001  # whatever it is, it is told, and the next file is read
-        told = unforeseen(request["name"], exc)
+        told = unforeseen_failure(request["name"], exc)
         told.__cause__ = exc
-        return _failed(told)
+        return _error_to_json(told)
     return {}
 
 
-def _failed(exc: SourceError) -> dict[str, Any]:
+def _error_to_json(exc: SourceError) -> dict[str, Any]:
     trace = "" if exc.__cause__ is None else "".join(traceback.format_exception(exc.__cause__))
     return {"error": str(exc), "hint": exc.hint, "foreseen": not isinstance(exc, ReaderFailedError), "trace": trace}
 
 
-def _say(out: IO[bytes], told: dict[str, Any]) -> None:
+def _write_line(out: IO[bytes], told: dict[str, Any]) -> None:
     out.write(json.dumps(told, ensure_ascii=False).encode(errors="replace") + b"\n")
     out.flush()
 
 
-def _listen(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> None:
-    """Takes requests; when the parent is gone, so is this process, with what it has started."""
+def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> None:
+    """Queues the requests of the input; at its end, when the parent is gone, kills this process and its children."""
     for line in requests:
         taken.put(json.loads(line))
     if os.getpgrp() == os.getpid():
@@ -75,7 +75,7 @@ def _listen(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> 
     os._exit(0)
 
 
-def _held() -> int:
+def _memory_held() -> int:
     """The bytes that this process holds and that count for its limit, which the next file would have to do without."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
@@ -85,7 +85,7 @@ def _held() -> int:
 
 
 def _limit(seconds: float, megabytes: float) -> None:
-    """Bounds the work and the memory of this process from now on; infinite: not any more."""
+    """Sets this process's limits of processor time and memory from now on; infinite lifts them."""
     from resource import RLIM_INFINITY, RLIMIT_CPU, RLIMIT_DATA, getrlimit, setrlimit
 
     # What is reserved and not written to, as by threads, counts for RLIMIT_AS and hardly for RLIMIT_DATA.
@@ -95,11 +95,11 @@ def _limit(seconds: float, megabytes: float) -> None:
         setrlimit(limit, (min(finite, default=RLIM_INFINITY), hard))  # which can be raised again
 
 
-def found_in(request: dict[str, Any]) -> Iterator[Found]:
-    """What `read_file` finds, in the order of the file."""
+def read_request(request: dict[str, Any]) -> Iterator[ReaderOutput]:
+    """The outputs of `read_file` for a request, in the order of the file."""
     columns = Columns(**{**request["columns"], "text": tuple(request["columns"]["text"])})
     return read_file(Path(request["path"]), request["name"], columns)
 
 
 if __name__ == "__main__":
-    serve(found_in)
+    serve(read_request)

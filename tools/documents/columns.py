@@ -12,11 +12,11 @@ from functools import partial
 from statistics import median
 
 from tools.dates import plain_date
-from tools.documents.document import FIELDS, GUESSED, Columns
+from tools.documents.document import FIELDS, GUESS_ALL, Columns
 from tools.errors import SourceError, option
 
-TEXTS = frozenset("text body content full_text fulltext comment argument answer opinion tweet".split())
-"""What columns of texts are called; names here are as `folded` has them."""
+TEXT_NAMES = frozenset("text body content full_text fulltext comment argument answer opinion tweet".split())
+"""What columns of texts are called; names here are as `fold_name` has them."""
 # Synonyms by field, the best first; the first four are also the last word of a compound: 'arg_id', 'publish time'.
 _NAMES = {
     "id": "id uid nr _id uuid guid doc_id docid document_id key index idx no number".split(),
@@ -28,7 +28,7 @@ _NAMES = {
     "datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
 }
-KNOWN = TEXTS | {name for names in _NAMES.values() for name in names}
+ALL_NAMES = TEXT_NAMES | {name for names in _NAMES.values() for name in names}
 """What columns are usually called."""
 _OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
@@ -63,8 +63,8 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The columns that are read: of the text, and of each field that has one; `note` tells what was guessed."""
+class ColumnChoice:
+    """The columns that are read of a table: the text's, and one a field; `note` tells what was guessed."""
 
     text: tuple[str, ...]
     fields: Mapping[str, str]
@@ -75,7 +75,9 @@ Values = Mapping[str, Sequence[str]]
 """What the first rows have under each column, as far as they have something."""
 
 
-def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str], given: Columns = GUESSED) -> Choice:
+def choose_columns(
+    file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str], given: Columns = GUESS_ALL
+) -> ColumnChoice:
     """The columns to read, from the first rows of a file.
 
     Raises SourceError for a name that no column has, and where the text is not plain to see: it lists the columns.
@@ -96,10 +98,10 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
             fields[of] = guessed[of] = min(fitting, key=partial(_rank, of))
     note = _note(columns, {*text, *fields.values()}, fields, guessed)
     # A field that the first rows do not have may still come: it has to be called what it is then.
-    return Choice(text, {of: of for of in FIELDS if of not in ("id", *names)} | fields, note)
+    return ColumnChoice(text, {of: of for of in FIELDS if of not in ("id", *names)} | fields, note)
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """A name in lower case, its words joined by `_`: 'Published At', 'publishedAt' and 'published-at' are one."""
     words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     return ("_" if name.startswith("_") and len(words) == 1 else "") + "_".join(words)
@@ -116,7 +118,9 @@ def _columns(names: Iterable[str], rows: Sequence[Mapping[str, Value]]) -> Value
 
 
 def _resolved(file: str, columns: Values, name: str) -> str:
-    alike = [column for column in columns if column == name or (folded(column) and folded(column) == folded(name))]
+    alike = [
+        column for column in columns if column == name or (fold_name(column) and fold_name(column) == fold_name(name))
+    ]
     if not alike:
         raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
     return name if name in alike else alike[0]
@@ -125,7 +129,7 @@ def _resolved(file: str, columns: Values, name: str) -> str:
 def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
     """The column that is called as texts are, or else the one that is prose; of several the one that is far longer."""
     free = [name for name, values in columns.items() if name not in taken and _share(values, _has_words) >= 0.5]
-    found = [name for name in free if folded(name) in TEXTS] or [
+    found = [name for name in free if fold_name(name) in TEXT_NAMES] or [
         name for name in free if _middle(columns[name], lambda value: len(value.split())) >= 4
     ]
     ranked = sorted(((_middle(columns[name], len), name) for name in found), key=lambda ranked: -ranked[0])
@@ -163,8 +167,8 @@ def _is_address(value: str) -> bool:
 
 def _rank(of: str, column: str) -> int:
     """Rank of a column's name among those of the field: itself, the synonyms, nested ones, compounds; or `_NO_NAME`."""
-    names, words = _NAMES[of], folded(column).split("_")
-    for rank, name in enumerate((folded(column), folded(column.rpartition(".")[2]))):
+    names, words = _NAMES[of], fold_name(column).split("_")
+    for rank, name in enumerate((fold_name(column), fold_name(column.rpartition(".")[2]))):
         if name in names:
             return names.index(name) + rank * len(names)
     compound = len(words) == 2 and words[1] in names[:4] and words[0] not in _OTHERS

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from tools.language.sentences import PASSAGE_WORDS, bounded, cut, joined, packed, pieces_of
+from tools.language.sentences import (
+    PASSAGE_WORDS,
+    cut_passages,
+    join_pieces,
+    pack_pieces,
+    pieces_of,
+    split_long_sentence,
+)
 from tools.passages import Block, PassageForm, PassageText, SourceDocument
 
 BULLET = "-"  # sentencex finds no sentences after a rounder one
@@ -19,7 +26,7 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     `tools.language.sentences` takes off again.
     """
     once: dict[str, PassageText] = {}
-    for passage in _of_blocks(document) or map(PassageText, cut(document.text)):
+    for passage in _of_blocks(document) or map(PassageText, cut_passages(document.text)):
         once.setdefault(passage.text, passage)
     return list(once.values())
 
@@ -45,7 +52,7 @@ def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, 
 
 def _prose(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
     pieces = [(piece, block) for block in blocks for piece in _pieces(block)]
-    for first, end in packed([piece for piece, _ in pieces]):
+    for first, end in pack_pieces([piece for piece, _ in pieces]):
         yield _passage([piece for piece, _ in pieces[first:end]], [b for _, b in pieces[first:end]], section, form)
 
 
@@ -62,7 +69,7 @@ def _rows(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[
     """Each table or caption by itself; a long table in parts of whole rows."""
     for block in blocks:
         part: list[str] = []
-        for row in (piece for line in block.text.split("\n") for piece in bounded(line)):
+        for row in (piece for line in block.text.split("\n") for piece in split_long_sentence(line)):
             if part and sum(len(r.split()) for r in part) + len(row.split()) > PASSAGE_WORDS:
                 yield _passage(part, [block], section, form)
                 part = []
@@ -72,4 +79,4 @@ def _rows(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[
 
 def _passage(pieces: list[str], blocks: list[Block], section: str, form: PassageForm) -> PassageText:
     first, last = blocks[0].page, max(max(b.page, b.last_page) for b in blocks)
-    return PassageText(joined(pieces), section, form, first, last)
+    return PassageText(join_pieces(pieces), section, form, first, last)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from tools.documents.encodings import Decoded, decoded
+from tools.documents.encodings import Decoded, decode_text
 from tools.errors import ReaderFailedError, SourceError
 from tools.language.sentences import clean
 from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
@@ -24,7 +24,7 @@ _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a reader tells of a file beside its documents: what it guessed, what it left out."""
+    """A remark of a reader on its file: what it guessed, what it left out."""
 
     text: str
 
@@ -54,16 +54,16 @@ class Columns:
         return [name for name in (*self.text, *(getattr(self, f) for f in FIELDS)) if name]
 
 
-GUESSED = Columns()
+GUESS_ALL = Columns()
 
 
-Found = SourceDocument | SourceError | Note
-"""What a reader finds in a file: wrong rows and notes among the documents."""
+ReaderOutput = SourceDocument | SourceError | Note
+"""One output of a reader: a document, the error of a wrong row, or a note on the file."""
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file that can be read: where it is, the name it is shown by, and its whole path, by which it is known."""
+class InputFile:
+    """A file to ingest. name: as it is shown. origin: its whole path, by which a later ingest knows it again."""
 
     path: Path
     name: str
@@ -85,8 +85,8 @@ def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
     return SourceDocument(**{**told, "blocks": tuple(Block(**block) for block in told.get("blocks", ()))})
 
 
-def found_to_json(found: Found) -> dict[str, Any]:
-    """What a reader found, as the process that reads hands it over."""
+def output_to_json(found: ReaderOutput) -> dict[str, Any]:
+    """A reader's output as the process that reads hands it over."""
     if isinstance(found, Note):
         return {"note": found.text}
     if isinstance(found, SourceError):
@@ -96,8 +96,8 @@ def found_to_json(found: Found) -> dict[str, Any]:
     return {"document": document_to_json(found)}
 
 
-def found_from_json(told: Mapping[str, Any]) -> Found:
-    """What `found_to_json` made, each field checked, since a library may have taken the process over. Raises
+def output_from_json(told: Mapping[str, Any]) -> ReaderOutput:
+    """What `output_to_json` made, each field checked, since a library may have taken the process over. Raises
     ValueError, TypeError for anything else."""
     if "document" in told:
         return cast(SourceDocument, _documents().validate_python(told["document"]))
@@ -115,8 +115,8 @@ def _documents() -> Any:
     return TypeAdapter(SourceDocument)
 
 
-def unforeseen(name: str, exc: Exception) -> ReaderFailedError:
-    """The problem of a file whose reader failed, through no fault of the file that anybody knows of."""
+def unforeseen_failure(name: str, exc: Exception) -> ReaderFailedError:
+    """The error of a file whose reader failed for a reason that no reader foresees."""
     return ReaderFailedError(
         f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
         "with the file if it may be shown; saving it in another format may help meanwhile."
@@ -132,7 +132,7 @@ def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
     if not wide and (b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04"))):
         raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
-    found = decoded(data, markup=markup)
+    found = decode_text(data, markup=markup)
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -151,7 +151,7 @@ def document_of_blocks(
     ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
     heading = next((b.text for b in taken if b.form == "heading"), "")
-    made = document(
+    made = document_of_text(
         external_id,
         _BETWEEN.join(b.text for b in taken),
         {**fields, "title": _unlinked(str(fields.get("title") or heading or untitled))},
@@ -166,7 +166,7 @@ def _unlinked(heading: str) -> str:
     return heading.removesuffix("¶").rstrip()
 
 
-def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:
+def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:
     """A document of plain text, its fields put in order; a field of no known value is left empty."""
     values = {k: clean(str(fields.get(k) or "")).strip() for k in FIELDS[1:]}
     kind = values["kind"].lower()
@@ -184,7 +184,7 @@ def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDo
     )
 
 
-def shortened(found: SourceDocument, most: int) -> SourceDocument:
+def truncate_document(found: SourceDocument, most: int) -> SourceDocument:
     """The document with at most so many characters of its text, and the blocks that these are of."""
     if len(found.text) <= most:
         return found
@@ -246,4 +246,4 @@ class Limits:
         return self.problem(name, told, self.more_memory)
 
 
-USUAL = Limits()
+DEFAULT_LIMITS = Limits()

@@ -48,7 +48,7 @@ class Decoded:
         return {"undecodable characters": self.undecodable}
 
 
-def decoded(data: bytes, told: str = "", markup: bool = False) -> Decoded:
+def decode_text(data: bytes, told: str = "", markup: bool = False) -> Decoded:
     """The text of a file or a page.
 
     told: the encoding that a server named. markup: HTML or XML, which may declare its own. What is declared is not

@@ -6,10 +6,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tools.documents.document import document_of_blocks, title_of
-from tools.documents.encodings import decoded
+from tools.documents.encodings import decode_text
 from tools.documents.markup import blocks_of, parse
-from tools.documents.packed import Package, attr, child, local, opened, own_title, resolved
-from tools.documents.tidy import drop, drop_mark, is_mark, tidied
+from tools.documents.packed import (
+    Package,
+    attr,
+    find_child,
+    local_name,
+    open_package,
+    resolve_part,
+    title_unless_placeholder,
+)
+from tools.documents.tidy import drop, drop_mark, is_mark, remove_non_text
 from tools.passages import Block, SourceDocument
 
 _MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
@@ -20,36 +28,38 @@ _NOTES = frozenset("footnote endnote rearnote".split())
 
 def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
     left_out: Counter[str] = Counter()
-    with opened(path, name, "a book in EPUB") as package:
+    with open_package(path, name, "a book in EPUB") as package:
         if package.has("META-INF/encryption.xml"):  # fonts may be locked, which harms nobody
             locked = package.xml("META-INF/encryption.xml").iter()
-            uris = [attr(each, "URI").lower() for each in locked if local(each) == "CipherReference"]
+            uris = [attr(each, "URI").lower() for each in locked if local_name(each) == "CipherReference"]
             if any(uri.endswith((".xhtml", ".html", ".htm", ".xml")) for uri in uris):
                 raise ValueError("its chapters are encrypted, save a copy without protection and ingest that")
         container = package.xml("META-INF/container.xml")
-        book = next((attr(each, "full-path") for each in container.iter() if local(each) == "rootfile"), "")
+        book = next((attr(each, "full-path") for each in container.iter() if local_name(each) == "rootfile"), "")
         root = package.xml(book)
         blocks: list[Block] = []
         for part in _chapters(root, str(PurePosixPath(book).parent), package, left_out):
             blocks += _chapter(package.read(part), left_out)
         title, date = _said(root, "title"), _said(root, "date")
-    yield document_of_blocks(name, blocks, {"title": own_title(title), "date": date}, left_out, title_of(name))
+    yield document_of_blocks(
+        name, blocks, {"title": title_unless_placeholder(title), "date": date}, left_out, title_of(name)
+    )
 
 
 def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:
     """The parts with text, in the order of the book."""
-    manifest, spine, guide = (child(root, name) for name in ("manifest", "spine", "guide"))
+    manifest, spine, guide = (find_child(root, name) for name in ("manifest", "spine", "guide"))
     if manifest is None or spine is None:
         raise ValueError("it does not say which parts it has and in which order")
     items = {attr(item, "id"): item for item in manifest}
     listed = {
-        resolved(folder, attr(each, "href"))
+        resolve_part(folder, attr(each, "href"))
         for each in (guide if guide is not None else ())
         if attr(each, "type") == "toc"
     }
     for reference in spine:
         item = items.get(attr(reference, "idref"))
-        part = resolved(folder, attr(item, "href")) if item is not None else ""
+        part = resolve_part(folder, attr(item, "href")) if item is not None else ""
         if item is None or attr(item, "media-type") not in _MIMETYPES:
             left_out["parts without text"] += 1
         elif "nav" in attr(item, "properties").split() or part in listed:
@@ -59,7 +69,7 @@ def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) 
 
 
 def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
-    root = parse(decoded(data, markup=True).text)
+    root = parse(decode_text(data, markup=True).text)
     if root is None:
         return
     for element in list(root.iter()):
@@ -72,13 +82,13 @@ def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
             drop_mark(element)
         elif not _NOTES.isdisjoint(kinds):
             element.set("role", "doc-footnote")
-    left_out.update(tidied(root))
+    left_out.update(remove_non_text(root))
     yield from blocks_of(root)
 
 
 def _said(root: Any, field: str) -> str:
     """What the book says of itself; of several dates the one of its publication."""
-    metadata = child(root, "metadata")
-    found = [e for e in metadata.iter() if local(e) == field and e.text] if metadata is not None else []
+    metadata = find_child(root, "metadata")
+    found = [e for e in metadata.iter() if local_name(e) == field and e.text] if metadata is not None else []
     best = next((e for e in found if attr(e, "event") == "publication"), found[0] if found else None)
     return " ".join(best.text.split()) if best is not None else ""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tools.documents.document import FoundFile, printable
+from tools.documents.document import InputFile, printable
 from tools.documents.readers import IN_FOLDERS, READERS
 from tools.errors import InputError
 
@@ -14,7 +14,7 @@ _NOT_MEANT = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 
 def find_files(
     paths: Sequence[str], *, everything: bool = False, or_none: bool = False, skipped: Counter[str] | None = None
-) -> list[FoundFile]:
+) -> list[InputFile]:
     """Every readable file under the paths, in a stable order; one that is named several ways once.
 
     Inside a folder hidden files and folders, virtual environments and caches are left out unless `everything`, and
@@ -23,14 +23,14 @@ def find_files(
     when nothing that can be read was found, unless `or_none`.
     """
     left: dict[str, str] = {}  # what each path is that is left out, by whatever name its folder is walked
-    found: dict[str, FoundFile] = {}
+    found: dict[str, InputFile] = {}
     for given in paths:
         path = Path(given)
         if not path.exists():
             raise InputError(f"there is no file or folder '{given}'.")
         for file in [path] if path.is_file() else _inside(path, everything, left):
             origin = printable(os.path.realpath(file))
-            found.setdefault(origin, FoundFile(file, os.path.normpath(file), origin))
+            found.setdefault(origin, InputFile(file, os.path.normpath(file), origin))
     counted = Counter(left.values())
     if skipped is not None:
         skipped.update(counted)

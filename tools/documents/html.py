@@ -9,8 +9,8 @@ from typing import Any
 
 from tools.documents.document import document_of_blocks, read_decoded
 from tools.documents.markup import SILENT, blocks_of, parse, shorten
-from tools.documents.packed import own_title
-from tools.documents.tidy import drop, tidied
+from tools.documents.packed import title_unless_placeholder
+from tools.documents.tidy import drop, remove_non_text
 from tools.errors import SourceError
 from tools.passages import Block, SourceDocument
 
@@ -80,7 +80,7 @@ def _empty(name: str) -> SourceError:
 def _fields(found: Any, url: str) -> dict[str, Any]:
     if found is None or isinstance(found, dict):
         return {"url": url}
-    title = own_title(found.title or "")
+    title = title_unless_placeholder(found.title or "")
     return {"title": title, "url": found.url or url, "publisher": found.sitename, "date": found.date}
 
 
@@ -96,7 +96,7 @@ def _generous(tree: Any) -> _Reading:
     """All of the page but its furniture, in its order; `tree` is changed: marks of notes and listings go."""
     from lxml.etree import strip_elements
 
-    counts = tidied(tree)
+    counts = remove_non_text(tree)
     body = tree.find(".//body")
     body = deepcopy(tree if body is None else body)
     strip_elements(body, *SILENT, with_tail=False)

@@ -5,9 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from tools.documents.apart import read_apart
+from tools.documents.apart import read_in_process
 from tools.documents.cutting import cut_document
-from tools.documents.document import GUESSED, LARGEST_TEXT, USUAL, Columns, FoundFile, Limits, printable
+from tools.documents.document import (
+    DEFAULT_LIMITS,
+    GUESS_ALL,
+    LARGEST_TEXT,
+    Columns,
+    InputFile,
+    Limits,
+    printable,
+)
 from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
@@ -50,11 +58,11 @@ Progress = Callable[[IngestReport], None]
 
 
 def read_all(
-    files: Sequence[FoundFile],
+    files: Sequence[InputFile],
     report: IngestReport,
     progress: Progress | None = None,
-    columns: Columns = GUESSED,
-    limits: Limits = USUAL,
+    columns: Columns = GUESS_ALL,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[SourceDocument]:
     """The documents of all files; what cannot be read goes into the report's problems, and the rest goes on.
 
@@ -73,7 +81,7 @@ def read_all(
 
         try:
             name, origin = printable(file.name), file.origin
-            for document in read_apart(file.path, name, skip, columns, report.notes.append, limits):
+            for document in read_in_process(file.path, name, skip, columns, report.notes.append, limits):
                 yield replace(document, key=origin + document.key.removeprefix(name), origin=origin)
         except SourceError as exc:
             skip(exc)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tools.documents.document import document_of_blocks, read_decoded, title_of
 from tools.documents.markup import blocks_of, parse
-from tools.documents.tidy import tidied
+from tools.documents.tidy import remove_non_text
 from tools.errors import SourceError
 from tools.passages import SourceDocument
 
@@ -35,7 +35,7 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     blocks = []
     if html.strip():
         body = parse(f"<html><body>{html}</body></html>")
-        counts += tidied(body)
+        counts += remove_non_text(body)
         blocks = list(blocks_of(body))
     return document_of_blocks(name, blocks, fields, counts, title_of(name))
 

@@ -8,8 +8,16 @@ from typing import Any
 
 from tools.documents.document import document_of_blocks, title_of
 from tools.documents.markup import blocks_of
-from tools.documents.packed import Package, attr, child, local, number, opened, own_title
-from tools.documents.tidy import drop, repeat_merged, write_raised
+from tools.documents.packed import (
+    Package,
+    attr,
+    find_child,
+    local_name,
+    open_package,
+    parse_number,
+    title_unless_placeholder,
+)
+from tools.documents.tidy import drop, repeat_merged, write_superscript_elements
 from tools.passages import SourceDocument
 
 _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
@@ -31,28 +39,30 @@ _ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
 
 
 def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
-    with opened(path, name, "an OpenDocument text") as package:
+    with open_package(path, name, "an OpenDocument text") as package:
         if package.has("META-INF/manifest.xml"):
             listed = package.xml("META-INF/manifest.xml").iter()
-            if any(local(each) == "encryption-data" for each in listed):
+            if any(local_name(each) == "encryption-data" for each in listed):
                 raise ValueError("it has a password, save a copy without one and ingest that")
         root = package.xml("content.xml")
-        body = child(root, "body", "text")
+        body = find_child(root, "body", "text")
         if body is None:
             raise ValueError("it holds something else than a text")
         others = package.xml("styles.xml") if package.has("styles.xml") else root
-        text = _OdtText({attr(e, "name"): e for each in (others, root) for e in each.iter() if local(e) == "style"})
+        text = _OdtText(
+            {attr(e, "name"): e for each in (others, root) for e in each.iter() if local_name(e) == "style"}
+        )
         text.rename(body)
         for kind in ("header", "footer"):
-            shown = (each for each in others.iter() if local(each) == kind and "".join(each.itertext()).strip())
+            shown = (each for each in others.iter() if local_name(each) == kind and "".join(each.itertext()).strip())
             text.left_out[f"running {kind}s"] += sum(1 for _ in shown)
         title, date = _said(package)
     yield document_of_blocks(name, blocks_of(body), {"title": title, "date": date}, text.left_out, title_of(name))
 
 
 def _said(package: Package) -> tuple[str, str]:
-    found = {local(e): e.text or "" for e in package.xml("meta.xml").iter()} if package.has("meta.xml") else {}
-    return own_title(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
+    found = {local_name(e): e.text or "" for e in package.xml("meta.xml").iter()} if package.has("meta.xml") else {}
+    return title_unless_placeholder(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
 
 
 class _OdtText:
@@ -66,11 +76,11 @@ class _OdtText:
         waiting = [body]
         while waiting:
             each = waiting.pop()
-            if self._keeps(each, local(each), body):
+            if self._keeps(each, local_name(each), body):
                 waiting += reversed(each)
         for table in body.iter("table"):
             repeat_merged(table)
-        self.left_out["note marks"] += write_raised(body)
+        self.left_out["note marks"] += write_superscript_elements(body)
         del self.left_out[_NOT_TOLD]
 
     def _keeps(self, each: Any, name: str, body: Any) -> bool:
@@ -85,15 +95,17 @@ class _OdtText:
             self._aside(each, name, body)
         elif name == "table-cell":
             each.tag = "td"
-            each.set("rowspan", str(number(attr(each, "number-rows-spanned"), 1)))
-            each.set("colspan", str(max(number(attr(each, "number-columns-spanned"), 1), 1)))
+            each.set("rowspan", str(parse_number(attr(each, "number-rows-spanned"), 1)))
+            each.set("colspan", str(max(parse_number(attr(each, "number-columns-spanned"), 1), 1)))
         elif name in ("s", "tab"):
             each.tag, each.text = "span", " "
         elif name == "span" and any(_ABOVE.match(_property(style, "text-position")) for style in chain):
             each.tag = "sup"
         elif name in ("p", "h"):
             names = [(attr(style, "display-name") or attr(style, "name")).lower() for style in chain]
-            level = min(max(number(attr(each, "outline-level"), 1), 1), 6) if name == "h" else int("title" in names)
+            level = (
+                min(max(parse_number(attr(each, "outline-level"), 1), 1), 6) if name == "h" else int("title" in names)
+            )
             each.tag = f"h{level}" if level else "figcaption" if "caption" in names else "p"
         else:
             each.tag = _TAGS.get(name, "span")
@@ -124,5 +136,5 @@ class _OdtText:
 
 
 def _property(style: Any, name: str) -> str:
-    found = child(style, "text-properties")
+    found = find_child(style, "text-properties")
     return attr(found, name) if found is not None else ""

@@ -69,7 +69,7 @@ class Package:
             return []
         found = []
         for each in self.xml(listed):
-            target = resolved(folder, attr(each, "Target"))
+            target = resolve_part(folder, attr(each, "Target"))
             if attr(each, "TargetMode") != "External" and self.has(target):
                 found.append((attr(each, "Type").rpartition("/")[2], target))
         return found
@@ -77,13 +77,13 @@ class Package:
     def title_and_date(self) -> tuple[str, str]:
         """What the properties of an Office document say, without what its program or template put there."""
         parts = [part for kind, part in self.relations() if kind == "core-properties"]
-        said = {local(e): " ".join((e.text or "").split()) for part in parts[:1] for e in self.xml(part)}
+        said = {local_name(e): " ".join((e.text or "").split()) for part in parts[:1] for e in self.xml(part)}
         date = said.get("modified", "") or said.get("created", "")
-        return own_title(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
+        return title_unless_placeholder(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
 
 
 @contextmanager
-def opened(path: Path, name: str, what: str) -> Iterator[Package]:
+def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
     """The parts of a zip; `what` is the format's name with its article ('a Word document').
 
     Raises SourceError for a file that is no zip, is damaged or unpacks to too much, there or while it is being read.
@@ -117,17 +117,18 @@ def _parsed(data: bytes) -> Any:
     return etree.fromstring(data, parser)
 
 
-def resolved(folder: str, target: str) -> str:
+def resolve_part(folder: str, target: str) -> str:
     """The part that an address in a part of this folder means."""
     path = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
 
 
-def own_title(title: str) -> str:
+def title_unless_placeholder(title: str) -> str:
+    """The title; empty where a program put it there, as 'Untitled'."""
     return "" if _PLACEHOLDERS.fullmatch(title.strip()) else title.strip()
 
 
-def local(element: Any) -> str:
+def local_name(element: Any) -> str:
     """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
@@ -140,29 +141,29 @@ def attr(element: Any, name: str) -> str:
     return ""
 
 
-def child(element: Any, *path: str) -> Any:
+def find_child(element: Any, *path: str) -> Any:
     """The element that a path of local names leads to, or None."""
     for name in path:
-        element = next((each for each in element if local(each) == name), None)
+        element = next((each for each in element if local_name(each) == name), None)
         if element is None:
             return None
     return element
 
 
-def newest(element: Any) -> list[Any]:
-    """Of the ways in which one thing is written down for newer and older programs, the newest that has text."""
-    ways = [each for each in element if local(each) in ("Choice", "Fallback")]
-    texts = [each for each in ways if any(local(inner) == "t" for inner in each.iter())]
+def newest_alternative(element: Any) -> list[Any]:
+    """The elements of the newest `mc:AlternateContent` branch that has text, or else of the newest."""
+    ways = [each for each in element if local_name(each) in ("Choice", "Fallback")]
+    texts = [each for each in ways if any(local_name(inner) == "t" for inner in each.iter())]
     return [inner for way in [*texts, *ways][:1] for inner in way]
 
 
-def number(text: str, otherwise: int = 0) -> int:
+def parse_number(text: str, otherwise: int = 0) -> int:
     """A whole number in a marking; whatever else stands there counts as `otherwise`."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
 
 
-def form_of_name(name: str) -> tuple[BlockForm, int] | None:
-    """The form of the paragraphs, and their level as headings; None where the name says nothing."""
+def form_of_style(name: str) -> tuple[BlockForm, int] | None:
+    """The form of a style's paragraphs by its name, and their level as headings; None where the name says nothing."""
     name = name.lower().strip()
     if name in _CAPTIONS:
         return "caption", 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from tools.documents.tidy import LOWERED, NOTE_MARK, RAISED, raised, written
+from tools.documents.tidy import NOTE_MARK, SUPERSCRIPT, SUPERSCRIPT_END, mark_superscript, write_superscripts
 from tools.errors import SourceError
 
 CELL = "\t"
@@ -202,8 +202,10 @@ def _line(run: Sequence[_Glyph]) -> Line:
         if last is not None and glyph.before:
             text += CELL if _gap(last, glyph) > _WIDE_GAP * size else " "
         char = "-" if glyph.char in _HYPHENS else glyph.char
-        text += raised(char) if glyph.size <= _RAISED_SIZE * size and base - glyph.base > 0.12 * size else char
-    note = text.startswith(RAISED) and bool(NOTE_MARK.match(text[1:]))
-    text, marks = written(text.partition(LOWERED)[2] if note else text)
+        text += (
+            mark_superscript(char) if glyph.size <= _RAISED_SIZE * size and base - glyph.base > 0.12 * size else char
+        )
+    note = text.startswith(SUPERSCRIPT) and bool(NOTE_MARK.match(text[1:]))
+    text, marks = write_superscripts(text.partition(SUPERSCRIPT_END)[2] if note else text)
     left, right = min(glyph.left for glyph in run), max(glyph.right for glyph in run)
     return Line(text.strip(), left, right, base, size, 2 * sum(g.bold for g in run) > len(run), marks, note)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.documents.document import GUESSED, Columns, Found
+from tools.documents.document import GUESS_ALL, Columns, ReaderOutput
 from tools.documents.epub import read_epub
 from tools.documents.html import read_html
 from tools.documents.markdown import read_markdown
@@ -18,10 +18,10 @@ from tools.errors import SourceError
 
 _MOST_WRONG_ROWS = 20
 
-Read = Iterator[Found]
+Read = Iterator[ReaderOutput]
 
 
-def read_file(path: Path, name: str, columns: Columns = GUESSED) -> Iterator[Found]:
+def read_file(path: Path, name: str, columns: Columns = GUESS_ALL) -> Iterator[ReaderOutput]:
     """What a file holds, wrong rows and notes among the documents; `name` is the path as the user gave it, its id.
 
     Raises SourceError, naming the file (and the line, for rows), when it cannot be read as what its name says or has

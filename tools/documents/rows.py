@@ -14,8 +14,8 @@ from statistics import mode
 from typing import Any
 
 from tools.dates import plain_date
-from tools.documents.columns import KNOWN, TEXTS, Choice, Row, Table, choose, folded, value_of
-from tools.documents.document import GUESSED, Columns, Found, Note, document, printable, read_decoded
+from tools.documents.columns import ALL_NAMES, TEXT_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
+from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
 from tools.errors import SourceError
 from tools.passages import SourceDocument
 
@@ -35,7 +35,7 @@ _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
 
-def read_rows(path: Path, name: str, given: Columns = GUESSED) -> Iterator[Found]:
+def read_rows(path: Path, name: str, given: Columns = GUESS_ALL) -> Iterator[ReaderOutput]:
     """A document a row, an error for each that is none; first and last what is to be told of the whole file."""
     text, ending = read_decoded(path, name).text, path.suffix.lower()
     separated = ending in (".csv", ".tsv")
@@ -47,7 +47,9 @@ def read_rows(path: Path, name: str, given: Columns = GUESSED) -> Iterator[Found
     if not rows:
         yield from (row for row in first if isinstance(row, SourceError))
         return
-    choice = choose(name, rows, table.names or list(dict.fromkeys(column for row in rows for column in row)), given)
+    choice = choose_columns(
+        name, rows, table.names or list(dict.fromkeys(column for row in rows for column in row)), given
+    )
     before = [*table.notes, *filter(None, [choice.note])]
     table.notes.clear()
     if before:
@@ -63,7 +65,7 @@ def read_rows(path: Path, name: str, given: Columns = GUESSED) -> Iterator[Found
 
 
 def _document(
-    row: Row, name: str, choice: Choice, seen: dict[str, tuple[str, int]], counts: Counter[str]
+    row: Row, name: str, choice: ColumnChoice, seen: dict[str, tuple[str, int]], counts: Counter[str]
 ) -> SourceDocument | SourceError | None:
     """The row's document; None, and counted, where it has no text, or says again what an earlier one of its id says."""
     text = "\n\n".join(filter(None, (value_of(row.values.get(c)) for c in choice.text)))
@@ -85,7 +87,7 @@ def _document(
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
     shown = id_ if "id" in of else f"{name}, row {id_}"
-    return replace(document(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))
+    return replace(document_of_text(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))
 
 
 def _separated_table(text: str, name: str, given: Columns) -> Table:
@@ -96,11 +98,11 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     csv.field_size_limit(2**31 - 1)
     said = _SEP_LINE.match(text)
     lines = list(io.StringIO(_SEP_LINE.sub("\n", text, count=1)))
-    separator, quoted = (said[1], True) if said else _form(lines)
+    separator, quoted = (said[1], True) if said else _dialect(lines)
     notes: list[str] = []
     rows = _lines(lines, separator, quoted, notes)
     first = list(islice(rows, _TRIED))
-    width = _usual([cells for _, cells in first])[1]
+    width = _usual_width([cells for _, cells in first])[1]
     wide = (i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width)
     # A title is in the first cell alone.
     above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
@@ -116,16 +118,16 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     return Table(_filled_rows(chain(first, rows), names, name), names, notes)
 
 
-def _form(lines: Sequence[str]) -> tuple[str, bool]:
+def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
     """What stands between the cells, and whether quotation marks are: what gives most rows the same number of cells."""
     best, most = (_ONE_COLUMN, True), (0.5, 1, 0)
     for separator, quoted in ((s, q) for s in _SEPARATORS for q in ((True, False) if s == "\t" else (True,))):
         rows = [cells for _, cells in islice(_lines(lines, separator, quoted), _TRIED)]
-        found = (*_usual(rows), len(rows))
+        found = (*_usual_width(rows), len(rows))
         if found[1] > 1 and found > most:
             best, most = (separator, quoted), found
     alone = next((cells for _, cells in _lines(lines, _ONE_COLUMN, True)), [""])
-    return (_ONE_COLUMN, True) if folded(alone[0]) in KNOWN else best
+    return (_ONE_COLUMN, True) if fold_name(alone[0]) in ALL_NAMES else best
 
 
 def _lines(lines: Sequence[str], separator: str, quoted: bool, notes: list[str] | None = None) -> Iterator[_Line]:
@@ -171,7 +173,7 @@ def _width(cells: Sequence[str]) -> int:
     return max((at for at, cell in enumerate(cells, start=1) if cell.strip()), default=1)
 
 
-def _usual(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
+def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     """The share of the rows that have the usual number of cells, and that number; empty cells at the end are none.
 
     Where rows only leave out cells at their end, the first one has all.
@@ -188,15 +190,15 @@ def _usual(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
 def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
     first = [cell.strip() for cell in rows[0]]
-    asked = {folded(part) for name in given.named() for part in (name, *name.split(","))}
-    if any(folded(cell) in asked for cell in first if cell):
+    asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
+    if any(fold_name(cell) in asked for cell in first if cell):
         return True
     if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
         return False
     below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
     if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
         return False
-    return any(folded(cell) in KNOWN for cell in first) or not any(map(_DATUM.fullmatch, first))
+    return any(fold_name(cell) in ALL_NAMES for cell in first) or not any(map(_DATUM.fullmatch, first))
 
 
 def _filled_rows(lines: Iterable[_Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:
@@ -243,7 +245,7 @@ def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
     """
     if isinstance(whole, list):
         return whole
-    if any(isinstance(v, str) and v.strip() and folded(k) in TEXTS for k, v in whole.items()):
+    if any(isinstance(v, str) and v.strip() and fold_name(k) in TEXT_NAMES for k, v in whole.items()):
         return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
     if len(arrays) == 1:

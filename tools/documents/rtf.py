@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tools.documents.document import document_of_blocks, title_of
-from tools.documents.packed import HYPHENS, form_of_name, own_title
+from tools.documents.packed import HYPHENS, form_of_style, title_unless_placeholder
 from tools.errors import SourceError
 from tools.passages import Block, BlockForm, SourceDocument
 
@@ -42,7 +42,7 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     when = max(_WHEN.findall(text), key=lambda found: tuple(map(int, found)), default=())
     try:
         blocks = list(_blocks(_plain(_with_headings(text))))
-        own = own_title(_plain(f"{{\\rtf1 {title[1]}}}")) if title else ""
+        own = title_unless_placeholder(_plain(f"{{\\rtf1 {title[1]}}}")) if title else ""
     except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf meets damage in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
     date = "-".join(part.zfill(2) for part in when)
@@ -69,7 +69,7 @@ def _with_headings(text: str) -> str:
     levels: dict[str, int] = {}
     for number, words, name in _STYLE.findall(text):
         outline = re.search(r"\\outlinelevel([0-8])", words)
-        form, level = form_of_name(name) or ("", 0)
+        form, level = form_of_style(name) or ("", 0)
         levels[number] = min(int(outline[1]) + 1, 6) if outline else level if form == "heading" else 0
 
     def styled(match: re.Match[str]) -> str:

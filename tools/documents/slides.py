@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.documents.document import document_of_blocks, title_of
-from tools.documents.packed import child, local, newest, opened
+from tools.documents.packed import find_child, local_name, newest_alternative, open_package
 from tools.passages import Block, BlockForm, SourceDocument
 
 _STRICT = b"http://purl.oclc.org/ooxml/"  # the names of a form that python-pptx does not read
@@ -19,7 +19,7 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
     from pptx.exc import PythonPptxError
 
     left_out: Counter[str] = Counter()
-    with opened(path, name, "a PowerPoint presentation") as package:
+    with open_package(path, name, "a PowerPoint presentation") as package:
         if _STRICT in package.read("_rels/.rels"):
             raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
         try:
@@ -36,8 +36,8 @@ def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
             left_out["hidden slides"] += 1
             continue
         left_out["comments"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
-        for way in [each for each in slide.element.iter() if local(each) == "AlternateContent"]:
-            for shown in newest(way):
+        for way in [each for each in slide.element.iter() if local_name(each) == "AlternateContent"]:
+            for shown in newest_alternative(way):
                 way.addprevious(shown)
             way.getparent().remove(way)
         found = list(_shapes(slide.shapes, left_out))
@@ -49,7 +49,7 @@ def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
 def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
     """The shapes of a slide or a group, in the order in which they lie there."""
     for shape in shapes:
-        name = local(shape.element)
+        name = local_name(shape.element)
         if name == "grpSp":
             yield from _shapes(shape.shapes, left_out)
         elif name == "pic":
@@ -78,8 +78,8 @@ def _text(shape: Any, left_out: Counter[str]) -> Iterator[Block]:
 
 def _form(paragraph: Any, place: str) -> BlockForm:
     """The places of text have bullets unless a paragraph says otherwise; a box of its own has none."""
-    properties = child(paragraph._p, "pPr")
-    said = {local(each) for each in properties} if properties is not None else set()
+    properties = find_child(paragraph._p, "pPr")
+    said = {local_name(each) for each in properties} if properties is not None else set()
     bullets = said & {"buChar", "buAutoNum", "buBlip"} or (place in ("text", "body", "obj") and "buNone" not in said)
     return "item" if bullets else "paragraph"
 

@@ -1,4 +1,4 @@
-"""Takes out of a tree of HTML what is no text to read, tells which parts are notes, and writes what is raised.
+"""Cleans a tree of HTML: takes out what is no text, marks the parts that are notes, and writes superscripts as text.
 
 Pages come this way and whatever is turned into HTML first, before `tools.documents.markup` makes blocks of them. Raised
 digits are written as a power (10^6, km^2), or left out where they are the mark of a note: one rule for every format.
@@ -25,11 +25,11 @@ _LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many ro
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
 )
-RAISED, LOWERED = "\ue000", "\ue001"
-"""Around what is raised, in a text whose format tells it; `written` takes them out again."""
+SUPERSCRIPT, SUPERSCRIPT_END = "\ue000", "\ue001"
+"""Around what is raised, in a text whose format tells it; `write_superscripts` takes them out again."""
 
 NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
-_RAISED = re.compile(f"{RAISED}([^{RAISED}{LOWERED}]*){LOWERED}")
+_SUPERSCRIPT = re.compile(f"{SUPERSCRIPT}([^{SUPERSCRIPT}{SUPERSCRIPT_END}]*){SUPERSCRIPT_END}")
 _POWER = re.compile(r"([+−–-]?)\s?\d{1,3}(?:[.,/]\d{1,3})?|[nxk]")
 _NUMBER, _SYMBOL = re.compile(r"\d$"), re.compile(r"(?:^|[\W\d_])[^\W\d_]{1,2}$")
 _UNIT = re.compile(r"\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|\w{0,5}met(?:er|re)s?)$", re.IGNORECASE)
@@ -44,7 +44,7 @@ _LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is look
 _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
 
-def tidied(root: Any) -> Counter[str]:
+def remove_non_text(root: Any) -> Counter[str]:
     """Takes out images, listings, formulas, what its author struck out, and the marks of notes with their way back;
     counts all but the last. What is raised is written.
 
@@ -52,7 +52,7 @@ def tidied(root: Any) -> Counter[str]:
     """
     counts = Counter(
         {
-            "note marks": write_raised(root),
+            "note marks": write_superscript_elements(root),
             "images": _drop(root, root.iter("img", "svg", "picture", "video", "audio", "canvas", "map")),
             "formulas": _drop(root, root.iter("math")),
             "struck out texts": _drop(root, root.iter(*STRUCK)),
@@ -120,7 +120,7 @@ def _mark_notes(root: Any) -> None:
 
 def drop_mark(mark: Any) -> None:
     """Takes the mark of a note out, with the raised element around it."""
-    drop(mark.getparent() if _is_raised(mark.getparent()) else mark)
+    drop(mark.getparent() if _is_superscript_mark(mark.getparent()) else mark)
 
 
 def is_mark(link: Any) -> bool:
@@ -130,10 +130,12 @@ def is_mark(link: Any) -> bool:
         return False
     names = " ".join((e.get("class") or "") + " " + (e.get("role") or "") for e in (link, link.getparent()))
     named = re.search(r"foot-?note|end-?note|noteref|cite|reference|\bfn\b", names, re.IGNORECASE)
-    return bool(named or text[0] in "[(*†‡" or _is_raised(link.getparent()) or link.find(".//sup") is not None)
+    return bool(
+        named or text[0] in "[(*†‡" or _is_superscript_mark(link.getparent()) or link.find(".//sup") is not None
+    )
 
 
-def _is_raised(element: Any) -> bool:
+def _is_superscript_mark(element: Any) -> bool:
     """Whether nothing but one mark stands in a raised element."""
     return (
         element is not None
@@ -167,8 +169,8 @@ def _put(cell: Any, column: int, row: Any) -> None:
     row.append(cell)
 
 
-def raised_as(text: str, before: str, after: str = "") -> str | None:
-    """What is written for a raised text between these two; None for the mark of a note, which is no text.
+def superscript_text(text: str, before: str, after: str = "") -> str | None:
+    """What is written for a superscript between two texts; None for the mark of a note, which is no text.
 
     After a number, a unit or a symbol it is a power; after a word or the end of a sentence it is a mark.
     """
@@ -189,28 +191,28 @@ def raised_as(text: str, before: str, after: str = "") -> str | None:
     return text
 
 
-def raised(text: str) -> str:
-    """The text with the signs around it that say that it is raised."""
-    return f"{RAISED}{text}{LOWERED}" if text.strip() else text
+def mark_superscript(text: str) -> str:
+    """The text between the signs that mark a superscript."""
+    return f"{SUPERSCRIPT}{text}{SUPERSCRIPT_END}" if text.strip() else text
 
 
-def written(text: str) -> tuple[str, int]:
-    """The text with what is raised as it is written, and how many marks of notes were left out."""
-    if RAISED not in text:
+def write_superscripts(text: str) -> tuple[str, int]:
+    """The text with each marked superscript as it is written, and how many marks of notes were left out."""
+    if SUPERSCRIPT not in text:
         return text, 0
     pieces, marks, end = [""], 0, 0
-    text = text.replace(f"{LOWERED}{RAISED}", "")  # one raised text in two runs
-    for match in _RAISED.finditer(text):
+    text = text.replace(f"{SUPERSCRIPT_END}{SUPERSCRIPT}", "")  # one raised text in two runs
+    for match in _SUPERSCRIPT.finditer(text):
         pieces.append(text[end : match.start()])
         end = match.end()
-        shown = raised_as(match[1], "".join(pieces[-4:])[-_BEFORE:], text[end : end + 1])
+        shown = superscript_text(match[1], "".join(pieces[-4:])[-_BEFORE:], text[end : end + 1])
         marks += shown is None
         pieces.append(shown or "")
     return "".join(pieces) + text[end:], marks
 
 
-def write_raised(root: Any) -> int:
-    """The same for the elements of an HTML tree that are raised; `root` is changed.
+def write_superscript_elements(root: Any) -> int:
+    """Writes the `sup` elements of an HTML tree as text; returns how many marks of notes went. `root` is changed.
 
     What holds a link, or is one, is left to those who know where it leads.
     """
@@ -221,7 +223,7 @@ def write_raised(root: Any) -> int:
             continue
         if next(element.iterancestors("a"), None) is not None:
             continue
-        shown = raised_as(text, _before(element), (element.tail or "")[:1])
+        shown = superscript_text(text, _before(element), (element.tail or "")[:1])
         if shown is None:
             marks += 1
             drop(element)

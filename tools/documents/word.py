@@ -11,8 +11,8 @@ from xml.parsers.expat import ExpatError
 
 from tools.documents.document import document_of_blocks, title_of
 from tools.documents.markup import blocks_of, parse
-from tools.documents.packed import HYPHENS, attr, child, form_of_name, local, number, opened
-from tools.documents.tidy import drop, repeat_merged, tidied
+from tools.documents.packed import HYPHENS, attr, find_child, form_of_style, local_name, open_package, parse_number
+from tools.documents.tidy import drop, remove_non_text, repeat_merged
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")
@@ -31,15 +31,15 @@ _DROPPED = {
 
 def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
     left_out: Counter[str] = Counter()
-    with opened(path, name, "a Word document") as package:
+    with open_package(path, name, "a Word document") as package:
         main = dict(reversed(package.relations())).get("officeDocument", "word/document.xml")
         root = package.xml(main)
-        if local(root) != "document":
+        if local_name(root) != "document":
             raise ValueError("its main part is something else")
         related = package.relations(main)
         parts = {kind: package.xml(part) for kind, part in related if kind in _PARTS}
         for kind, part in dict.fromkeys(each for each in related if each[0] in ("header", "footer")):
-            left_out[f"running {kind}s"] += any(local(e) == "t" and e.text for e in package.xml(part).iter())
+            left_out[f"running {kind}s"] += any(local_name(e) == "t" and e.text for e in package.xml(part).iter())
         try:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
         except (TypeError, AttributeError, ExpatError) as exc:  # what mammoth does not foresee
@@ -68,7 +68,7 @@ def _style_map(styles: Any) -> Iterator[str]:
     """What mammoth makes of paragraphs, by the names of their styles and by their levels in the outline."""
     for style in styles:
         name = _value(style, "name")
-        form, outline = form_of_name(name), number(_value(style, "pPr", "outlineLvl"), 9)
+        form, outline = form_of_style(name), parse_number(_value(style, "pPr", "outlineLvl"), 9)
         level = form[1] if form and form[0] == "heading" else outline + 1 if 0 <= outline < 9 else 0
         quoted = name.replace("\\", "\\\\").replace("'", "\\'")
         if _CONTENTS.fullmatch(name.lower().strip()):
@@ -80,25 +80,25 @@ def _style_map(styles: Any) -> Iterator[str]:
 
 
 def _value(element: Any, *path: str) -> str:
-    found = child(element, *path)
+    found = find_child(element, *path)
     return attr(found, "val") if found is not None else ""
 
 
 def _clean(root: Any, notes: set[str], left_out: Counter[str]) -> None:
     """Takes out of a part what is not shown, and what leads to parts that mammoth is not given."""
     for each in list(root.iter()):
-        name = local(each)
-        properties = child(each, f"{name}Pr")
+        name = local_name(each)
+        properties = find_child(each, f"{name}Pr")
         counted = _DROPPED.get(name, "")
-        if name == "r" and properties is not None and _is_on(child(properties, "vanish")):
+        if name == "r" and properties is not None and _is_on(find_child(properties, "vanish")):
             counted = "hidden texts"
-        elif name == "sdt" and properties is not None and _is_on(child(properties, "showingPlcHdr")):
+        elif name == "sdt" and properties is not None and _is_on(find_child(properties, "showingPlcHdr")):
             counted = "prompts to fill in"
         elif name == "hyperlink":
             each.attrib.clear()
         elif name.endswith("noteReference") and attr(each, "id") + name.replace("Reference", "s") not in notes:
             drop(each)
-        if counted and local(each.getparent()) not in ("trPr", "rPr"):
+        if counted and local_name(each.getparent()) not in ("trPr", "rPr"):
             left_out[counted] += 1
             drop(each)
 
@@ -111,7 +111,7 @@ def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
     if not html.strip():
         return []
     body = parse(f"<html><body>{html}</body></html>")
-    left_out.update(tidied(body))
+    left_out.update(remove_non_text(body))
     for table in body.iter("table"):
         repeat_merged(table)
     return list(blocks_of(body))

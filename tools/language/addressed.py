@@ -1,4 +1,4 @@
-"""Text that gives orders to whoever writes an answer: it argues for nothing, whatever else it says, and is no evidence.
+"""Prompt injection by patterns: text that gives orders to whoever writes an answer, which is no evidence for anything.
 
 What is retrieved is quoted and never obeyed: prompts say so to a model, and every claim is verified. These few patterns
 spare readers the plainest orders (to a machine, about its instructions, about the answer or a side of it) and marks of
@@ -46,8 +46,8 @@ _UNSEEN = ("Cf", "Cc", "Cs", "Co")
 
 
 @lru_cache(maxsize=4096)
-def speaks_to_the_writer(text: str) -> bool:
-    """Whether some of the text gives orders to whoever writes an answer. It is looked at as it reads: without letters
+def has_prompt_injection(text: str) -> bool:
+    """Whether some of the text gives orders to the answer's writer. It is looked at as it reads: without letters
     in disguise and what is not seen, and with one space or line break where there are several."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
@@ -83,11 +83,11 @@ _REQUEST = re.compile(
 )
 
 
-def intrusions(claim: str) -> list[str]:
-    """The kinds of what has no place in the claim: 'address', 'markup', 'about the answer'; empty when all is well."""
+def claim_intrusions(claim: str) -> list[str]:
+    """The kinds of text in a claim that have no place in one: 'address', 'markup', 'about the answer'; mostly none."""
     found = {
         "address": _ADDRESS.search(claim),
         "markup": _MARKUP.search(claim),
-        "about the answer": _REQUEST.search(claim) or speaks_to_the_writer(claim),
+        "about the answer": _REQUEST.search(claim) or has_prompt_injection(claim),
     }
     return [kind for kind, match in found.items() if match]

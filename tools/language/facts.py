@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tools.language.lexicon import is_name, lookup
-from tools.language.numerals import Key, numbers, plain, said, values
+from tools.language.numerals import Key, find_numbers, is_stated, number_values, plain_text
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")
@@ -194,16 +194,16 @@ def missing_facts(claim: str, passages: Sequence[str]) -> list[str]:
     A fact may be written otherwise ('two thirds' and '2/3', '3 May' and '2019-05-03'), it is not worked out ('a
     majority' is not looked for under '60 %'). Give a passage as 'title. text', since a title says things too.
     """
-    said_here, texts = plain(claim), [plain(p) for p in passages]
+    said_here, texts = plain_text(claim), [plain_text(p) for p in passages]
     quoted = [q for m in _QUOTED.finditer(said_here) if len((q := m[1] or m[2]).split()) >= _SHORTEST_QUOTATION]
     missing = [q for q in quoted if not any(_quotes(t, q) for t in texts)]
-    known, dated = values(texts), [d for t in texts for d in _dates(t)]
+    known, dated = number_values(texts), [d for t in texts for d in _dates(t)]
     known |= {("count", Fraction(key)) for date in dated for key in (date.year, date.day) if key}
     for date in _dates(said_here):
         if not any(_agrees(date, other, known) for other in dated):
             missing.append(date.text)
         said_here = said_here.replace(date.text, " , ", 1)
-    missing += [n.text for n in numbers(said_here) if not n.soft and not said(n, known)]
+    missing += [n.text for n in find_numbers(said_here) if not n.soft and not is_stated(n, known)]
     for sign in _CURRENCY.values():
         if (found := sign.search(said_here)) and not any(sign.search(t) for t in texts):
             missing.append(found.group())

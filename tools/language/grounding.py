@@ -1,17 +1,17 @@
-"""Whether a written claim says what the passages that it cites say.
+"""Grounding: whether the passages that a written claim cites say what it says.
 
 Whatever a model says, every fact that can be looked up has to be there (`missing_facts`), nothing may stand in the
-claim that has no place in one (`intrusions`), and no clause may be added of which the passages know nothing
-(`added_clauses`). Beyond that a chat model decides
-that was asked about the claim, about those that are somewhat like their passages and deny none of their clauses. A
-claim that no model was asked about is not said.
+claim that has no place in one (`claim_intrusions`), and no clause may be added of which the passages know nothing
+(`added_clauses`). Beyond that, of the claims that are
+somewhat like their passages and deny none of their clauses, those stand that a chat model, when asked, found there. A
+claim that no model was asked about is not grounded.
 """
 
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from tools.language.addressed import intrusions
+from tools.language.addressed import claim_intrusions
 from tools.language.facts import missing_facts
 from tools.language.sentences import clean, split_sentences
 from tools.language.words import LIGHT_WORDS, NEGATORS
@@ -29,7 +29,7 @@ _CLAUSE_END = re.compile(
 _REMEMBERED = 4096  # texts
 
 
-def denied_plainly(claim: str, passage: str, evidence: Sequence[str]) -> bool:
+def is_plainly_denied(claim: str, passage: str, evidence: Sequence[str]) -> bool:
     """Whether a whole clause of the passage stands in a clause of the claim that negates it, or the other way round.
 
     Not where the passage has such a clause as the claim has it, and not where a claim negates and so does the best of
@@ -69,12 +69,12 @@ def _clauses(sentence: str) -> tuple[tuple[frozenset[str], bool], ...]:
     return tuple(found)
 
 
-EVIDENCE = 2
+EVIDENCE_SENTENCES = 2
 """How many sentences of a passage are shown and judged as the evidence of a claim."""
-ALIKE = 0.9
-"""The likeness to its passages from which on a model's word is taken for a claim."""
-SAID = 0.5
-"""The probability from which on a model finds a claim in its passages."""
+LEAST_SIMILARITY = 0.9
+"""The `similarity` of a claim to its passages from which on a model's verdict on it counts."""
+LEAST_ENTAILMENT = 0.5
+"""The probability of entailment from which on a claim counts as said by its passages."""
 
 _FURTHER = re.compile(
     r"(?:[,;:]\s+|\s+[\u2013\u2014]\s+)"
@@ -92,7 +92,7 @@ def content_overlap(claim: str, passage: str) -> float:
 
 
 def evidence_sentences(
-    claim: str, passage: str, limit: int = EVIDENCE, nearness: Sequence[float] | None = None
+    claim: str, passage: str, limit: int = EVIDENCE_SENTENCES, nearness: Sequence[float] | None = None
 ) -> list[str]:
     """The sentences of the passage that carry the claim, best first.
 
@@ -107,8 +107,8 @@ def evidence_sentences(
     return [sentences[i] for i in order[:limit]]
 
 
-def likeness(claim: str, passage: str, nearness: Sequence[float]) -> float:
-    """How alike claim and passage are, 0 to 2: the highest of the cosines of its sentences, and `content_overlap`."""
+def similarity(claim: str, passage: str, nearness: Sequence[float]) -> float:
+    """Similarity of claim and passage, 0 to 2: the highest cosine of a sentence of it, plus `content_overlap`."""
     return max(nearness, default=0.0) + content_overlap(claim, passage)
 
 
@@ -119,12 +119,12 @@ def added_clauses(claim: str, passage: str, title: str = "") -> list[str]:
     return [c for c, words in asked if len(words) >= _AN_ADDED_CLAUSE and len(words & known) < _KNOWN * len(words)]
 
 
-def unfounded(claim: str, passage: str, title: str = "") -> list[str]:
-    """Why a claim cannot stand whatever anybody says: its facts that are missing, what has no place in it, and what it
-    adds."""
+def grounding_faults(claim: str, passage: str, title: str = "") -> list[str]:
+    """Why a claim cannot stand, whatever a model says of it: facts that the passage lacks, text that has no place in a
+    claim, clauses that it adds."""
     return [
         *missing_facts(claim, [f"{title}. {passage}"]),
-        *intrusions(claim),
+        *claim_intrusions(claim),
         *added_clauses(claim, passage, title),
     ]
 
@@ -135,10 +135,10 @@ def is_grounded(claim: str, passage: str, nearness: Sequence[float], said: float
     nearness: the cosines of the claim to each of `split_sentences(passage)`. said: how surely a chat model that was
     asked finds it there.
     """
-    alike, evidence = likeness(claim, passage, nearness), evidence_sentences(claim, passage, nearness=nearness)
-    if said < SAID or alike < ALIKE or unfounded(claim, passage, title):
+    alike, evidence = similarity(claim, passage, nearness), evidence_sentences(claim, passage, nearness=nearness)
+    if said < LEAST_ENTAILMENT or alike < LEAST_SIMILARITY or grounding_faults(claim, passage, title):
         return False
-    return not denied_plainly(claim, passage, evidence)
+    return not is_plainly_denied(claim, passage, evidence)
 
 
 def _content(text: str) -> frozenset[str]:

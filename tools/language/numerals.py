@@ -57,15 +57,15 @@ class Number:
     soft: bool = False
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """The text with plain dashes, quotation marks, digits and single spaces, for comparing."""
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text))
     text = re.sub(r"[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]", "-", text).replace("\u00ad", "").replace("\u2044", "/")
     return _SPACES.sub(" ", re.sub("[‘’‚‛ʼ´`]", "'", re.sub("[“”„‟«»]", '"', text))).strip()
 
 
-def numbers(text: str) -> list[Number]:
-    """The numbers of a text that `plain` made plain, in order."""
+def find_numbers(text: str) -> list[Number]:
+    """The numbers of a text that `plain_text` made plain, in order."""
     scan = _Scan(text)
     found: list[Number] = []
     at = 0
@@ -77,14 +77,14 @@ def numbers(text: str) -> list[Number]:
     return found
 
 
-def values(texts: Iterable[str]) -> frozenset[Key]:
-    """Everything that the numbers of plain texts say."""
-    return frozenset(key for text in texts for n in numbers(text) for key in n.keys | n.inner)
+def number_values(texts: Iterable[str]) -> frozenset[Key]:
+    """All values that the numbers of plain texts may stand for, those of their parts included."""
+    return frozenset(key for text in texts for n in find_numbers(text) for key in n.keys | n.inner)
 
 
-def said(number: Number, known: frozenset[Key]) -> bool:
-    """Whether one of the number's values is known; 'thousands' also when a count of several thousand is, and 'the sixth
-    year' when 'year six' is."""
+def is_stated(number: Number, known: frozenset[Key]) -> bool:
+    """Whether one of the number's values is among the known; 'thousands' also where a count of several thousand is, and
+    'the sixth year' where 'year six' is."""
     if (number.keys | {("count", value) for kind, value in number.keys if kind == "rank"}) & known:
         return True
     vague = [value for kind, value in number.keys if kind == "vague"]

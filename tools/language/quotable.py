@@ -1,4 +1,4 @@
-"""What of a passage can be quoted: sentences that a reader understands, with what they lean on.
+"""Quotable parts of a passage: sentences that a reader understands by themselves, or with their context added.
 
 A sentence that leans on the one before it is decontextualised, by the subject of that one in square brackets, or is
 quoted with it. An opening 'But' or 'And' is left out, as an editor would: '[S]chools lose more than they gain.'
@@ -103,12 +103,12 @@ def stands_alone(sentence: str) -> bool:
     if len(sentence.split()) < _FEWEST_ALONE or not _quotable(sentence, _MOST_ALONE) or is_heading(sentence):
         return False
     refused = (_LEANING, *_POINTING, _MIDWAY, _REFERENCE, _FIRST_PERSON)
-    return not leans_back(sentence) and not any(p.search(sentence) for p in refused)
+    return not needs_context(sentence) and not any(p.search(sentence) for p in refused)
 
 
-def leans_back(sentence: str) -> bool:
-    """Whether the sentence opens with a connective or a pronoun, or points at what stands before it: what its reader
-    misses. A 'these' late in a sentence mostly stands for something in it."""
+def needs_context(sentence: str) -> bool:
+    """Whether the sentence depends on the one before: it opens with a connective or a pronoun, or points back. A
+    'these' late in a sentence mostly stands for something in it."""
     opening = " ".join(sentence.split()[:_OPENING])
     leaning = _LEANING.match(sentence) and not _PREPARES_A_CLAUSE.match(sentence)
     pointing = any(p.search(opening) for p in _POINTING)
@@ -178,8 +178,8 @@ def _could_be_meant(pronoun: str, word: str) -> bool:
     return _is_noun(word) and (tag_of(word) in _PLURALS) == (pronoun in _PLURAL)
 
 
-def antecedent_added(sentence: str, before: str) -> str:
-    """The sentence with what its opening pronoun stands for, 'It [the night ferry] costs …', by the sentence before.
+def with_antecedent(sentence: str, before: str) -> str:
+    """The sentence with its opening pronoun's antecedent, 'It [the night ferry] costs …', by the sentence before.
 
     '' where that is not sure, and where the sentence leans on more than its first word.
     """
@@ -187,7 +187,7 @@ def antecedent_added(sentence: str, before: str) -> str:
     if pronoun is None or not sentence[pronoun.end() :].startswith(" "):
         return ""
     subject = antecedent(pronoun[1].casefold(), before)
-    if not subject or leans_back(_FIRST_WORD.sub("Towns", sentence, count=1)):
+    if not subject or needs_context(_FIRST_WORD.sub("Towns", sentence, count=1)):
         return ""
     return f"{sentence[: pronoun.end()]} [{subject}]{sentence[pronoun.end() :]}"
 
@@ -221,8 +221,8 @@ _FURNITURE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """Words of a passage that can be quoted.
+class QuotablePart:
+    """A part of a passage that can be quoted: a sentence, or two.
 
     text: as they stand there, white space folded. shown: as they are read, with square brackets for what was changed or
     added; the same as `text` where nothing was. positions: of its sentences among the passage's. clear: whether a
@@ -236,34 +236,34 @@ class Unit:
     clear: bool = True
 
 
-def units(passage: Passage) -> list[Unit]:
-    """What can be quoted of the passage, in its order; of a sentence that can only be guessed at, `clear` is False."""
+def quotable_parts(passage: Passage) -> list[QuotablePart]:
+    """The quotable parts of a passage in its order; where a reader can only guess what one means, `clear` is False."""
     sentences = split_sentences(passage.text)
-    found: list[Unit] = []
+    found: list[QuotablePart] = []
     before = -1  # the position of the last sentence of prose
     for position, sentence in enumerate(sentences):
         if is_heading(sentence):
             before = -1
             continue
-        if unit := _unit(passage, sentences, position, before):
+        if unit := _quotable_part(passage, sentences, position, before):
             found.append(replace(unit, shown=ADDRESS.sub(_shortened, unit.shown)))
         before = position
     return found
 
 
-def _unit(passage: Passage, sentences: list[str], position: int, before: int) -> Unit | None:
+def _quotable_part(passage: Passage, sentences: list[str], position: int, before: int) -> QuotablePart | None:
     own = without_mark(sentences[position])
     if not _quotable(own, LONGEST) or (own != sentences[position] and finite_verb(own.split()) is None):
         return None  # an item of a list may be half a sentence that ends as a whole one does
     text = _without_connective(own)
-    if not leans_back(text):
-        return Unit(passage, text, _bracketed(text), (position,))
+    if not needs_context(text):
+        return QuotablePart(passage, text, _bracketed(text), (position,))
     leading = without_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
-    if text == own and (added := antecedent_added(own, leading)):
-        return Unit(passage, own, added, (position,))
+    if text == own and (added := with_antecedent(own, leading)):
+        return QuotablePart(passage, own, added, (position,))
     if own == sentences[position] and (pair := _with_the_one_before(passage, leading, own)):
-        return Unit(passage, pair, _bracketed(pair), (before, position))
-    return Unit(passage, own, own, (position,), clear=False)
+        return QuotablePart(passage, pair, _bracketed(pair), (before, position))
+    return QuotablePart(passage, own, own, (position,), clear=False)
 
 
 def _quotable(sentence: str, longest: int) -> bool:
@@ -276,7 +276,7 @@ def _quotable(sentence: str, longest: int) -> bool:
 def _with_the_one_before(passage: Passage, leading: str, sentence: str) -> str:
     """The two sentences as they stand in the passage, without a connective, or '' where that helps no reader."""
     first = _without_connective(leading)
-    if not _quotable(leading, LONGEST) or leans_back(first):
+    if not _quotable(leading, LONGEST) or needs_context(first):
         return ""
     pair = f"{leading} {sentence}"
     fits = len(pair.split()) <= LONGEST_PAIR and pair in _SPACES.sub(" ", passage.text)

@@ -53,7 +53,7 @@ def passage_sentences(passage: Passage) -> list[Sentence]:
     return [Sentence(text, passage, i) for i, text in enumerate(split_sentences(passage.text))]
 
 
-def cut(text: str, words: int = PASSAGE_WORDS) -> list[str]:
+def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
     """Passages of about `words` words, each ending where a sentence ends.
 
     A sentence far too long for that is cut at a clause, or else at a word; nothing is left out. A rest of less than
@@ -61,21 +61,23 @@ def cut(text: str, words: int = PASSAGE_WORDS) -> list[str]:
     line, so that it is no part of the sentence after it.
     """
     pieces = list(pieces_of(_joined_lines(text), words))
-    return [joined(pieces[first:end]) for first, end in packed(pieces, words)]
+    return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces, words)]
 
 
 def pieces_of(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """The sentences of a text, or parts of those that are far too long, as `packed` puts them together and `joined`
-    joins them: what does not end a sentence has a line end behind it."""
+    """The pieces that passages are packed of: sentences, and parts of those that are far too long.
+
+    A piece that does not end a sentence has a line end behind it.
+    """
     for sentence in split_sentences(text):
-        pieces = list(bounded(sentence, words))
+        pieces = list(split_long_sentence(sentence, words))
         if not _ENDS.search(sentence):
             pieces[-1] += "\n"
         yield from pieces
 
 
-def packed(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
-    """The first piece of each passage and the one after its last."""
+def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
+    """Packs pieces into passages of about `words` words: of each the index of its first piece and its end."""
     lengths = [len(piece.split()) for piece in pieces]
     starts: list[int] = []
     for i, length in enumerate(lengths):
@@ -86,8 +88,8 @@ def packed(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int,
     return list(zip(starts, [*starts[1:], len(pieces)], strict=True)) if starts else []
 
 
-def joined(pieces: Sequence[str]) -> str:
-    """The text of a passage."""
+def join_pieces(pieces: Sequence[str]) -> str:
+    """The text of a passage that was packed of these pieces."""
     return " ".join(pieces).replace("\n ", "\n").rstrip()
 
 
@@ -96,7 +98,7 @@ def _joined_lines(text: str) -> str:
     return re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?!\s*\n)(?=[a-z(])", " ", clean(text))
 
 
-def bounded(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
+def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
     """The sentence, or one that is far too long in parts that end at a clause, or else at a word."""
     longest = max(words, _LONGEST_SENTENCE)
     if len(sentence.split()) <= longest:
@@ -153,7 +155,7 @@ def without_mark(sentence: str) -> str:
     return _MARK.sub("", sentence, count=1)
 
 
-def prose(text: str) -> str:
+def prose_of(text: str) -> str:
     """The text's sentences without headings and list marks; the text itself where that leaves nothing."""
     sentences = [without_mark(s) for s in split_sentences(text) if not is_heading(s)]
     return " ".join(sentences) or text

@@ -7,12 +7,12 @@ from typing import Any
 import trafilatura  # noqa: F401  # takes longest to load, and most pages need it
 
 from tools.documents.child import serve
-from tools.documents.document import Found
+from tools.documents.document import ReaderOutput
 from tools.web.fetch import FetchedPage
 from tools.web.pages import read_page
 
 
-def _read(request: dict[str, Any]) -> Iterator[Found]:
+def _read(request: dict[str, Any]) -> Iterator[ReaderOutput]:
     data = Path(request["path"]).read_bytes()
     yield read_page(FetchedPage(request["name"], request["content_type"], data, request["charset"]))
 

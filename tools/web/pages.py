@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from tools.documents.document import shortened
-from tools.documents.encodings import decoded
+from tools.documents.document import truncate_document
+from tools.documents.encodings import decode_text
 from tools.documents.html import html_document
 from tools.documents.markdown import markdown_document
 from tools.documents.markup import parse, schema_items, shorten
@@ -70,15 +70,15 @@ def read_page(page: FetchedPage) -> SourceDocument:
     if page.content_type == "application/pdf":
         found = pdf_document(page.data, url, most_pages=_MOST_PDF_PAGES)
     elif page.content_type == "text/plain":
-        found = text_document(decode(page)[:LONGEST_TEXT], url)
+        found = text_document(decode_page(page)[:LONGEST_TEXT], url)
     elif page.content_type in ("text/markdown", "text/x-markdown"):
-        found = markdown_document(decode(page)[:LONGEST_TEXT], url)
+        found = markdown_document(decode_page(page)[:LONGEST_TEXT], url)
     else:
         found = _read_html(page, url)
     if len(found.text.split(maxsplit=FEWEST_WORDS)) < FEWEST_WORDS:
         raise SourceError(f"{url}: too little text (under {FEWEST_WORDS} words).")
     return replace(
-        shortened(found, LONGEST_TEXT),
+        truncate_document(found, LONGEST_TEXT),
         external_id=url,
         url=url,
         title=" ".join(found.title.split())[:300] or _last_part(url),
@@ -87,7 +87,7 @@ def read_page(page: FetchedPage) -> SourceDocument:
 
 
 def _read_html(page: FetchedPage, url: str) -> SourceDocument:
-    tree = parse(decode(page))
+    tree = parse(decode_page(page))
     if tree is None:
         raise SourceError(f"{url}: no text was found in this page.")
     items = schema_items(tree)
@@ -147,6 +147,6 @@ def _last_part(url: str) -> str:
     return re.sub(r"[_-]+", " ", name.rpartition(".")[0] or name).strip() or parts.netloc
 
 
-def decode(page: FetchedPage) -> str:
+def decode_page(page: FetchedPage) -> str:
     """The text of a page's data; what has no reading in its encoding becomes U+FFFD."""
-    return decoded(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text
+    return decode_text(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text

@@ -4,7 +4,7 @@ import tempfile
 from dataclasses import replace
 from functools import partial
 
-from tools.documents.apart import GivenUp, Readers
+from tools.documents.apart import IsCancelled, ReaderPool
 from tools.documents.document import Limits
 from tools.errors import SourceError
 from tools.language.identification import language_of
@@ -13,7 +13,7 @@ from tools.web.domains import DomainLists
 from tools.web.fetch import FetchedPage
 
 _LIMITS = Limits(seconds=10.0, megabytes=1024, output=16 << 20, advice="")
-PAGES = Readers("tools.web.child", at_once=2)
+PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
 
 
 async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
@@ -22,16 +22,16 @@ async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", da
     It is read in a process of its own, which is ended where this is cancelled. Raises SourceError for a page that holds
     nothing to read, takes too long or too much memory, or ends its reader.
     """
-    return await PAGES.while_awaited(partial(_source, page, lists, title, date))
+    return await PAGE_READERS.run_cancellable(partial(_source, page, lists, title, date))
 
 
-def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: GivenUp) -> SourceDocument:
+def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: IsCancelled) -> SourceDocument:
     try:
         with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
             file.write(page.data)
             file.flush()
             request = {"path": file.name, "name": page.url, "content_type": page.content_type, "charset": page.charset}
-            found = list(PAGES.read(request, page.url, _LIMITS, given_up))
+            found = list(PAGE_READERS.read(request, page.url, _LIMITS, given_up))
     except OSError as exc:
         why = exc.strerror or exc
         hint = "Make room in the folder for temporary files, or name another one with TMPDIR."
