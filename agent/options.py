@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from agent.state import Form
 from tools.errors import DeadlineError, QuestionError, SettingsError
 from tools.language.identification import is_of_another_script, question_language, question_words, reads_as_english
-from tools.selection.names import OWN, parse_selection
+from tools.selection.names import COVERAGE, parse_selection
 from tools.store.store import SAMPLES
 
 LONGEST_QUESTION = 4000
@@ -87,7 +87,7 @@ class RunOptions:
     max_calls: int = 1000
     max_tokens: int = 400_000
     max_cost: float = 1.0
-    selection: str = OWN
+    selection: str = COVERAGE
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":

@@ -16,7 +16,7 @@ from api.outside import Outside
 from api.problems import RESPONSES, add_handlers
 from api.routes import completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
-from tools.memory import given_back
+from tools.memory import regular_trims
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
 
@@ -27,7 +27,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with given_back(), open_service(settings, opening) as service, app.state.mcp.run():
+        async with regular_trims(), open_service(settings, opening) as service, app.state.mcp.run():
             app.state.service = service
             _watch(service, figures)
             yield

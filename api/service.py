@@ -31,7 +31,7 @@ from tools.errors import (
     RunBusyError,
     SteelmanError,
     UnknownRunError,
-    ended,
+    as_sentence,
     without_hint,
 )
 from tools.models.judges.judge import Pair
@@ -131,7 +131,7 @@ class Service:
             except JudgeError as exc:
                 if models.judge_required:
                     raise
-                notes.append(f"{ended(str(exc))} The embedded judge stood in for it.")
+                notes.append(f"{as_sentence(str(exc))} The embedded judge stood in for it.")
                 chosen = models.judge(models.own_judge.name)
                 scores = await chosen.support(pairs, _JUDGING_SECONDS)
         probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]

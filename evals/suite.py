@@ -42,7 +42,7 @@ from tqdm import tqdm
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
 from tools.errors import InputError, ProviderReplyError
-from tools.models.batching import parts
+from tools.models.batching import batches
 
 _T = TypeVar("_T")
 
@@ -157,7 +157,7 @@ def ask_in_parts(
     """
     done = records.done
     with progress(total=len(items), initial=sum(i.key in done for i in items), **options) as bar:
-        for part in parts(items, size):
+        for part in batches(items, size):
             if all(item.key in done for item in part):
                 continue
             try:

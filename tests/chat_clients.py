@@ -11,7 +11,7 @@ from model_server import ModelServer, Reply
 from vendor_replies import STREAMED, says
 
 from agent.stages.expand import PlannedSides
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 from tools.errors import ProviderError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import COMPATIBLE, VENDORS
@@ -67,7 +67,7 @@ async def one_after_the_other(given: Callable[[int], Reply], bench: Any) -> str:
 async def slow_chat(given: tuple[float, float, float], bench: Any) -> str:
     """given: seconds until the server answers, seconds of silence that are always borne, and those that the run has."""
     answers_after, silence, left = given
-    with ModelServer() as server, using(Budget(deadline_at=time.time() + left)):
+    with ModelServer() as server, budget_scope(Budget(deadline_at=time.time() + left)):
         server.on("", Reply(GOOD, delay=answers_after))
         async with aclosing(ChatModel("m", url=server.url, silence=silence)) as model:
             return str(await model.ask("", "Which sides?", PlannedSides))

@@ -14,7 +14,7 @@ from ways import Speaks
 
 from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.replies import read_reply
@@ -176,7 +176,7 @@ def test_reading_junk_takes_no_time(junk: str) -> None:
 
 async def spent(server: ModelServer, **options: Any) -> Budget:
     budget = Budget()
-    with using(budget):
+    with budget_scope(budget):
         await ask(server, **options)
     return budget
 
@@ -209,7 +209,7 @@ async def test_the_price_of_a_distant_model(
 
 @pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": 0}, {"max_cost": 0.0}])
 async def test_nothing_is_asked_after_the_budget_is_used_up(server: ModelServer, limit: dict[str, float]) -> None:
-    with using(Budget(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
+    with budget_scope(Budget(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
         await ask(server)
     assert server.requests == []
 
@@ -218,7 +218,7 @@ async def test_nothing_is_asked_after_the_budget_is_used_up(server: ModelServer,
 
 
 async def failed(server: ModelServer, budget: Budget | None = None, **options: Any) -> ProviderError:
-    with using(budget or Budget()), pytest.raises(ProviderError) as caught:
+    with budget_scope(budget or Budget()), pytest.raises(ProviderError) as caught:
         await asyncio.wait_for(ask(server, **options), 20)
     return caught.value
 
@@ -228,7 +228,7 @@ async def test_a_server_that_is_off_is_down_for_every_model_at_its_address() -> 
         url = server.url
     budget = Budget()
     async with model(url) as chat, model(url) as other:
-        with using(budget):
+        with budget_scope(budget):
             with pytest.raises(ProviderDownError, match="cannot be reached"):
                 await chat.ask("", "Which items?", Shelf)
             with pytest.raises(ProviderDownError, match="has failed in this run already"):
@@ -238,7 +238,7 @@ async def test_a_server_that_is_off_is_down_for_every_model_at_its_address() -> 
 
 async def test_retry_after_is_waited_for(server: ModelServer) -> None:
     server.on("", Reply("slow down", status=429, headers={"Retry-After": "0.4"}), GOOD)
-    with using(Budget(deadline_at=time.time() + 5)):
+    with budget_scope(Budget(deadline_at=time.time() + 5)):
         await ask(server)
     first, second = server.requests
     assert 0.4 <= second.at - first.at < 1.5

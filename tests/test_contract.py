@@ -41,7 +41,7 @@ from agent.stages.stage import Fallback
 from agent.state import RunState
 from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, StageLog, budget_scope
 from tools.documents.rows import read_rows
 from tools.errors import QuestionError, SettingsError, SourceError, UnknownCollectionError, command
 from tools.language.question import read_question
@@ -180,7 +180,7 @@ async def under_an_answer(given: tuple[str, bool, list[Note]], bench: Bench) -> 
 
 async def told_of_a_model(given: Reply, bench: Bench) -> str:
     """What an answer tells of a chat model that gave this reply, in full and in the one line."""
-    with ModelServer() as server, using(Budget(), log := StageLog()):
+    with ModelServer() as server, budget_scope(Budget(), log := StageLog()):
         server.on("", given)
         model = ChatModel("m", url=server.url)
         frame = frame_by_rules_then_chat(Fallback("frame", model), partial(frame_by_chat, model), frame_by_rules)

@@ -25,7 +25,7 @@ from agent.stages.expand import ContrarySide, PlannedSides
 from agent.stages.frame import FramedQuestion
 from agent.stages.requery import PlannedQueries
 from agent.stages.write import WrittenCase, WrittenCrux
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderError
 from tools.models.chat.refusals import strict_schema
 from tools.models.judges.batch import BatchJudge, CheckedClaims, Verdicts
@@ -244,7 +244,7 @@ async def embedding(given: tuple[Refusal, dict[str, Any]], bench: Bench) -> str:
     """A hundred texts of 500 characters and a long one are encoded, and then again."""
     refuses, settings = given
     texts = [f"{n:03}" + "word " * 99 for n in range(100)] + ["long " * 300]
-    with ModelServer(strict=False) as server, using(Budget(), log := StageLog()):
+    with ModelServer(strict=False) as server, budget_scope(Budget(), log := StageLog()):
         reply = lambda body: refuses(body["input"]) or Reply(model_replies.embeddings(body, word_vector))  # noqa: E731
         server.on("", reply, path="/embeddings")
         set_so = load_settings(embeddings_url=server.url, embeddings_model="m", **settings)
@@ -296,7 +296,7 @@ async def judging(given: Callable[[list[str], str], Reply | None], bench: Bench)
         content = {"claims": checked} if kind == "claim" else {"verdicts": verdicts}
         return given(labels, said) or Reply(content, usage=(len(said) // 4, 9))
 
-    with ModelServer(strict=False) as server, using(Budget(), log := StageLog()):
+    with ModelServer(strict=False) as server, budget_scope(Budget(), log := StageLog()):
         server.on("", reply)
         judge = build_judge(load_settings(openai_base_url=server.url, model="m", judge="batch"))
         assert isinstance(judge, BatchJudge)

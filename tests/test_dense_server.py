@@ -13,7 +13,7 @@ from chroma_server import ChromaServer, chroma_server
 from loopback import Silent, serving
 from toys import House, ToyEncoder, text
 
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderDownError, SettingsError
 from tools.store.dense_server import DenseServer
 
@@ -137,7 +137,7 @@ def test_vector_files_of_a_server_that_are_damaged_are_filled_again(
     (vectors / "header.bin").write_bytes(b"\xff" * 100)
     own.start()
     log = StageLog()
-    with using(Budget(), log):
+    with budget_scope(Budget(), log):
         assert served(houses, tmp_path, own).find(text(5))[0] == "d5"
     [(kind, told)] = log.notes
     assert (kind, "was made again from the store" in told) == ("scope", True)
@@ -194,7 +194,7 @@ def test_the_token_is_sent() -> None:
 
 
 def test_an_offline_run_asks_only_this_machine() -> None:
-    with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
+    with budget_scope(Budget(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
         DenseServer("http://chroma.example:8000", "x").number()
 
 

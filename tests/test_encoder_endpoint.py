@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from model_server import ModelServer, Reply
 
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
 from tools.models.encoders.endpoint import EndpointEncoder
 
@@ -103,7 +103,7 @@ def test_replies_that_cannot_be_used(server: ModelServer, reply: Any) -> None:
 
 
 def test_what_a_run_may_spend_is_counted(server: ModelServer) -> None:
-    with using(Budget()) as budget:
+    with budget_scope(Budget()) as budget:
         counting(server, batch=1).encode(["a", "b"])
         assert (budget.calls, budget.input_tokens, budget.unpriced) == (2, 14, 0)
         budget.max_calls = 2
@@ -113,7 +113,7 @@ def test_what_a_run_may_spend_is_counted(server: ModelServer) -> None:
 
 
 def test_an_offline_run_asks_only_this_machine(server: ModelServer) -> None:
-    with using(Budget(offline=True)):
+    with budget_scope(Budget(offline=True)):
         assert counting(server).encode(["a"]).shape == (1, 2)
         with pytest.raises(ProviderDownError, match="stays offline"):
             EndpointEncoder("http://models.example/v1", "small").encode(["a"])

@@ -19,7 +19,7 @@ import pytest
 from conftest import Spawn
 from toys import House, text
 
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
 from tools.store import upkeep
 from tools.store.database import Database
@@ -74,7 +74,7 @@ def makings(folder: Path) -> list[str]:
 def asked(house: House, number: int, seconds: float = 60) -> tuple[str, list[str]]:
     """The document found first, and what was noted of the search."""
     log = StageLog()
-    with using(Budget(deadline_at=time.time() + seconds), log):
+    with budget_scope(Budget(deadline_at=time.time() + seconds), log):
         found = house.find(text(number))
     return found[0], [told for _, told in log.notes]
 

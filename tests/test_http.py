@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from model_server import ModelServer, Reply
 
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net import retries
 from tools.net.http import fetch_json, is_local, open_client, without_login
@@ -16,7 +16,7 @@ from tools.net.http import fetch_json, is_local, open_client, without_login
 async def fetch(
     server: ModelServer, budget: Budget | None = None, seconds: float = 5.0, headers: dict[str, str] | None = None
 ) -> Any:
-    with using(budget or Budget()):
+    with budget_scope(budget or Budget()):
         async with open_client(headers, seconds) as client:
             return await fetch_json(client, "POST", f"{server.root}/search", name="Finder", body={"q": "bridges"})
 

@@ -8,8 +8,8 @@ import pytest
 from evals.training.data import Example, load_corpus
 from evals.training.sampler import Sampler
 from evals.training.text import key, negated, shingles
-from tools.models.judges.embedded import beside
-from tools.models.judges.judge import tidy
+from tools.models.judges.embedded import joint_statement
+from tools.models.judges.judge import judged_text
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -48,7 +48,7 @@ def test_sampler_goes_on_where_it_was() -> None:
 @pytest.mark.slow
 def test_no_held_out_or_development_text_is_trained_on() -> None:
     corpus = load_corpus(SHARED)
-    kept = {s for pair in corpus.development for s in shingles(tidy(pair.document))}
+    kept = {s for pair in corpus.development for s in shingles(judged_text(pair.document))}
     kept |= {s for examples in corpus.held_out.values() for e in examples for s in shingles(e.text)}
     trained = [e for examples in corpus.training.values() for e in examples]
     assert not any(s in kept for e in trained for s in shingles(e.text))
@@ -62,12 +62,12 @@ def test_told_a_pair_has_both_statements_either_way_round_or_the_question() -> N
     told = Example(one, "Kites cut birds.", (1, 0, 0), "berds", "kites", other, "Should kites be banned?")
     drawn = Sampler({"a": [told]}, 1).draw({"a": 1.0}, 200, 1.0, told=1.0)
     wanted = {
-        beside(one, other): (1, 0, 0),
-        beside(other, one): (0, 1, 0),
+        joint_statement(one, other): (1, 0, 0),
+        joint_statement(other, one): (0, 1, 0),
         "Should kites be banned?": (1, 0, 0),
         # Where the statement was turned round first, the old one is its contrary.
-        beside(negated(one), one): (0, 1, 0),
-        beside(one, negated(one)): (1, 0, 0),
+        joint_statement(negated(one), one): (0, 1, 0),
+        joint_statement(one, negated(one)): (1, 0, 0),
     }
     assert {e.statement for e in drawn} == set(wanted)
     assert all(e.target == wanted[e.statement] for e in drawn)

@@ -9,7 +9,7 @@ import pytest
 
 from tools.errors import ModelError
 from tools.models.judges import embedded as judge_embedded
-from tools.models.judges.embedded import EmbeddedJudge, as_read, load_judge
+from tools.models.judges.embedded import EmbeddedJudge, in_reading_order, load_judge
 from tools.models.judges.judge import Pair, swapped, windows
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
@@ -99,8 +99,8 @@ def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) ->
     question = "Should ferries be free?"
     yes = Pair(f"Yes: {question}", FOR, f"No: {question}", form="answer")
     no = replace(yes, statement=yes.contrary, contrary=yes.statement)
-    assert as_read(yes) == as_read(no) == Pair(question, FOR)
-    assert as_read(replace(yes, form="statement")).contrary  # what is no answer is read beside its contrary
+    assert in_reading_order(yes) == in_reading_order(no) == Pair(question, FOR)
+    assert in_reading_order(replace(yes, form="statement")).contrary  # what is no answer is read beside its contrary
     there, back = judge.score_both([yes], closely=True), judge.score_both([no], closely=True)
     assert there.tolist() == back[:, ::-1].tolist()
     assert there[0, 0] > there[0, 1]
@@ -120,8 +120,8 @@ def test_a_file_that_is_damaged_later_is_told_when_the_model_is_asked(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "close_judge"
-    shutil.copytree(judge_embedded.CLOSE_FOLDER, folder)
-    monkeypatch.setattr(judge_embedded, "CLOSE_FOLDER", folder)
+    shutil.copytree(judge_embedded.LARGER_FOLDER, folder)
+    monkeypatch.setattr(judge_embedded, "LARGER_FOLDER", folder)
     (folder / name).write_text("{")
     coming = judge_embedded._loading()
     with pytest.raises(ModelError, match=str(folder)):

@@ -13,7 +13,7 @@ import pytest
 from model_server import ModelServer, Reply
 
 from prompts import read_prompt
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.models.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
 from tools.models.judges.judge import Pair
@@ -106,7 +106,7 @@ async def test_a_server_that_offers_fewer_alternatives_is_asked_for_fewer() -> N
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["refused", "left out"])
 async def test_without_log_probabilities_the_verdict_counts_and_a_note_says_so(refuses: bool) -> None:
-    with ModelServer(no_logprobs=refuses) as server, using(Budget(), log := StageLog()):
+    with ModelServer(no_logprobs=refuses) as server, budget_scope(Budget(), log := StageLog()):
         server.on("101", "No.").on("", "Yes")
         judge = chat(server)
         name = judge.name
@@ -276,7 +276,7 @@ async def test_what_is_late_is_nan_and_the_rest_is_kept(server: ModelServer) -> 
 async def test_calls_and_tokens_are_counted(server: ModelServer) -> None:
     server.on("", Reply("Yes", usage=(100, 2)))
     server.on("", scored_by_number, path="/score")
-    with using(Budget()) as budget:
+    with budget_scope(Budget()) as budget:
         await chat(server).support(pairs(3))
         assert (budget.calls, budget.input_tokens, budget.output_tokens) == (3, 300, 6)
         await scores(server).support(pairs(3))
@@ -286,7 +286,7 @@ async def test_calls_and_tokens_are_counted(server: ModelServer) -> None:
 
 async def test_a_used_up_budget_leaves_the_rest_unjudged(server: ModelServer) -> None:
     server.on("", YES)
-    with using(Budget(max_calls=3), log := StageLog()):
+    with budget_scope(Budget(max_calls=3), log := StageLog()):
         got = await chat(server, concurrency=1).support(pairs(5))
         assert got == pytest.approx([0.9] * 3 + [math.nan] * 2, nan_ok=True)
         assert "budget of calls" in log.notes[0][1]
@@ -296,7 +296,7 @@ async def test_a_used_up_budget_leaves_the_rest_unjudged(server: ModelServer) ->
 
 async def test_nothing_leaves_the_machine_when_it_may_not(server: ModelServer) -> None:
     server.on("", YES)
-    with using(Budget(offline=True)):
+    with budget_scope(Budget(offline=True)):
         assert len(await chat(server).support(pairs(1))) == 1
         with pytest.raises(ProviderDownError, match=r"m at judge.example is not asked: nothing may leave"):
             await ChatJudge(url="https://judge.example/v1", model="m").support(pairs(1))

@@ -153,7 +153,7 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     shutil.copytree(embedded.FOLDER, small)
     monkeypatch.setattr(embedded, "FOLDER", small)
     monkeypatch.setattr(packing, "VOCABULARY", 3000)
-    monkeypatch.setattr(embedded, "CLOSE_FOLDER", folder)
+    monkeypatch.setattr(embedded, "LARGER_FOLDER", folder)
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()

@@ -15,7 +15,7 @@ from agent.settings import Settings
 def test_a_server_gives_back_now_and_then(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     given = threading.Event()
     monkeypatch.setattr("tools.memory._SECONDS", 0.01)
-    monkeypatch.setattr("tools.memory.give_back", given.set)
+    monkeypatch.setattr("tools.memory.trim_heaps", given.set)
     with api(settings):
         assert given.wait(20)
 

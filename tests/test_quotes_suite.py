@@ -15,11 +15,11 @@ from evals.__main__ import main
 from evals.metrics.quoting import CASE_RIGHT, LEANING_RIGHT, MOST, TIERS, Question, fit, measures
 from evals.training import quotes
 from tools.models.judges.judge import Pair
-from tools.models.judges.quoting import GROUNDS, Quoting, load_quoting
+from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
 
 # Only the words themselves count, and all speak to the dispute (by an offset of 30): how sure of the first side a part
 # is that leans by x is 1 / (1 + e^-x), of the second 1 / (1 + e^x).
-OWN = Quoting(
+OWN = QuotingWeights(
     own=1,
     passage=0,
     document=0,
@@ -46,7 +46,7 @@ def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, 
     return Question(
         key,
         features,
-        np.zeros((len(parts), GROUNDS)),
+        np.zeros((len(parts), RELEVANCE_FEATURES)),
         ranks,
         tuple(documents),
         np.array(sides, int),
@@ -104,7 +104,7 @@ def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
     for n in range(count):
         sides = rng.choice([-1, 0, 1], 12)
         features = sides[:, None] * 2.0 + rng.normal(0, noise, (12, 3))
-        grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, GROUNDS))
+        grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, RELEVANCE_FEATURES))
         found.append(
             Question(str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides, sides < 9)
         )
@@ -164,7 +164,7 @@ def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest
     command = ["quotes", "--data", str(folder), "--set", "towns_2way"]
     assert main([*command, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["quoting"] == asdict(load_quoting())
+    assert told["quoting"] == asdict(load_quoting_weights())
     assert list(told["metrics"]["towns_2way"]) == list(TIERS)
     found = told["metrics"]["towns_2way"]["leaning"]
     assert found["right"] == found["sides"] == found["both"] == 1
@@ -172,7 +172,7 @@ def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest
     out = folder / "quoting.json"
     assert main([*command, "--fit", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    assert load_quoting(out) == Quoting(**json.loads(out.read_text()))
+    assert load_quoting_weights(out) == QuotingWeights(**json.loads(out.read_text()))
     assert "towns_2way" in shown
     assert main([*command, "--out", "x.json"]) == 1
     assert "--out is for what --fit finds" in capsys.readouterr().err

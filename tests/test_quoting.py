@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from tools.models.judges.quoting import (
     FILE,
-    Quoting,
-    context,
-    grounds_of,
-    leanings,
-    load_quoting,
-    speaking,
-    sureness,
-    taking_side,
+    QuotingWeights,
+    group_log_odds,
+    load_quoting_weights,
+    relevance_features,
+    relevance_probability,
+    side_confidence,
+    side_probability,
+    stance_log_odds,
     tiers,
 )
 
-QUOTING = Quoting(
+QUOTING = QuotingWeights(
     own=1.0,
     passage=0.5,
     document=0.25,
@@ -44,7 +44,7 @@ def table(*rows: tuple[float, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def test_a_leaning_is_the_difference_of_the_log_odds() -> None:
-    lean, weight = leanings(table((0.5, 0.5), (0.8, 0.2), (0.2, 0.8), (0.9, 0.5), (0.9, 0.9)))
+    lean, weight = stance_log_odds(table((0.5, 0.5), (0.8, 0.2), (0.2, 0.8), (0.9, 0.5), (0.9, 0.9)))
     # ln 4 - ln 1/4 = 2.7726; ln 9 - ln 1 = 2.1972
     assert lean == pytest.approx([0, 2.7726, -2.7726, 2.1972, 0], abs=1e-4)
     assert weight == pytest.approx([0.5, 0.8, 0.8, 0.9, 0.9])  # that it argues for both says that it argues
@@ -52,19 +52,22 @@ def test_a_leaning_is_the_difference_of_the_log_odds() -> None:
 
 def test_the_context_is_the_mean_weighted_by_how_much_each_argues() -> None:
     lean, weight = np.array([1.0, 3.0, -2.0, NAN, NAN]), np.array([0.5, 1.0, 0.8, NAN, NAN])
-    found = context(lean, weight, ["a", "a", "b", "b", "c"])
+    found = group_log_odds(lean, weight, ["a", "a", "b", "b", "c"])
     # (0.5 * 1 + 1 * 3) / 1.5; of what is known of b, -2; of c nothing is known
     assert found == pytest.approx([2.3333, 2.3333, -2, -2, 0], abs=1e-4)
 
 
 def test_where_nothing_comes_near_the_question_nothing_speaks_to_it() -> None:
-    assert (speaking(table((0.9, 0.0, 0.9, 0.29), (0.9, 0.0, 0.9, 0.3)), QUOTING) > 0).tolist() == [False, True]
-    assert sureness(table((9, 9, 9)), table((0.9, 0.0, 0.9, 0.29)), QUOTING).tolist() == [0]
+    assert (relevance_probability(table((0.9, 0.0, 0.9, 0.29), (0.9, 0.0, 0.9, 0.3)), QUOTING) > 0).tolist() == [
+        False,
+        True,
+    ]
+    assert side_confidence(table((9, 9, 9)), table((0.9, 0.0, 0.9, 0.29)), QUOTING).tolist() == [0]
 
 
 def test_sure_is_what_speaks_to_the_dispute_and_takes_the_side() -> None:
     features, grounds = table((1, 2, -1), (NAN, 0, 0)), table((0.5, -0.2, 0.7, 0.7), (0.5, -0.2, 0.7, 0.7))
-    found = sureness(features, grounds, QUOTING)
+    found = side_confidence(features, grounds, QUOTING)
     assert found[0] == pytest.approx(0.8520 * 0.6682, abs=1e-4)
     assert np.isnan(found[1])
 
@@ -92,7 +95,7 @@ def test_where_nothing_else_is_shown_the_surest_may_speak_for_the_side() -> None
 
 
 def test_the_grounds_of_two_passages() -> None:
-    found = grounds_of(table((1, 0), (0, 1)), np.array([0.8, 0.4]), np.array([0.9, 0.0]), np.array([0.3, 0.5]))
+    found = relevance_features(table((1, 0), (0, 1)), np.array([0.8, 0.4]), np.array([0.9, 0.0]), np.array([0.3, 0.5]))
     # Their middle lies at 45°, of cosine 0.7071 to both; their mean nearness is 0.6, the nearest has 0.5.
     assert found.ravel() == pytest.approx([0.7071, 0.2, 0.9, 0.5, 0.7071, -0.2, 0, 0.5], abs=1e-4)
 
@@ -103,9 +106,9 @@ def test_exchanged_sides_exchange_everything(rows: list[tuple[float, float]], da
     one, other = table(*rows), table(*rows)[:, ::-1]
     made = []
     for given_ in (one, other):
-        lean, weight = leanings(given_)
-        around = context(lean, weight, groups)
-        made.append((lean, weight, around, taking_side(np.stack([lean, around, around], axis=1), QUOTING)))
+        lean, weight = stance_log_odds(given_)
+        around = group_log_odds(lean, weight, groups)
+        made.append((lean, weight, around, side_probability(np.stack([lean, around, around], axis=1), QUOTING)))
     (lean, weight, around, sure), (lean2, weight2, around2, sure2) = made
     assert lean2 == pytest.approx(-lean)
     assert weight2 == pytest.approx(weight)
@@ -117,8 +120,8 @@ def test_exchanged_sides_exchange_everything(rows: list[tuple[float, float]], da
 
 
 def test_the_stored_weights_say_what_they_have_to() -> None:
-    stored = load_quoting()
-    assert stored == load_quoting(FILE)
+    stored = load_quoting_weights()
+    assert stored == load_quoting_weights(FILE)
     assert min(stored.own, stored.passage, stored.document) > 0  # no leaning speaks against itself
     assert min(stored.centre, stored.nearness, stored.judged) > 0
     assert 0.5 < stored.case < 1

@@ -19,7 +19,7 @@ from agent.state import Evidence, FramingState, Perspective
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import LocalJudge, Pair
-from tools.models.judges.quoting import GROUNDS
+from tools.models.judges.quoting import RELEVANCE_FEATURES
 from tools.passages import Passage
 
 YES = "Towns should build bridges over their rivers."
@@ -110,7 +110,7 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert [u.text for u in one.units] == [u.text for u in other.units] == [GOOD, BETTER, BAD, WORSE]
     assert judge.asked == [Pair(YES, text, NO) for text in (GOOD, BETTER, BAD, WORSE)]
     assert other.features == pytest.approx(-one.features)
-    assert other.grounds.shape == one.grounds.shape == (4, GROUNDS)
+    assert other.grounds.shape == one.grounds.shape == (4, RELEVANCE_FEATURES)
     assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
     assert min(one.quality[:2]) > max(one.quality[2:])
     assert texts(other, other.case | other.leaning) == [BAD, WORSE]

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tools.language.quotable import with_antecedent
-from tools.selection.responses import Weights, choose_thesis, conditioned, group_theses, side_taken
+from tools.selection.responses import ThesisWeights, choose_thesis, group_theses, supported_side, without_question
 
 NAN = math.nan
 QUESTION = np.array([1.0, 0.0])
@@ -29,15 +29,15 @@ def test_relevance_stance_and_place_are_added() -> None:
     # 1 + 0.1 + 0.25 · 1 = 1.35; 0.6 + 0.9 + 0.25 · 0 = 1.5; 0.8 + 0.2 + 0.25 · 1 = 1.25
     anything = np.ones(3, bool)
     assert choose_thesis(SENTENCES[:3], QUESTION, support, anything) == (1, 0)
-    assert choose_thesis(SENTENCES[:3], QUESTION, support, anything, Weights(stance=0.0)) == (0, 0)
+    assert choose_thesis(SENTENCES[:3], QUESTION, support, anything, ThesisWeights(stance=0.0)) == (0, 0)
 
 
 def test_the_side_is_that_of_the_three_surest_sentences() -> None:
     # 1.5 / 3 against (0.9 + 0.4 + 0) / 3; the maximum alone would say the second, and so would the two surest.
-    assert side_taken(np.array([[0.0, 0.5, 0.5, 0.5, 0.0], [0.9, 0.0, 0.0, 0.0, 0.4]])) == 0
-    assert side_taken(np.array([[0.2], [0.3]])) == 1
-    assert side_taken(np.zeros((2, 3))) == 0
-    assert side_taken(np.zeros((0, 3))) is None
+    assert supported_side(np.array([[0.0, 0.5, 0.5, 0.5, 0.0], [0.9, 0.0, 0.0, 0.0, 0.4]])) == 0
+    assert supported_side(np.array([[0.2], [0.3]])) == 1
+    assert supported_side(np.zeros((2, 3))) == 0
+    assert supported_side(np.zeros((0, 3))) is None
 
 
 def test_only_what_is_allowed_is_chosen_unless_nothing_is() -> None:
@@ -52,9 +52,9 @@ def test_only_what_is_allowed_is_chosen_unless_nothing_is() -> None:
 def test_the_part_along_the_question_is_taken_out() -> None:
     question = np.array([2.0, 0.0, 0.0])  # need not be of unit length
     vectors = np.array([[0.8, 0.6, 0.0], [0.6, 0.0, -0.8], [1.0, 0.0, 0.0], [1.0, 1e-9, 0.0]])
-    assert conditioned(vectors, question) == pytest.approx(np.array([[0, 1, 0], [0, 0, -1], [0, 0, 0], [0, 0, 0]]))
+    assert without_question(vectors, question) == pytest.approx(np.array([[0, 1, 0], [0, 0, -1], [0, 0, 0], [0, 0, 0]]))
     with pytest.raises(ValueError, match="zero"):
-        conditioned(vectors, np.zeros(3))
+        without_question(vectors, np.zeros(3))
 
 
 def test_theses_that_share_the_question_only_are_told_apart() -> None:

@@ -11,14 +11,14 @@ from tools.selection.methods import (
     SELECTIONS,
     SIGNALS,
     Pool,
-    chosen,
+    choose_by_coverage,
     mined_points,
-    pick,
     relevance,
-    sides_taken,
+    select_passages,
+    side_probabilities,
     signals,
 )
-from tools.selection.names import DIALS, OWN, needs_clusters, parse_selection
+from tools.selection.names import COVERAGE, DIALS, needs_clusters, parse_selection
 from tools.selection.published import Clustered
 
 
@@ -74,13 +74,15 @@ def test_both_sides_are_covered_before_one_is_covered_twice() -> None:
     # Passages 0, 1 and 2 support the first side, 3 the second; they are equally relevant and say different things.
     vectors = unit((0.7, 0.7, 0, 0, 0), (0.7, 0, 0.7, 0, 0), (0.7, 0, 0, 0.7, 0), (0.7, 0, 0, 0, 0.7))
     support = [[0.9, 0.9, 0.9, 0.05], [0.05, 0.05, 0.05, 0.9]]
-    assert {c.position for c in chosen(pool(vectors, support), 2)} >= {3}
-    assert 3 not in {c.position for c in chosen(pool(vectors, np.zeros((0, 4))), 2)}  # of equals the earlier ones
+    assert {c.position for c in choose_by_coverage(pool(vectors, support), 2)} >= {3}
+    assert 3 not in {
+        c.position for c in choose_by_coverage(pool(vectors, np.zeros((0, 4))), 2)
+    }  # of equals the earlier ones
 
 
 def test_the_reasons_are_those_of_the_choice() -> None:
     vectors = unit((0.9, 0.43, 0), (0.9, 0, 0.43))
-    first, second = chosen(pool(vectors, [[0.8, 0.0], [0.0, 0.8]], sources=("a", "a")), 2)
+    first, second = choose_by_coverage(pool(vectors, [[0.8, 0.0], [0.0, 0.8]], sources=("a", "a")), 2)
     assert (first.new_source, second.new_source) == (True, False)
     assert {0, 1} & set(first.perspectives) == {0}
     assert {0, 1} & set(second.perspectives) == {1}
@@ -89,7 +91,7 @@ def test_the_reasons_are_those_of_the_choice() -> None:
 
 def test_a_side_is_taken_by_shares_and_what_was_not_judged_counts_half() -> None:
     support = np.array([[0.6, 0.1, np.nan], [0.2, 0.05, np.nan]])
-    taken = sides_taken(support, np.array([1.0, 1.0, 0.4]))
+    taken = side_probabilities(support, np.array([1.0, 1.0, 0.4]))
     # 0.6 of 0.8; 0.1 of at least 0.3; half of 0.4.
     assert taken[:, 0] == pytest.approx([0.75, 0.25])
     assert taken[:, 1] == pytest.approx([0.1 / 0.3, 0.05 / 0.3])
@@ -104,13 +106,13 @@ def test_every_name_selects_and_every_selection_has_a_name() -> None:
     vectors = unit((1, 0), (0.9, 0.1), (0.1, 0.9))
     for name in DIALS:
         made = pool(vectors) if needs_clusters(name) else pool(vectors, clusters=None)
-        found = [c.position for c in pick(name, made, 2)]
+        found = [c.position for c in select_passages(name, made, 2)]
         assert len(found) == len(set(found)) == 2, name
 
 
 @pytest.mark.parametrize(
     ("name", "parsed"),
-    [("coverage", (OWN, 0.0)), ("mmr", ("mmr", 0.75)), ("mmr:0.5", ("mmr", 0.5)), ("scs:1", ("scs", 1.0))],
+    [("coverage", (COVERAGE, 0.0)), ("mmr", ("mmr", 0.75)), ("mmr:0.5", ("mmr", 0.5)), ("scs:1", ("scs", 1.0))],
 )
 def test_a_name_with_its_number(name: str, parsed: tuple[str, float]) -> None:
     assert parse_selection(name) == parsed
@@ -142,5 +144,5 @@ def test_a_pool_of_nothing_and_a_k_beyond_it(name: str) -> None:
         np.zeros((2, 0)),
         clusters=Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)),
     )
-    assert pick(name, empty, 5) == []
-    assert sorted(c.position for c in pick(name, pool(unit((1, 0), (0, 1))), 99)) == [0, 1]
+    assert select_passages(name, empty, 5) == []
+    assert sorted(c.position for c in select_passages(name, pool(unit((1, 0), (0, 1))), 99)) == [0, 1]

@@ -24,7 +24,7 @@ from agent.settings import load_settings
 from tools.errors import ModelError, SettingsError
 from tools.serving.__main__ import BAD_INPUT, OK, main
 from tools.serving.models import CPU_MODEL, GPU_MODEL, LocalModel, cached_folder, env_lines, is_folder, read_model
-from tools.serving.vllm import build_environment, find_python, running
+from tools.serving.vllm import build_environment, find_python, running_server
 
 SERVER = """
 import http.server, subprocess, sys
@@ -178,7 +178,7 @@ def test_the_server_reports_and_fetches_nothing() -> None:
 
 def test_a_server_answers_inside_and_is_gone_outside_with_its_children(port: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SERVER, str(port)]
-    with running(command, port, environment=os.environ, log=tmp_path / "log", seconds=30) as server:
+    with running_server(command, port, environment=os.environ, log=tmp_path / "log", seconds=30) as server:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         connection.request("GET", "/health")
         assert connection.getresponse().status == 200
@@ -196,6 +196,6 @@ def test_a_server_that_ends_early_is_quoted(port: int, tmp_path: Path) -> None:
     code = "raise ValueError('the weights are not there')"
     with (
         pytest.raises(ModelError, match="ValueError: the weights are not there"),
-        running([sys.executable, "-c", code], port, environment=os.environ, log=tmp_path / "log", seconds=30),
+        running_server([sys.executable, "-c", code], port, environment=os.environ, log=tmp_path / "log", seconds=30),
     ):
         pass

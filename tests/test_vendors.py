@@ -14,7 +14,7 @@ from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 from vendor_replies import refuses, says, script
 
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import COMPATIBLE, VENDORS, vendor_of
@@ -65,7 +65,7 @@ async def ask(vendor: str, server: ModelServer, **options: Any) -> Shelf:
 async def failed(
     vendor: str, server: ModelServer, budget: Budget | None = None, log: StageLog | None = None, **options: Any
 ) -> ProviderError:
-    with using(budget or Budget(), log), pytest.raises(ProviderError) as caught:
+    with budget_scope(budget or Budget(), log), pytest.raises(ProviderError) as caught:
         await asyncio.wait_for(ask(vendor, server, **options), 20)
     return caught.value
 
@@ -77,7 +77,7 @@ async def test_an_answer_comes_back_as_the_shape_and_its_tokens_are_counted(vend
     script(server, vendor, says(vendor, GOOD, (120, 30)))
     told: list[int] = []
     budget = Budget()
-    with using(budget, StageLog(on_reply=told.append)):
+    with budget_scope(budget, StageLog(on_reply=told.append)):
         assert await ask(vendor, server) == Shelf.model_validate(GOOD)
     assert (budget.calls, budget.input_tokens, budget.output_tokens) == (1, 120, 30)
     assert len(set(told)) > 2  # it was streamed
@@ -171,7 +171,7 @@ async def test_what_is_no_reply_cannot_be_used(vendor: str, server: ModelServer,
 
 async def test_nothing_leaves_this_machine_where_nothing_is_to_leave(vendor: str) -> None:
     async with model(vendor, "http://203.0.113.9") as chat:
-        with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="leave this machine"):
+        with budget_scope(Budget(offline=True)), pytest.raises(ProviderDownError, match="leave this machine"):
             await chat.ask("", "Which shelf?", Shelf)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agent.evidence.cases import add_quotations, quotations_of_new_sources
 from agent.evidence.claims import UNCHECKED, ClaimVerifier, accepts, verdict_of
 from agent.state import Claim, RunState
-from tools.budget import Budget, StageLog, using
+from tools.budget import Budget, StageLog, budget_scope
 from tools.models.judges.judge import ClaimCheck
 
 YES, NO, PARTLY, NOT_THE_SIDE, SILENT = (0.95, 0.95), (0.05, 0.05), (0.3, 0.95), (0.95, 0.05), (np.nan, np.nan)
@@ -106,7 +106,7 @@ async def test_what_nobody_checked_is_left_out_and_is_none_that_failed(monkeypat
         return {}
 
     monkeypatch.setattr(ClaimVerifier, "_serving", lambda _, claims: serving(claims))
-    with using(Budget(), log := StageLog()):
+    with budget_scope(Budget(), log := StageLog()):
         held, dropped = await it.verify_claims([written])
     assert held == []
     assert [d["check"] for d in dropped] == ["unchecked"]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from search_servers import Found, Kind, SearchServer, Trouble
 
-from tools.budget import Budget, StageLog, using
-from tools.dates import plain_date, told_date
+from tools.budget import Budget, StageLog, budget_scope
+from tools.dates import date_of_cell, date_of_result
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
 from tools.web.engines import SearchEngine, WebResult
 from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
@@ -110,7 +110,7 @@ async def test_domains_become_site_operators(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_each_request_counts_as_a_call(kind: Kind) -> None:
-    with SearchServer(kind) as server, using(Budget(max_calls=1)) as budget:
+    with SearchServer(kind) as server, budget_scope(Budget(max_calls=1)) as budget:
         server.on("bike", pages(8))
         await engine(server).search("bike", 5)
         assert budget.calls == 1
@@ -121,7 +121,7 @@ async def test_each_request_counts_as_a_call(kind: Kind) -> None:
 
 @pytest.mark.parametrize("remote", [Tavily("k"), Serper("k"), DuckDuckGo()])
 async def test_an_offline_run_asks_no_engine_on_the_internet(remote: SearchEngine) -> None:
-    with using(Budget(offline=True)) as budget, pytest.raises(ProviderDownError, match="stays offline"):
+    with budget_scope(Budget(offline=True)) as budget, pytest.raises(ProviderDownError, match="stays offline"):
         await remote.search("bike", 5)
     assert budget.calls == 0
 
@@ -191,7 +191,7 @@ async def test_a_bad_day_is_told_in_words(kind: Kind, trouble: Trouble, error: t
 
 @pytest.mark.parametrize("kind", ["serper", "duckduckgo"])
 async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
-    with SearchServer(kind) as server, using(Budget(), log := StageLog()):
+    with SearchServer(kind) as server, budget_scope(Budget(), log := StageLog()):
         server.on("bike", pages(40), Trouble(403))
         assert len(await engine(server).search("bike", 20)) == 10
     assert "only the first 10 results" in log.notes[0][1]
@@ -216,7 +216,7 @@ async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
     ],
 )
 def test_dates_of_search_engines(written: Any, iso: str) -> None:
-    assert told_date(written, NOW) == iso
+    assert date_of_result(written, NOW) == iso
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,4 @@ def test_dates_of_search_engines(written: Any, iso: str) -> None:
     ],
 )
 def test_dates_of_tables(written: str, iso: str) -> None:
-    assert plain_date(written) == iso
+    assert date_of_cell(written) == iso

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from web_server import WebServer, article, open_fetcher, pdf
 
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 from tools.errors import AddressError, SourceError
 from tools.web.fetch import FetchedPage, PageFetcher
 
@@ -150,6 +150,6 @@ async def test_time_is_bounded(site: WebServer) -> None:
 
 
 async def test_a_run_that_stays_on_this_machine(site: WebServer, fetcher: PageFetcher) -> None:
-    with using(Budget(offline=True)):
+    with budget_scope(Budget(offline=True)):
         await refused(fetcher, site.page("/x", PAGE), "does not leave this machine")
     assert site.requests == []

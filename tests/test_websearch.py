@@ -20,7 +20,7 @@ from web_server import WebServer, article
 
 from agent.models.providers import WebResults
 from agent.models.websearch import WebSearch
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 from tools.passages import Passage
 from tools.store.database import Database
 from tools.store.store import Store
@@ -170,7 +170,7 @@ async def test_a_page_that_hangs_keeps_the_others_from_nothing(
     async with searching(engine, tmp_path, page_seconds=20) as s:
         await s.find("earlier", pages=3)  # they are at hand: to start a reader takes longer than the time below
         began = time.monotonic()
-        with using(Budget(deadline_at=time.time() + 2.0)):
+        with budget_scope(Budget(deadline_at=time.time() + 2.0)):
             result = await s.find(pages=4)
         seconds = time.monotonic() - began
         assert len(s.hosts(result)) == 3
@@ -239,7 +239,7 @@ async def test_a_slow_encoder_leaves_pages_out_and_says_so(
     encoder = StallingEncoder()
     async with searching(engine, tmp_path, encoder=encoder) as s:
         asyncio.get_running_loop().call_later(3, encoder.go_on.set)
-        with using(Budget(deadline_at=time.time() + 3)):
+        with budget_scope(Budget(deadline_at=time.time() + 3)):
             found = await s.find(pages=12)
     assert encoder.batches == 2  # the third was not asked for
     assert (found.pages, len(found.unread)) == (4, 8)

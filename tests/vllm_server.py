@@ -20,7 +20,7 @@ from dotenv import dotenv_values
 from loopback import free_port
 
 from tools.serving.models import read_model
-from tools.serving.vllm import build_command, build_environment, has_gpu, running
+from tools.serving.vllm import build_command, build_environment, has_gpu, running_server
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
@@ -82,7 +82,7 @@ def model_server(kind: Kind, folder: Path, base: Path) -> Iterator[VllmServer]:
     plain = {name: value for name, value in os.environ.items() if not name.upper().startswith(_FOREIGN)}
     environment = build_environment({**plain, "HOME": str(base)}, PYTHON)
     log = base / f"{kind}.log"
-    with running(command, port, environment=environment, log=log, seconds=UP_WITHIN):
+    with running_server(command, port, environment=environment, log=log, seconds=UP_WITHIN):
         yield VllmServer(f"http://127.0.0.1:{port}/v1", model.name, folder, log)
 
 

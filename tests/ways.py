@@ -27,7 +27,7 @@ from model_server import ModelServer
 from search_servers import Found, SearchServer
 from web_server import WebServer, article
 
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 
 GO = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 PACKED = gzip.compress(b'{"object": "list", "data": [{"index": 0, "embedding": [3.0, 4.0]}]}')
@@ -238,7 +238,7 @@ def bad_day(
     said = f"HTTP/1.1 {status}\r\n{headers}Connection: close\r\n\r\n{body}" if status else ""
     with (
         Speaks(said.encode(), then) as server,
-        using(Budget(deadline_at=time.time() + (0.5 if then in ("hang", "drip") else 9))),
+        budget_scope(Budget(deadline_at=time.time() + (0.5 if then in ("hang", "drip") else 9))),
     ):
         yield f"http://127.0.0.1:{server.port}"
     assert not met or server.met == met, f"{server.met} requests"

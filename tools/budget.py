@@ -1,8 +1,8 @@
 """What the outside calls of one stage may use (time, calls, tokens, money), and the log of what came of them.
 
-A stage puts a `Budget` and a `StageLog` in force with `using`; whoever makes a call spends from `current_budget()` and
-tells `current_log()`, however deep in the libraries' tasks and threads the call is made. Outside any stage there is no
-limit, and nothing is logged.
+A stage puts a `Budget` and a `StageLog` in force with `budget_scope`; whoever makes a call spends from
+`current_budget()` and tells `current_log()`, however deep in the libraries' tasks and threads the call is made. Outside
+any stage there is no limit, and nothing is logged.
 """
 
 import math
@@ -42,7 +42,7 @@ class Budget:
     unpriced: int = 0
 
     def seconds_left(self) -> float:
-        return min(self.deadline_at, _SOONER.get()) - time.time()
+        return min(self.deadline_at, _INNER_DEADLINE.get()) - time.time()
 
     def begin_call(self) -> None:
         """Counts one call; raises BudgetError when the run may not make another."""
@@ -71,7 +71,7 @@ class Budget:
 
 @dataclass
 class StageLog:
-    """What a stage has to tell. notes: for the answer, each once. briefs: a note's text → the same in a few words.
+    """The notes of a stage, and who served it. notes: for the answer, each once. briefs: a note's text → a short form.
     served: stage → the provider that did it. down: providers that failed and are not asked again in this run. on_reply:
     called with the characters that a reply has so far, for whoever watches."""
 
@@ -91,7 +91,7 @@ class StageLog:
 
 _BUDGET: ContextVar[Budget] = ContextVar("budget")
 _LOG: ContextVar[StageLog] = ContextVar("stage_log")
-_SOONER: ContextVar[float] = ContextVar("sooner", default=math.inf)
+_INNER_DEADLINE: ContextVar[float] = ContextVar("inner_deadline", default=math.inf)
 
 
 def current_budget() -> Budget:
@@ -105,7 +105,7 @@ def current_log() -> StageLog:
 
 
 @contextmanager
-def using(budget: Budget, log: StageLog | None = None) -> Iterator[Budget]:
+def budget_scope(budget: Budget, log: StageLog | None = None) -> Iterator[Budget]:
     """Puts a budget and a log in force for what is called inside, tasks and `asyncio.to_thread` included."""
     tokens = _BUDGET.set(budget), _LOG.set(log or StageLog())
     try:
@@ -116,10 +116,10 @@ def using(budget: Budget, log: StageLog | None = None) -> Iterator[Budget]:
 
 
 @contextmanager
-def sooner(seconds: float) -> Iterator[None]:
-    """Has the calls made inside be over within so many seconds, where what comes after them needs the rest."""
-    token = _SOONER.set(min(_SOONER.get(), time.time() + seconds))
+def deadline_in(seconds: float) -> Iterator[None]:
+    """Sets the calls inside an earlier deadline, in so many seconds: what comes after them needs the rest."""
+    token = _INNER_DEADLINE.set(min(_INNER_DEADLINE.get(), time.time() + seconds))
     try:
         yield
     finally:
-        _SOONER.reset(token)
+        _INNER_DEADLINE.reset(token)

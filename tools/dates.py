@@ -18,7 +18,7 @@ _AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or A
 _LONGEST = 60
 
 
-def plain_date(value: str) -> str:
+def date_of_cell(value: str) -> str:
     """The day of a table's cell as ISO (`2026-03-12`), or the year or month where no more is said; empty where it is
     not plain.
 
@@ -42,7 +42,7 @@ def plain_date(value: str) -> str:
     return ""
 
 
-def told_date(value: object, now: datetime | None = None) -> str:
+def date_of_result(value: object, now: datetime | None = None) -> str:
     """`Mar 12, 2026`, `3 days ago` or an ISO timestamp of a search engine as an ISO date, as fine as it is known; else
     empty.
 

@@ -18,7 +18,7 @@ def without_hint(text: str, hint: str = "") -> str:
     return ended[:1].upper() + ended[1:]
 
 
-def ended(text: str) -> str:
+def as_sentence(text: str) -> str:
     """The text with one sign at its end, for a sentence to follow."""
     bare = text.rstrip(". \n")
     return bare if bare.endswith(("!", "?", "…")) else f"{bare}."

@@ -32,20 +32,20 @@ def use_few_heaps() -> None:
             libc.mallopt(parameter, value)
 
 
-def give_back() -> None:
+def trim_heaps() -> None:
     """Returns to the machine whatever memory is free in the heaps; takes milliseconds."""
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 
 
 @contextlib.asynccontextmanager
-async def given_back() -> AsyncIterator[None]:
+async def regular_trims() -> AsyncIterator[None]:
     """While the context is open, free memory is returned every half a minute."""
 
     async def now_and_then() -> None:
         while True:
             await asyncio.sleep(_SECONDS)
-            await asyncio.to_thread(give_back)
+            await asyncio.to_thread(trim_heaps)
 
     task = asyncio.create_task(now_and_then())
     try:

@@ -19,7 +19,7 @@ from agent.answer.model import (
     ResponseSentence,
 )
 from agent.state import is_answer
-from tools.errors import ended
+from tools.errors import as_sentence
 from tools.language.words import count
 from tools.passages import Passage
 
@@ -192,11 +192,11 @@ def undone(notes: Sequence[Note]) -> str:
 
 def more_about(notes: Sequence[Note]) -> list[str]:
     """The notes that the one line does not tell in full, for those who ask."""
-    return [n.text for n in notes if n.kind not in FOOTER_NOTE_KINDS or _brief(n) != ended(n.text)]
+    return [n.text for n in notes if n.kind not in FOOTER_NOTE_KINDS or _brief(n) != as_sentence(n.text)]
 
 
 def _brief(note: Note) -> str:
-    return ended(note.brief or shorten(note.text, _LONGEST_BRIEF, placeholder=" …"))
+    return as_sentence(note.brief or shorten(note.text, _LONGEST_BRIEF, placeholder=" …"))
 
 
 def why_chosen(answer: Answer, passage: ChosenPassage) -> str:

@@ -12,7 +12,7 @@ from agent.commands.ask import exit_status, options_of, settings_of
 from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
 from tools.errors import InputError, SteelmanError
-from tools.store.database import translated
+from tools.store.database import database_errors
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
     async with open_runs(settings_of(args), offline=args.no_web) as runs:
         options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
         with (
-            translated(path),
+            database_errors(path),
             path.open("a", encoding="utf-8", errors="backslashreplace") as out,
             tqdm(total=total, initial=already, unit="question", disable=not sys.stderr.isatty()) as bar,
         ):

@@ -34,7 +34,7 @@ from agent.settings import load_settings
 from agent.stages.stage import run_id
 from agent.state import RunState
 from tools.errors import InputError, SettingsError, SteelmanError
-from tools.net.tracing import langsmith_of, run_span, set_up_tracing
+from tools.net.tracing import langsmith_scope, run_span, set_up_tracing
 from tools.store.store import Store
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ async def make_graph(runtime: ServerRuntime[Any]) -> AsyncIterator["Graph"]:
     with _refusing():
         options = read_options(RunOptions.of, running.context if running else None)
         graph = await asyncio.to_thread(_HOST.open)
-    with langsmith_of(web=options.web):
+    with langsmith_scope(web=options.web):
         yield graph
 
 

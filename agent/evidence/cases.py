@@ -17,7 +17,7 @@ from agent.models.providers import Brief, Providers, SentenceScores
 from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, in_case, quotes_of
 from tools.budget import current_log
 from tools.passages import Passage
-from tools.selection.responses import MOST, Weights, choose_thesis, group_theses
+from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
 
 
 def case_sizes(claims: Mapping[str, Sequence[Claim]]) -> dict[str, int]:
@@ -161,7 +161,7 @@ def _sources(claim: Claim, passages: Mapping[int, Passage]) -> set[str]:
 
 
 _ALIKE = 0.4  # mean cosine, without what the question says, from which two make a group
-_WEIGHTS = Weights(place=0.0)  # a few passages do not show where a sentence stands in its document
+_WEIGHTS = ThesisWeights(place=0.0)  # a few passages do not show where a sentence stands in its document
 
 
 def document_responses(brief: Brief, reading: SentenceScores) -> list[Response]:

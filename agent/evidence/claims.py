@@ -25,7 +25,7 @@ from agent.state import (
     decontextualised,
 )
 from tools.budget import current_log
-from tools.errors import JudgeError, ended
+from tools.errors import JudgeError, as_sentence
 from tools.language.addressed import claim_intrusions
 from tools.language.grounding import LEAST_ENTAILMENT, evidence_sentences, is_grounded
 from tools.language.sentences import split_sentences
@@ -242,7 +242,7 @@ class ClaimVerifier:
             if checker is None or checker is self.judge:
                 raise
             self.failed.add(checker.name)
-            current_log().note("degraded", f"What the model wrote was not checked: {ended(str(exc))}")
+            current_log().note("degraded", f"What the model wrote was not checked: {as_sentence(str(exc))}")
         return [(float(found), float(serving) if statement else 1.0) for found, serving in scores]
 
     async def _serving(self, claims: Sequence[Claim]) -> dict[Key, float]:

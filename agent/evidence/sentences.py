@@ -22,8 +22,16 @@ from agent.models.providers import Brief, SentenceScores
 from agent.state import Perspective, form_of
 from tools.language.polarity import plain_answer
 from tools.language.quotable import QuotablePart, quotable_parts
-from tools.models.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
-from tools.models.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
+from tools.models.judges.judge import AFFIRMING, UNJUDGED_SUPPORT, Pair, side_score
+from tools.models.judges.quoting import (
+    AGAINST_ITSELF,
+    RELEVANCE_FEATURES,
+    group_log_odds,
+    relevance_features,
+    side_confidence,
+    stance_log_odds,
+    tiers,
+)
 from tools.passages import Sentence
 
 ON_TOPIC = 0.35
@@ -128,32 +136,32 @@ def _passage_stances(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.
     both = np.array(scores, np.float64).reshape(len(units), 2)
     # Judged for one perspective alone, a passage is taken to say little of the other.
     known = ~np.isnan(both).all(axis=1)
-    both[known] = np.nan_to_num(both[known], nan=UNJUDGED)
+    both[known] = np.nan_to_num(both[known], nan=UNJUDGED_SUPPORT)
     return both
 
 
 def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which texts may stand under the first of two contrary perspectives by what they say themselves, whatever is
     around them: those that support it at all, and do not speak for the other one. stances: (n, 2)."""
-    lean, _ = leanings(stances)
+    lean, _ = stance_log_odds(stances)
     with np.errstate(invalid="ignore"):  # what was not judged serves nothing
         return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
 
 
 def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The three leanings of each part, (n, 3)."""
-    lean, weight = leanings(stances)
+    lean, weight = stance_log_odds(stances)
     around = [
-        context(lean, weight, [u.passage.id for u in units]),
-        context(lean, weight, [u.passage.document for u in units]),
+        group_log_odds(lean, weight, [u.passage.id for u in units]),
+        group_log_odds(lean, weight, [u.passage.document for u in units]),
     ]
     return np.stack([lean, *around], axis=1)
 
 
 def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The leanings with those of passages and documents by what was said of the passages, where that is known."""
-    lean, weight = leanings(_passage_stances(brief, units))
-    around = context(lean, weight, [u.passage.document for u in units])
+    lean, weight = stance_log_odds(_passage_stances(brief, units))
+    around = group_log_odds(lean, weight, [u.passage.document for u in units])
     known = ~np.isnan(lean)
     return np.stack(
         [features[:, 0], *(np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))], 1
@@ -209,7 +217,7 @@ def _scored(
     if brief.well_judged and brief.contrary:
         features = _as_judged(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
-    sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
+    sure = side_confidence(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
     fit = view.on_topic & rescored & ~_contradicting(brief, units)
     fit &= supports_perspective(stances) if brief.contrary else True
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
@@ -236,7 +244,7 @@ def _grounds(
     best: NDArray[np.float32],
     asked: NDArray[np.float32],
 ) -> NDArray[np.float64]:
-    """Of each part what tells whether its passage speaks to the dispute, (n, GROUNDS). best, asked: of `_best`, by the
+    """The features of relevance of each part's passage, (n, RELEVANCE_FEATURES). best, asked: of `_best`, by the
     nearness to the question or the statement, and to the question alone."""
     members: dict[int, list[int]] = {}
     for at, unit in enumerate(units):
@@ -246,8 +254,8 @@ def _grounds(
     first = [rows[0] for rows in members.values()]
     near, known = np.asarray(best[first], np.float64), np.asarray(asked[first], np.float64)
     judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
-    of = dict(zip(members, grounds_of(made, near, judged, known), strict=True))
-    return np.array([of[u.passage.id] for u in units], np.float64).reshape(len(units), GROUNDS)
+    of = dict(zip(members, relevance_features(made, near, judged, known), strict=True))
+    return np.array([of[u.passage.id] for u in units], np.float64).reshape(len(units), RELEVANCE_FEATURES)
 
 
 def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:

@@ -13,7 +13,7 @@ from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.judge import ClaimCheck, Judge, Pair
-from tools.models.judges.quoting import load_quoting
+from tools.models.judges.quoting import load_quoting_weights
 from tools.models.worker import WORKER
 from tools.net.http import without_login
 from tools.passages import Sentence
@@ -120,7 +120,7 @@ class RunJudge(Judge):
         self.name, self.address = judge.name, judge.address
         self.threshold, self.sentence_threshold = judge.threshold, judge.sentence_threshold
         self.reads_closely, self.checks_claims = judge.reads_closely, judge.checks_claims
-        self.quoting = load_quoting()
+        self.quoting = load_quoting_weights()
         self._judge = judge
         self._cache = cache
         self._patience = patience

@@ -33,7 +33,7 @@ class SentenceScores:
     (n, dimensions). question_vector: (dimensions,).
 
     For the training of the rule (`evals/training/quotes.py`): features, the leanings of each, of its passage and of its
-    document, in log odds, (n, 3); grounds, what tells whether it speaks to the dispute, (n, GROUNDS), as in
+    document, in log odds, (n, 3); grounds, what tells whether it speaks to the dispute, (n, RELEVANCE_FEATURES), as in
     `tools.models.judges.quoting`; rescored, whether the larger judge read it, (n,).
     """
 

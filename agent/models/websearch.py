@@ -18,14 +18,14 @@ from tools.budget import current_budget, current_log
 from tools.documents.cutting import cut_document
 from tools.documents.document import document_from_json, document_to_json
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
-from tools.models.batching import parts
+from tools.models.batching import batches
 from tools.models.cache import TextCache
 from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.engines import SearchEngine, WebResult, tidy
+from tools.web.engines import SearchEngine, WebResult, usable_results
 from tools.web.fetch import PageFetcher
 from tools.web.hosts import host_of, normalise_url
 from tools.web.sources import PAGE_READERS, read_source
@@ -164,7 +164,9 @@ class WebSearch:
             if not shared.waiting:
                 self._reading.pop(url, None)
                 shared.task.cancel()
-        if not self.lists.is_allowed(document.url) or not tidy([replace(result, url=document.url)], domains=only):
+        if not self.lists.is_allowed(document.url) or not usable_results(
+            [replace(result, url=document.url)], domains=only
+        ):
             raise SourceError(f"{result.url}: leads to {host_of(document.url)}, which is not to be searched.")
         return document
 
@@ -184,7 +186,7 @@ class WebSearch:
     ) -> list[WebPage]:
         """The pages with their passages and vectors, as far as the time allows."""
         pages: list[WebPage] = []
-        for part in parts(documents, _ENCODE_BATCH):
+        for part in batches(documents, _ENCODE_BATCH):
             passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
             texts = [passage_text(d.title, p.text, p.section) for d, ps in zip(part, passages, strict=True) for p in ps]
             try:

@@ -26,7 +26,7 @@ from agent.stages.stage import EMBEDDED, Fallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
 from agent.state import Claim
 from tools.budget import current_budget, current_log
-from tools.errors import ProviderError, ended
+from tools.errors import ProviderError, as_sentence
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
@@ -102,7 +102,7 @@ def _optional(model: ChatModel) -> CruxWriter:
         try:
             return await crux_by_chat(model, one, other)
         except ProviderError as exc:
-            current_log().note("scope", f"What the dispute turns on was not written: {ended(str(exc))}")
+            current_log().note("scope", f"What the dispute turns on was not written: {as_sentence(str(exc))}")
             return None
 
     return crux

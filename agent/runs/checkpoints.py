@@ -19,7 +19,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from agent.settings import Settings
 from tools.disk import disk_errors, keep_private
 from tools.errors import SettingsError, StoreDamagedError, StoreError
-from tools.store.database import BUSY_SECONDS, to_wal, translated
+from tools.store.database import BUSY_SECONDS, database_errors, to_wal
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -109,7 +109,7 @@ async def open_file(path: Path) -> AsyncIterator[FileSaver]:
 def checkpoint_errors(path: Path) -> Iterator[None]:
     """Turns failures of the file into errors that say what to do next. Raises StoreError."""
     try:
-        with translated(path):
+        with database_errors(path):
             yield
     except StoreDamagedError as exc:
         raise StoreDamagedError(

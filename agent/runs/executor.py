@@ -21,7 +21,7 @@ from agent.runs.store import RunStatus, RunStore, TableThread, new_owner
 from agent.state import RunState
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError
-from tools.net.tracing import Traced, langsmith_of, run_span
+from tools.net.tracing import TracedSpan, langsmith_scope, run_span
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -161,12 +161,14 @@ class RunExecutor:
         finally:
             heart.cancel()
 
-    async def _carry_out(self, run_id: str, graph_input: Any, config: Any, options: RunOptions, traced: Traced) -> None:
+    async def _carry_out(
+        self, run_id: str, graph_input: Any, config: Any, options: RunOptions, traced: TracedSpan
+    ) -> None:
         began = time.monotonic()
         stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
         # Closed here and now: left to the event loop, the graph would still write while the checkpoints are closed.
         async with contextlib.aclosing(cast(AsyncGenerator[Any, None], stream)):
-            with langsmith_of(web=options.web):
+            with langsmith_scope(web=options.web):
                 async for event in stream:
                     data = dict(event)
                     await self.record(run_id, data.pop("kind"), data)

@@ -18,7 +18,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
-from tools.store.run_passages import KeptPassages, WebPassages, keep_what_is_gone
+from tools.store.run_passages import KeptPassages, WebPassages, drop_stored_copies
 
 
 def new_owner() -> str:
@@ -214,7 +214,7 @@ class RunStore:
             if ended:
                 _append(db, run_id, status, data)
                 if status == "done":
-                    keep_what_is_gone(db, run_id)
+                    drop_stored_copies(db, run_id)
             db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE id = ? AND owner = ?", (run_id, owner))
         return ended
 

@@ -26,7 +26,7 @@ from agent.options import RunOptions, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import Perspective, RunState, StageNote, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log
-from tools.errors import JudgeError, ProviderDownError, ended
+from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.sentences import prose_of
 from tools.language.words import count
 from tools.models.judges.judge import Pair
@@ -115,7 +115,7 @@ def _check_web(providers: Providers, state: RunState) -> None:
     counts = state.get("counts", {})
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
         problem = next((f["message"] for f in state["notes"] if f["stage"] == "web"), "")
-        raise ProviderDownError(f"{ended(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
+        raise ProviderDownError(f"{as_sentence(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
 def _unjudged(

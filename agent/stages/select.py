@@ -12,10 +12,10 @@ from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import stage
 from agent.state import Reason, RunState, StageNote
-from tools.models.judges.judge import UNJUDGED
+from tools.models.judges.judge import UNJUDGED_SUPPORT
 from tools.passages import Passage
-from tools.selection.coverage import Choice
-from tools.selection.methods import Pool, pick
+from tools.selection.coverage import SelectedPassage
+from tools.selection.methods import Pool, select_passages
 
 _NEAREST = 10  # passages, of all perspectives together, that are used where nothing speaks of a follow-up's focus
 _EXPLAINED = 4  # passages a perspective whose reasons are given
@@ -41,7 +41,7 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         on_focus = {p: {i: state["support"].get(p, {}).get(i, 0.0) for i in speaking} for p in coverage}
     distinct = await asyncio.to_thread(_without_copies, passages, state)
     ids, pool, problems = await build_pool(providers, state, distinct, options)
-    choices = await asyncio.to_thread(pick, options.selection, pool, pool.size)
+    choices = await asyncio.to_thread(select_passages, options.selection, pool, pool.size)
     turn = {ids[c.position]: n for n, c in enumerate(choices)}
     chosen = {}
     for p, own in candidates.items():
@@ -76,7 +76,7 @@ def _without_copies(passages: dict[int, Passage], state: RunState) -> dict[int, 
 def _counters(state: RunState, perspective: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
     """The passages that argue best against what a follow-up names; those that support the perspective first."""
     supporting, support = state["coverage"][perspective]["ids"], state["support"].get(perspective, {})
-    rank = {i: counter_rank(support.get(i, UNJUDGED), nearness.get(i, 0.0)) for i in ids}
+    rank = {i: counter_rank(support.get(i, UNJUDGED_SUPPORT), nearness.get(i, 0.0)) for i in ids}
     return sorted(ids, key=lambda i: (i not in supporting, -rank[i]))
 
 
@@ -87,7 +87,7 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
     return {i: float(near[0]) for i, near in (await similarity_to(providers, [focus], ids)).items()}
 
 
-def _reason(ids: Sequence[int], choice: Choice, state: RunState, pool: Pool) -> Reason:
+def _reason(ids: Sequence[int], choice: SelectedPassage, state: RunState, pool: Pool) -> Reason:
     """Why a passage was chosen; of a selection that gives no reasons, that it was."""
     perspectives = [p["id"] for p in state["perspectives"]]
     points = {p for p in choice.perspectives if p >= len(perspectives)}

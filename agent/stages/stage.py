@@ -20,8 +20,8 @@ from agent.models.providers import Providers
 from agent.options import Phase, RunOptions, ends_at, options_of
 from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
-from tools.budget import Budget, StageLog, current_budget, current_log, sooner, using
-from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ended
+from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline_in
+from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
 from tools.models.chat.model import ChatModel
 from tools.net.tracing import stage_span
 
@@ -58,7 +58,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
             report(runtime, "stage", stage=name)
             budget = budget_of(state, options_of(runtime), cast(Phase, _PARTS.get(name, name)))
             log = StageLog(down=set(state.get("failed_providers") or ()), on_reply=_reply_reporter(runtime, name))
-            with stage_span(name) as traced, using(budget, log):
+            with stage_span(name) as traced, budget_scope(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
                 update["intervals"] = {name: [(started, time.time())]}
                 update = with_log(update, name, budget, log)
@@ -143,11 +143,11 @@ class Fallback:
                 raise
             except ProviderError as exc:
                 if not self.stands_in:
-                    text = f"{ended(str(exc))} Mend it, or let the embedded provider stand in (auto)."
+                    text = f"{as_sentence(str(exc))} Mend it, or let the embedded provider stand in (auto)."
                     raise type(exc)(text, hint=exc.hint) from exc
                 if isinstance(exc, ProviderDownError):
                     log.down.add(name)
-                failure = f"{ended(str(exc))} The embedded provider stood in for it ({self.stage})."
+                failure = f"{as_sentence(str(exc))} The embedded provider stood in for it ({self.stage})."
                 log.note("degraded", failure, f"The model {name} failed, and embedded providers stood in.")
             else:
                 self.record(name)
@@ -169,7 +169,7 @@ class Fallback:
         left -= max(0.0, min(share * left, most))
         try:
             async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-                with sooner(left):
+                with deadline_in(left):
                     return await work
         except (TimeoutError, DeadlineError) as exc:
             raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
@@ -191,7 +191,7 @@ def fall_back_to_own_judge(providers: Providers, failure: JudgeError) -> RunStat
     if providers.models.judge_required:
         raise failure
     stood_in = "embedded judge scored everything again."
-    what = f"{ended(str(failure))} The {stood_in}"
+    what = f"{as_sentence(str(failure))} The {stood_in}"
     degraded = StageNote(
         stage="judge",
         message=what[0].upper() + what[1:],

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from agent.runs.store import Event
 from tools.errors import ProviderDownError
-from tools.net.route import proxy_for, way_options
+from tools.net.route import proxy_for, transport_options
 
 _Shape = TypeVar("_Shape", bound=BaseModel)
 _LAST = ("done", "failed", "cancelled", "waiting")
@@ -87,7 +87,7 @@ class Connection:
     def __init__(self, address: str, key: str | None, timeout: float, patience: float) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
-            way = way_options(address, proxy_for(address))
+            way = transport_options(address, proxy_for(address))
         except ProviderDownError as exc:
             raise UnreachableError(str(exc)) from exc
         self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, **way)

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from evals.metrics.measure import Ratio
-from tools.models.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tiers
+from tools.models.judges.quoting import AGAINST_ITSELF, Floats, QuotingWeights, side_confidence, tiers
 
 MOST = 3
 """Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""
@@ -35,8 +35,8 @@ TIERS: tuple[Tier, ...] = ("case", "leaning")
 class Question:
     """A question's n quotable parts.
 
-    features: how each leans to its first side, of itself, its passage, its document, (n, 3). grounds: what tells
-    whether it speaks to the dispute, (n, GROUNDS). rank: how good a quotation each makes besides, (n,). documents:
+    features: how each leans to its first side, of itself, its passage, its document, (n, 3). grounds: its
+    features of relevance, (n, RELEVANCE_FEATURES). rank: how good a quotation each makes besides, (n,). documents:
     which it is of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others,
     (n,). closely: whether it was read as closely as what is shown has to be, (n,).
     """
@@ -52,11 +52,11 @@ class Question:
     """What is known: the documents of each side, documents of the topic on unknown sides, or that there are none."""
 
 
-def _from(quoting: Quoting, tier: Tier, least: float) -> Quoting:
+def _from(quoting: QuotingWeights, tier: Tier, least: float) -> QuotingWeights:
     return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least, least=least)
 
 
-def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dict[str, Ratio]:
+def measures(questions: Sequence[Question], quoting: QuotingWeights, tier: Tier) -> dict[str, Ratio]:
     """right, sides, both, missing and swapped of the case, or of both tiers together ('leaning'), over questions with
     documents of known sides; astray over those that no document answers; those alone of which there is something."""
     names = ("right", "sides", "both", "missing", "swapped", "astray")
@@ -82,7 +82,7 @@ def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dic
 class _Side:
     """A question read for one of its sides by the weights: the same from whatever probability on it is shown.
 
-    leaning: of the words themselves, to this side, (n,). sure: of `sureness`, (n,). order: the best parts first.
+    leaning: of the words themselves, to this side, (n,). sure: of `side_confidence`, (n,). order: the best parts first.
     """
 
     question: Question
@@ -95,17 +95,17 @@ class _Side:
 _Read = list[tuple[_Side, _Side]]
 
 
-def _read(questions: Sequence[Question], quoting: Quoting) -> _Read:
+def _read(questions: Sequence[Question], quoting: QuotingWeights) -> _Read:
     return [(_side(q, 1, quoting), _side(q, -1, quoting)) for q in questions]
 
 
-def _side(q: Question, sign: int, quoting: Quoting) -> _Side:
+def _side(q: Question, sign: int, quoting: QuotingWeights) -> _Side:
     features = sign * q.features
-    sure = sureness(features, q.grounds, quoting)
+    sure = side_confidence(features, q.grounds, quoting)
     return _Side(q, sign, features[:, 0], sure, np.argsort(-sure * q.rank, kind="stable"))
 
 
-def _picked(side: _Side, quoting: Quoting, tier: Tier, left_out: int = 0) -> list[int]:
+def _picked(side: _Side, quoting: QuotingWeights, tier: Tier, left_out: int = 0) -> list[int]:
     """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
     q = side.question
     allowed = q.closely & (side.leaning >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
@@ -124,7 +124,7 @@ def _right(pair: tuple[_Side, _Side], verdicts: Sequence[Sequence[int]]) -> tupl
     return sum(sign == of for sign, of in known), len(known)
 
 
-def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) -> Quoting:
+def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) -> QuotingWeights:
     """Weights and probabilities fitted on these questions.
 
     The shares of the three leanings are given: documents of one side alone would put all on the document, which is
@@ -145,7 +145,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     names = ("own", "passage", "document", "centre", "nearness", "judged", "offset")
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
-    made = Quoting(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5, least=0.5)
+    made = QuotingWeights(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5, least=0.5)
     made = _silent(questions, _thresholds(sided, replace(made, foremost=_foremost(questions, made))))
     return _thresholds(sided, made)
 
@@ -156,7 +156,7 @@ def _speaks(questions: Sequence[Question]) -> LogisticRegression:
     return LogisticRegression(C=10, max_iter=1000).fit(grounds, np.concatenate([q.sides != 0 for q in questions]))
 
 
-def _foremost(questions: Sequence[Question], quoting: Quoting) -> float:
+def _foremost(questions: Sequence[Question], quoting: QuotingWeights) -> float:
     """The weight of how near the nearest passage comes, each question with the same weight, those included that no
     document answers.
 
@@ -176,7 +176,7 @@ def _foremost(questions: Sequence[Question], quoting: Quoting) -> float:
     return round(max(0.0, float(minimize(loss, np.zeros(2), method="Nelder-Mead").x[0])), 4)
 
 
-def _silent(questions: Sequence[Question], quoting: Quoting) -> Quoting:
+def _silent(questions: Sequence[Question], quoting: QuotingWeights) -> QuotingWeights:
     """With the highest `near` that leaves nearly all questions their quotations that documents answer."""
     answered = [
         pair[0].question
@@ -187,7 +187,7 @@ def _silent(questions: Sequence[Question], quoting: Quoting) -> Quoting:
     return replace(quoting, near=math.floor(100 * float(np.quantile(foremost, _SILENCED, method="higher"))) / 100)
 
 
-def _thresholds(questions: Sequence[Question], quoting: Quoting) -> Quoting:
+def _thresholds(questions: Sequence[Question], quoting: QuotingWeights) -> QuotingWeights:
     read = _read(questions, quoting)
     case = max(_lowest(read, quoting, "case", CASE_RIGHT), _seldom(read, quoting))
     made = replace(quoting, case=case)
@@ -203,11 +203,11 @@ def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floa
         yield q.features[known] @ shares, q.sides[known].astype(float), weight
 
 
-def _lowest(read: _Read, quoting: Quoting, tier: Tier, wanted: float) -> float:
+def _lowest(read: _Read, quoting: QuotingWeights, tier: Tier, wanted: float) -> float:
     """The lowest probability, in hundredths, from which on as many stand right at every higher one that is common, give
     or take a single quotation."""
 
-    def too_few(shown: Quoting) -> bool:
+    def too_few(shown: QuotingWeights) -> bool:
         counts = [_right(pair, [_picked(side, shown, tier) for side in pair]) for pair in read]
         right, total = map(sum, zip(*counts, strict=True))
         return total >= _COMMON and wanted * total - right > 1
@@ -215,18 +215,18 @@ def _lowest(read: _Read, quoting: Quoting, tier: Tier, wanted: float) -> float:
     return _until(too_few, quoting, tier)
 
 
-def _seldom(read: _Read, quoting: Quoting) -> float:
+def _seldom(read: _Read, quoting: QuotingWeights) -> float:
     """The lowest probability, in hundredths, from which on a side's case is shown without its documents for at most
     CASE_MISSING of the sides."""
 
-    def too_many(shown: Quoting) -> bool:
+    def too_many(shown: QuotingWeights) -> bool:
         missing = [bool(_picked(side, shown, "case", left_out=side.sign)) for pair in read for side in pair]
         return sum(missing) > CASE_MISSING * len(missing)
 
     return _until(too_many, quoting, "case")
 
 
-def _until(wrong: Callable[[Quoting], bool], quoting: Quoting, tier: Tier) -> float:
+def _until(wrong: Callable[[QuotingWeights], bool], quoting: QuotingWeights, tier: Tier) -> float:
     """The lowest probability, in hundredths down to 0.3, before it goes wrong; 0.99 where it does at once."""
     steps = (step / 100 for step in range(99, 29, -1))
     return [0.99, *takewhile(lambda least: not wrong(_from(quoting, tier, least)), steps)][-1]

@@ -16,7 +16,7 @@ from evals.datasets.retrieval import GoldQuestion
 from evals.models import CachedEncoder, PairJudge
 from evals.suite import progress
 from tools.errors import ProviderDownError, ProviderError
-from tools.models.batching import parts
+from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.judge import Pair
@@ -78,7 +78,7 @@ class CorpusIndex:
         bar = progress(total=len(texts), desc="vectors", unit="passage", leave=False)
         try:
             with bar:
-                for part in parts(texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
+                for part in batches(texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
                     rows.append(self._encoder.encode(part))
                     bar.update(len(part))
         except ProviderError as exc:
@@ -106,7 +106,7 @@ class CorpusIndex:
         """The vectors of the sentences that are clustered, of the passages at these positions, and which of them each
         is of, numbered from 0."""
         found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
-        rows = [self._encoder.encode(part) for part in parts([s for _, s in found], _AT_ONCE)]
+        rows = [self._encoder.encode(part) for part in batches([s for _, s in found], _AT_ONCE)]
         nothing = np.zeros((0, self._encoder.dimensions), np.float32)
         return np.concatenate([nothing, *rows]), [n for n, _ in found]
 

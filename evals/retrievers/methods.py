@@ -27,8 +27,8 @@ from tools.errors import InputError
 from tools.language.question import ANSWERS, read_question
 from tools.models.judges.judge import Pair
 from tools.selection.coverage import pairs_to_judge
-from tools.selection.methods import Pool, chosen, pick
-from tools.selection.names import DIALS, FOUND, needs_clusters
+from tools.selection.methods import Pool, choose_by_coverage, select_passages
+from tools.selection.names import DIALS, SEARCH_ORDER, needs_clusters
 from tools.store.hybrid import fuse
 
 # Searches, and what is searched for
@@ -138,12 +138,12 @@ def method(name: str) -> Method:
     if search not in SEARCHES:
         raise InputError(f"there is no method '{name}'. {_there_are()}")
     queries = rest.pop(0) if rest and rest[0].partition(":")[0] in (*QUERIES, *LEANING) else ""
-    selection = rest.pop(0) if rest else FOUND
+    selection = rest.pop(0) if rest else SEARCH_ORDER
     if rest:
         raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
     find = _finder(name, search, queries)
     knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
-    return Method(find if selection == FOUND else _selected(find, selection), knows)
+    return Method(find if selection == SEARCH_ORDER else _selected(find, selection), knows)
 
 
 def _finder(name: str, search: str, queries: str) -> Rank:
@@ -166,7 +166,7 @@ def _finder(name: str, search: str, queries: str) -> Rank:
 
 
 def _there_are() -> str:
-    selections = [s for s in DIALS if s != FOUND]
+    selections = [s for s in DIALS if s != SEARCH_ORDER]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
         f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}. "
@@ -183,7 +183,7 @@ def _selected(find: Rank, selection: str) -> Rank:
     def rank(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
         positions = find(index, question, max(k, CANDIDATES))
         pool = pool_of(index, question, positions, clustered)
-        return [positions[c.position] for c in pick(selection, pool, k)]
+        return [positions[c.position] for c in select_passages(selection, pool, k)]
 
     return rank
 
@@ -211,7 +211,7 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     asked = [Pair(sides[s], index.corpus[positions[i]].text, contrary.get(sides[s], "")) for s, i in pairs]
     for (s, i), value in zip(pairs, index.support(asked), strict=True):
         support[s, i] = value
-    return [positions[c.position] for c in chosen(replace(pool, support=support), k)]
+    return [positions[c.position] for c in choose_by_coverage(replace(pool, support=support), k)]
 
 
 def candidates(index: CorpusIndex, question: GoldQuestion) -> Ranking:

@@ -23,7 +23,7 @@ from evals.metrics.measure import figures
 from evals.metrics.perspectives import match, perspective_measures
 from evals.reports.records import Record, Records
 from evals.suite import ask_beside, common_options, figure_lines, sample
-from tools.budget import Budget, using
+from tools.budget import Budget, budget_scope
 from tools.errors import InputError, SteelmanError
 
 
@@ -78,7 +78,7 @@ async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> t
     """The row's key, and what is found, as the agent's expand stage would, without passages."""
     async with turn:
         try:
-            with using(Budget()):
+            with budget_scope(Budget()):
                 framing = await providers.frame(row.question, [])
                 sides = await providers.expand(framing, [])
         except SteelmanError as exc:

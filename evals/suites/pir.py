@@ -27,7 +27,7 @@ from evals.reports.table import block, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, Form, leaning_scores
 from evals.suite import check_known, common_options, cutoff_option, names, progress, shuffled
-from tools.models.batching import parts
+from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 
@@ -133,7 +133,7 @@ def _query_vectors(task: PirTask, index: CorpusIndex) -> dict[str, NDArray[np.fl
     """
     vectors: dict[str, NDArray[np.float32]] = {}
     with progress(total=len(task.texts), desc="vectors", unit="query", leave=False) as bar:
-        for part in parts(task.texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
+        for part in batches(task.texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
             vectors |= zip(part, index.query_vectors(part), strict=True)
             bar.update(len(part))
     return vectors

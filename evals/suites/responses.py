@@ -34,7 +34,7 @@ from tools.errors import InputError
 from tools.language.quotable import stands_alone
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.judge import Pair
-from tools.selection.responses import Weights, choose_thesis
+from tools.selection.responses import ThesisWeights, choose_thesis
 
 JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
@@ -72,7 +72,7 @@ def measure(args: argparse.Namespace) -> Record:
         "files": {part: {"name": path.name, "sha256": digest(path)} for part, path in files.items()},
         "judge": judge.name,
         "encoder": encoder and encoder.name,
-        "weights": asdict(Weights()),
+        "weights": asdict(ThesisWeights()),
         "sample": None if args.limit is None else [args.limit, args.seed],
     }
     with Records(args.out, "responses", config) as records:

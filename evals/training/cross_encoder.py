@@ -27,7 +27,7 @@ from evals.training.sampler import Sampler
 from evals.training.train import Plan
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.judges.embedded import ANSWERS
-from tools.models.judges.judge import tidy
+from tools.models.judges.judge import judged_text
 
 BASE = "all-MiniLM-L6-v2"
 _CHUNK = 3072
@@ -150,7 +150,7 @@ def measure(run: Run, corpus: Corpus) -> dict[str, float]:
         return predict(run.best, run.tokenizer, pairs)
 
     truth = np.array([p.label for p in corpus.development], bool)
-    score = read([(p.perspective, tidy(p.document)) for p in corpus.development])[:, 0]
+    score = read([(p.perspective, judged_text(p.document)) for p in corpus.development])[:, 0]
     f1, threshold = best_f(truth, score)
     accuracy = yes_or_no(truth, score >= threshold)["accuracy"].value
     sets = {name: hard(corpus.held_out.get(name, ())) for name in _MEASURED}

@@ -16,7 +16,7 @@ from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import LabelledPair, load_pairs
 from evals.datasets.rows import json_rows
 from evals.training.text import CUT, Asked, Row, claim, digest, fraction, key, questions, segments, sentences, shingles
-from tools.models.judges.judge import tidy
+from tools.models.judges.judge import judged_text
 
 HELD_OUT = 0.1
 SENTENCE_WORDS = 45
@@ -105,7 +105,7 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     measured = list(read_evaluated(data))
     asked = {key(text) for one in measured for text in one.asked}
     blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}
-    blocked.update(s for pair in corpus.development for s in shingles(tidy(pair.document)))
+    blocked.update(s for pair in corpus.development for s in shingles(judged_text(pair.document)))
     for name, examples in everything.items():
         corpus.held_out[name] = [e for e in examples if not taught(e.group)]
         blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
@@ -161,7 +161,7 @@ def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Exam
     asking = questions(berds, *(rows_of(sets / f"{name}.jsonl.gz") for name in ("procon20", "arc_stance")))
     asked = {digest(one.question): one for one in asking}
     passages = {row["passage"]: None for name in CUT for row in rows_of(sets / f"{name}.jsonl.gz")}
-    texts = {digest(part): part for text in passages for part in (*sentences(tidy(text)), *segments(text))}
+    texts = {digest(part): part for text in passages for part in (*sentences(judged_text(text)), *segments(text))}
     for row in rows_of(READINGS):
         one, text, label = asked.get(row["question"]), texts.get(row["segment"]), row["label"]
         if one and text and (label != "N" or rng.random() < _KEEP_NONE["readings"]):
@@ -169,12 +169,14 @@ def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Exam
             yield from _labelled(one, text, label, name)
     for row in rows_of(WRITTEN):
         if one := asked.get(row["question"]):
-            yield from _labelled(one, tidy(row["text"]), row["label"], "written")
+            yield from _labelled(one, judged_text(row["text"]), row["label"], "written")
 
 
 def _contrasts() -> Iterator[Example]:
     for row in rows_of(CONTRASTS):
-        yield from _labelled(Asked(row["question"], row["A"], row["B"]), tidy(row["text"]), row["label"], "contrasts")
+        yield from _labelled(
+            Asked(row["question"], row["A"], row["B"]), judged_text(row["text"]), row["label"], "contrasts"
+        )
 
 
 def _labelled(asked: Asked, text: str, label: str, name: str) -> Iterator[Example]:
@@ -191,7 +193,11 @@ def _affirms(statement: str, other: str, question: str) -> bool:
 
 
 def _example(name: str, row: Row) -> Example:
-    statement, group, target = tidy(row["statement"]), row["group"] or row["passage"][:80], HARD_TARGETS[row["label"]]
+    statement, group, target = (
+        judged_text(row["statement"]),
+        row["group"] or row["passage"][:80],
+        HARD_TARGETS[row["label"]],
+    )
     question = ""
     if name == "procon20":
         question, statement = statement, claim(statement)
@@ -199,7 +205,7 @@ def _example(name: str, row: Row) -> Example:
         statement = f"{statement[:1].upper()}{statement[1:]} should be supported."
     elif name == "theperspective" and "other point" in row["kind"]:
         target = (0.35, 0.0, 0.65)
-    return Example(statement, tidy(row["passage"]), target, name, group, question=question)
+    return Example(statement, judged_text(row["passage"]), target, name, group, question=question)
 
 
 def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
@@ -228,9 +234,9 @@ def _topic_stances(rows: list[Row], rng: random.Random) -> Iterator[Example]:
             target = HARD_TARGETS["support" if (points, arguments) in pros else "oppose"]
             others = sorted(point for p in parts if p[0] is not points for point in p[0])
             for text in sorted(arguments | points):
-                yield Example(rng.choice(_restated(topic)), tidy(text), target, "argkp_topic", topic)
+                yield Example(rng.choice(_restated(topic)), judged_text(text), target, "argkp_topic", topic)
                 if others and rng.random() < 0.3:
-                    yield Example(rng.choice(others), tidy(text), _OTHER_SIDE, "argkp_topic", topic)
+                    yield Example(rng.choice(others), judged_text(text), _OTHER_SIDE, "argkp_topic", topic)
 
 
 def _join(parts: list[tuple[set[str], set[str]]], point: str, argument: str) -> None:

@@ -21,7 +21,7 @@ from evals.training.data import Corpus, hard, load_corpus
 from evals.training.graph import build_bert, write_int8
 from tools.models.int8 import Int8Model, load_model
 from tools.models.judges import embedded
-from tools.models.judges.judge import Pair, side_score, tidy
+from tools.models.judges.judge import Pair, judged_text, side_score
 
 Cases = list[tuple[Pair, bool]]
 """Pairs, and whether the text supports the statement."""
@@ -80,7 +80,9 @@ def pack_small(weights: dict[str, NDArray[np.float32]], corpus: Corpus) -> dict[
         made.mkdir()
         reader = packing.Reader(embedded.judge_files().tokenizer, embedded.MAX_LENGTH)
         held = held_out_cases(corpus)
-        weights |= packing.reaches(weights, reader, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
+        weights |= packing.reaches(
+            weights, reader, [(pair.statement, judged_text(pair.text)) for pair, _ in held[:_WATCHED]]
+        )
         write_int8(build_bert(weights, reader.heads, "classifier"), made)
         model = load_model(embedded.judge_files(made), lambda _: True, "judge")
         opposite = contraries(corpus.development)
@@ -98,8 +100,8 @@ def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[embedded
     that of sentences by how many of the samples' may stand on the wrong side."""
     cases = [*developed, *held]
     truth = np.array([label for _, label in cases], bool)
-    own = model.run([(pair.statement, tidy(pair.text)) for pair, _ in cases])
-    other = model.run([(pair.contrary, tidy(pair.text)) for pair, _ in cases])
+    own = model.run([(pair.statement, judged_text(pair.text)) for pair, _ in cases])
+    other = model.run([(pair.contrary, judged_text(pair.text)) for pair, _ in cases])
     weights = packing.fit(own, truth, (1, -1))
     weights_told = packing.fit(np.hstack([own, other]), truth, (1, -1, -1, 1))
     known = embedded.read_calibration()  # of the closer reading and of answers, which are fitted apart
@@ -135,7 +137,7 @@ def int8_distance(
 ) -> dict[str, float]:
     """How far the int8 model is from the float one on the samples' passages: the mean difference of the probability of
     support, and the share of decisions that agree."""
-    pairs = list(dict.fromkeys((p.statement, tidy(p.text)) for _, p, _ in sample_sentences()))[:_WATCHED]
+    pairs = list(dict.fromkeys((p.statement, judged_text(p.text)) for _, p, _ in sample_sentences()))[:_WATCHED]
     session, tokenizer = packing.as_float(weights, reader)
     exactly = Int8Model(session, tokenizer, reader.max_length)
     alone = np.array(calibration.alone, np.float32)

@@ -131,7 +131,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
 
 def both_models() -> tuple[Int8Model, Int8Model]:
     """The small one and the larger one as they ship. Raises ModelError."""
-    return load_model(embedded.judge_files(), lambda _: True, "judge"), embedded.load_close_model()
+    return load_model(embedded.judge_files(), lambda _: True, "judge"), embedded.load_larger_model()
 
 
 def store(**fitted: tuple[float, ...]) -> None:
@@ -215,14 +215,14 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
         made.mkdir()
         texts = [t for examples in corpus.training.values() for e in examples for t in (e.statement, e.text)]
         weights = trimmed(weights, tokenizer, texts, made)
-        reader = Reader(made / "tokenizer.json", embedded.CLOSE_LENGTH, heads)
-        watched = [(embedded.beside(e.statement, e.contrary), e.text) for e in _sentences(corpus)][:_WATCHED]
+        reader = Reader(made / "tokenizer.json", embedded.LARGER_LENGTH, heads)
+        watched = [(embedded.joint_statement(e.statement, e.contrary), e.text) for e in _sentences(corpus)][:_WATCHED]
         write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, heads, "classifier"), made)
         (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
-        model = load_model(embedded.close_files(made), lambda _: True, "close-judge")
+        model = load_model(embedded.larger_model_files(made), lambda _: True, "close-judge")
         small = load_model(embedded.judge_files(), lambda _: True, "judge")
         fitted, figures = calibrate_close(corpus, small, model)
-        put_in_place(made, embedded.CLOSE_FOLDER)
+        put_in_place(made, embedded.LARGER_FOLDER)
         store(close=fitted)
     return figures
 
@@ -252,7 +252,7 @@ def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path)
         token["ids"] = [place[i] for i in token["ids"]]
     stored["padding"] = stored["truncation"] = None
     (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
-    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][: embedded.CLOSE_LENGTH]}
+    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][: embedded.LARGER_LENGTH]}
 
 
 def calibrate_close(corpus: Corpus, small: Int8Model, large: Int8Model) -> tuple[tuple[float, ...], dict[str, float]]:
@@ -261,7 +261,7 @@ def calibrate_close(corpus: Corpus, small: Int8Model, large: Int8Model) -> tuple
     rows = with_strangers(list(_sentences(corpus)))
     names, labels = np.array([e.dataset for e in rows]), np.array([e.label for e in rows])
     own = small.run([(e.statement, e.text) for e in rows]).reshape(-1, 2)
-    beside_ = large.run([(embedded.beside(e.statement, e.contrary), e.text) for e in rows]).reshape(-1, 2)
+    beside_ = large.run([(embedded.joint_statement(e.statement, e.contrary), e.text) for e in rows]).reshape(-1, 2)
     both = np.stack([own, beside_], axis=2)
     scores = crossed(both, labels, [e.group for e in rows])
     figures = ranked("close", labels, scores)

@@ -40,7 +40,7 @@ from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import common_options, names
 from tools.errors import InputError
-from tools.models.judges.quoting import FILE, GROUNDS, load_quoting
+from tools.models.judges.quoting import FILE, RELEVANCE_FEATURES, load_quoting_weights
 from tools.store.store import Store
 
 
@@ -64,7 +64,7 @@ def measure(args: argparse.Namespace) -> Record:
     if args.out and not args.fit:
         raise InputError("--out is for what --fit finds. Add --fit, or leave --out out.")
     read = {name: asyncio.run(_read(args, name, load_settings())) for name in names(args.set)}
-    quoting = fit([q for questions in read.values() for q in questions]) if args.fit else load_quoting()
+    quoting = fit([q for questions in read.values() for q in questions]) if args.fit else load_quoting_weights()
     if args.out:
         args.out.write_text(json.dumps(asdict(quoting), indent=1) + "\n", encoding="utf-8")
     found = figures_by({n: {t: measures(q, quoting, t) for t in TIERS} for n, q in read.items()}, args.seed)
@@ -107,7 +107,7 @@ def _question(case: Case, briefs: Sequence[Brief]) -> Question:
     brief = next((b for b in briefs if b.contrary and b.reading), None)
     if brief is None or brief.reading is None:
         nothing = np.zeros(0)
-        none = np.zeros((0, GROUNDS))
+        none = np.zeros((0, RELEVANCE_FEATURES))
         return Question(case.key, np.zeros((0, 3)), none, nothing, (), nothing.astype(int), nothing > 0, _kind(case))
     reading = brief.reading
     sign = -1.0 if brief.perspective["stance"] == "opposes" else 1.0

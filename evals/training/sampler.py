@@ -6,7 +6,7 @@ from functools import cache
 
 from evals.training.data import HARD_TARGETS, Example
 from evals.training.text import negated, sentences, words_in_common
-from tools.models.judges.embedded import beside
+from tools.models.judges.embedded import joint_statement
 
 _UNRELATED = 0.05
 _ASKED = 0.3  # how often a told statement gives way to its question
@@ -60,8 +60,8 @@ def _beside_contrary(e: Example, rng: random.Random, share: float) -> Example:
         return replace(e, statement=e.question)
     sides = (e.statement, e.contrary or negated(e.statement))
     if rng.random() < 0.5:
-        return replace(e, statement=beside(*sides))
-    return replace(e, statement=beside(*reversed(sides)), target=(e.target[1], e.target[0], e.target[2]))
+        return replace(e, statement=joint_statement(*sides))
+    return replace(e, statement=joint_statement(*reversed(sides)), target=(e.target[1], e.target[0], e.target[2]))
 
 
 @cache

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tools.models.judges.judge import tidy
+from tools.models.judges.judge import judged_text
 
 Row = dict[str, Any]
 _WORD = re.compile(r"[a-z0-9]+")
@@ -137,7 +137,7 @@ def digest(text: str) -> str:
 
 def segments(text: str) -> Iterator[str]:
     """Runs of WORDS words, one after the other; a rest of fewer than 40 is left out."""
-    words = tidy(text).split()
+    words = judged_text(text).split()
     for start in range(0, len(words), WORDS):
         if len(part := words[start : start + WORDS]) >= _LEAST:
             yield " ".join(part)
@@ -145,13 +145,13 @@ def segments(text: str) -> Iterator[str]:
 
 def questions(berds: Iterable[Row], procon: Iterable[Row], arc: Iterable[Row]) -> list[Asked]:
     """The two-sided questions of BERDS, and the yes/no questions of ProCon and ARC with claim and negation."""
-    found = {key(row["question"]): Asked(row["question"], *map(tidy, row["perspectives"])) for row in berds}
+    found = {key(row["question"]): Asked(row["question"], *map(judged_text, row["perspectives"])) for row in berds}
     for question in sorted({row["statement"] for row in procon}):
-        if (statement := claim(tidy(question))) != tidy(question):
+        if (statement := claim(judged_text(question))) != judged_text(question):
             found.setdefault(key(question), Asked(question, statement, negated(statement)))
     sides: dict[str, set[str]] = {}
     for row in arc:
-        sides.setdefault(row["group"], set()).add(tidy(row["statement"]))
+        sides.setdefault(row["group"], set()).add(judged_text(row["statement"]))
     for question, statements in sides.items():
         if len(statements) == 2:
             found.setdefault(key(question), Asked(question, *sorted(statements)))

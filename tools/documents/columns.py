@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 
-from tools.dates import plain_date
+from tools.dates import date_of_cell
 from tools.documents.document import FIELDS, GUESS_ALL, Columns
 from tools.errors import SourceError, option
 
@@ -185,7 +185,7 @@ def _fits(of: str, values: Sequence[str], rows: int) -> bool:
         case "url":
             return _share(values, _is_address) >= 0.5
         case "date":
-            return _share(values, plain_date) >= 0.5
+            return _share(values, date_of_cell) >= 0.5
     return True
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mode
 from typing import Any
 
-from tools.dates import plain_date
+from tools.dates import date_of_cell
 from tools.documents.columns import ALL_NAMES, TEXT_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
 from tools.errors import SourceError
@@ -83,7 +83,7 @@ def _document(
             return None
         first = where.removeprefix(f"{name}, ")
         return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
-    date = plain_date(of.get("date", ""))
+    date = date_of_cell(of.get("date", ""))
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
     shown = id_ if "id" in of else f"{name}, row {id_}"

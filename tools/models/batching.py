@@ -8,13 +8,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Consecutive slices of at most `size` items."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
-async def within(seconds: float, calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
+async def run_within(seconds: float, calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
     """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
     turn = asyncio.Semaphore(concurrency)
 

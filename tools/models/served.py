@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
-class Served:
+class ModelEndpoint:
     """A model at an address, asked by OpenAI's client over the project's own transport, whose retries and limits are
     the only ones; nothing is sent but the key and the body."""
 

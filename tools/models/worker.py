@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError
-from tools.models.batching import parts
+from tools.models.batching import batches
 
 Model = Callable[[Sequence[Any]], NDArray[np.float32]]
 
@@ -92,4 +92,4 @@ WORKER = Worker()
 
 def _parts(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
     """One without items where there are none, so that the model says how wide its rows are."""
-    return list(parts(items, _TOGETHER)) or [items]
+    return list(batches(items, _TOGETHER)) or [items]

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.causes import cause
-from tools.net.retries import retrying
-from tools.net.route import routed
+from tools.net.retries import retry_transport
+from tools.net.route import proxy_transport
 
 if TYPE_CHECKING:
     import httpx
@@ -38,7 +38,7 @@ def open_client(
     for value in (headers or {}).values():
         check_key(value)
     return httpx.AsyncClient(
-        transport=around(retrying(routed())),
+        transport=around(retry_transport(proxy_transport())),
         headers={"accept-encoding": "identity", **(headers or {})},
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,
@@ -109,7 +109,7 @@ def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
 def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:
     """A refusal in words that say what to do about it. `key`: the variable that holds the key."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    said = words_of(text)
+    said = refusal_text(text)
     if status < 400:
         return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
     if status == 401:  # some say back part of the key
@@ -124,7 +124,7 @@ def status_error(name: str, status: int, body: bytes | str = b"", key: str = "")
     return ProviderDownError(f"{name} failed (status {status}{because}).")
 
 
-def words_of(text: str) -> str:
+def refusal_text(text: str) -> str:
     """What a refusal says, taken out of the JSON in which most servers put it."""
     with contextlib.suppress(ValueError, RecursionError):
         body = json.loads(text)

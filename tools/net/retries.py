@@ -35,7 +35,7 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 
 
-def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
+def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
     """The transport with retries around it, and its replies bounded."""
     import httpx
 
@@ -134,18 +134,18 @@ def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     return pieces
 
 
-def cut_short(exc: BaseException | None) -> bool:
+def is_cut_short(exc: BaseException | None) -> bool:
     """Whether a failure, or what it came from, is a connection that ended in the middle of a reply."""
     import httpx
 
     while exc is not None:
         if isinstance(exc, httpx.ReadError | httpx.RemoteProtocolError):
-            return answered(exc)
+            return had_response(exc)
         exc = exc.__cause__
     return False
 
 
-def answered(exc: Exception) -> bool:
+def had_response(exc: Exception) -> bool:
     """Whether the head of a reply had come to the request that failed so."""
     import httpx
 

@@ -64,7 +64,7 @@ class Proxy:
         if scheme.startswith("socks") and find_spec("socksio") is None:
             raise ProviderDownError(f"{self} needs a package that is not installed: .venv/bin/pip install socksio")
         if scheme == "https":
-            given.ssl_context = trusted()
+            given.ssl_context = tls_context()
         return given
 
 
@@ -79,7 +79,7 @@ def is_proxy(url: str) -> bool:
     return usable and whole and parts.scheme in ("http", "https", "socks5", "socks5h")
 
 
-def named_proxy(url: str) -> Proxy | None:
+def environment_proxy(url: str) -> Proxy | None:
     """The proxy that the environment names for an address, without looking up where its name leads to."""
     parts, named = urlsplit(url), getproxies_environment()
     kind = parts.scheme if named.get(parts.scheme) else "all"
@@ -87,7 +87,7 @@ def named_proxy(url: str) -> Proxy | None:
     port = parts.port or _PORTS.get(parts.scheme, 0)
     if (
         not given
-        or is_inside(host)
+        or is_private_host(host)
         or any(_covers(one, host, port) for one in re.split(r"[\s,]+", named.get("no", "")))
     ):
         return None
@@ -102,13 +102,13 @@ def proxy_for(url: str) -> Proxy | None:
 
     It looks the name up: to be called from a thread.
     """
-    proxy = named_proxy(url)
-    if proxy is None or _leads_inside(urlsplit(url).hostname or "", int(time.monotonic() / _REMEMBERED)):
+    proxy = environment_proxy(url)
+    if proxy is None or _leads_to_private_host(urlsplit(url).hostname or "", int(time.monotonic() / _REMEMBERED)):
         return None
     return proxy
 
 
-def is_inside(host: str) -> bool:
+def is_private_host(host: str) -> bool:
     """Whether a host, by its own text, is of this machine or of its private network."""
     try:
         ip = ipaddress.ip_address(host)
@@ -118,12 +118,12 @@ def is_inside(host: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _leads_inside(host: str, _: int) -> bool:
+def _leads_to_private_host(host: str, _: int) -> bool:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False  # where only the proxy leads out, only the proxy may know the names that are there
-    return any(is_inside(str(entry[4][0])) for entry in found)
+    return any(is_private_host(str(entry[4][0])) for entry in found)
 
 
 def _covers(entry: str, host: str, port: int) -> bool:
@@ -142,14 +142,14 @@ def _covers(entry: str, host: str, port: int) -> bool:
         return bool(entry) and (host == entry or host.endswith(f".{entry}"))
 
 
-def trusted() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Believes the authorities that browsers believe, and those of SSL_CERT_FILE and SSL_CERT_DIR, or else this
     machine's. Raises ProviderDownError where these name nothing."""
-    return _trusted(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+    return _tls_context(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
 
 
 @lru_cache(maxsize=4)
-def _trusted(file: str, folders: str) -> ssl.SSLContext:
+def _tls_context(file: str, folders: str) -> ssl.SSLContext:
     import certifi
 
     tls = ssl.create_default_context(cafile=certifi.where())
@@ -166,13 +166,13 @@ def _trusted(file: str, folders: str) -> ssl.SSLContext:
     return tls
 
 
-def way_options(url: str, proxy: Proxy | None) -> dict[str, Any]:
+def transport_options(url: str, proxy: Proxy | None) -> dict[str, Any]:
     """What a transport of httpx is opened with. Raises ProviderDownError where the environment names what is none."""
-    verify = trusted() if url.startswith("https:") else False
+    verify = tls_context() if url.startswith("https:") else False
     return {"verify": verify, "proxy": proxy.opened() if proxy else None, "trust_env": False}
 
 
-def routed() -> "httpx.AsyncBaseTransport":
+def proxy_transport() -> "httpx.AsyncBaseTransport":
     """A transport that takes the way that there is for each request, which is marked with its proxy."""
     import httpx
 
@@ -182,14 +182,14 @@ def routed() -> "httpx.AsyncBaseTransport":
 
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             url, tls = str(request.url), request.url.scheme == "https"
-            proxy = await asyncio.to_thread(proxy_for, url) if named_proxy(url) else None
+            proxy = await asyncio.to_thread(proxy_for, url) if environment_proxy(url) else None
             try:
-                way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(**way_options(url, proxy))
+                way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(**transport_options(url, proxy))
             except ProviderDownError as exc:
                 raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc
             self._ways[tls, proxy], request.extensions[PROXY] = way, proxy
             response = await way.handle_async_request(request)
-            if (said := refused_by(proxy, url, response.status_code)) is not None:
+            if (said := proxy_refusal(proxy, url, response.status_code)) is not None:
                 await response.aclose()
                 raise httpx.ProxyError(said, request=request)
             return response
@@ -201,7 +201,7 @@ def routed() -> "httpx.AsyncBaseTransport":
     return Routed()
 
 
-def refused_by(proxy: Proxy | None, url: str, status: int) -> str | None:
+def proxy_refusal(proxy: Proxy | None, url: str, status: int) -> str | None:
     """What a proxy answered in the place of the server, as the refusal of a tunnel reads; inside one, no proxy does."""
     tunnelled = proxy is None or url.startswith("https:") or proxy.url.startswith("socks")
     return None if tunnelled or status not in _GATEWAY else f"{status} {_GATEWAY[status]}"

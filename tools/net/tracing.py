@@ -67,7 +67,7 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
     return True
 
 
-class Traced:
+class TracedSpan:
     """A span under way, or none where nothing is traced."""
 
     def __init__(self, span: "Span | None" = None) -> None:
@@ -95,15 +95,15 @@ class Traced:
 
 
 @contextmanager
-def _span(name: str, **attributes: Any) -> Iterator[Traced]:
+def _span(name: str, **attributes: Any) -> Iterator[TracedSpan]:
     """A span under the current one; an error that passes through is recorded by its kind, a cancellation is none."""
     if _tracer is None or _untraced.get():
-        yield Traced()
+        yield TracedSpan()
         return
     from langgraph.errors import GraphBubbleUp
 
     with _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as span:
-        traced = Traced(span)
+        traced = TracedSpan(span)
         traced.note(**attributes)
         try:
             yield traced
@@ -119,7 +119,7 @@ def _span(name: str, **attributes: Any) -> Iterator[Traced]:
 
 
 @contextmanager
-def run_span(run_id: str, *, web: bool, **facts: Any) -> Iterator[Traced]:
+def run_span(run_id: str, *, web: bool, **facts: Any) -> Iterator[TracedSpan]:
     """The span of one run. A run of which nothing may leave this machine has none where spans go to another one."""
     unseen = _untraced.set(not web and _leaves(os.environ))
     try:
@@ -135,12 +135,12 @@ def _leaves(environment: Mapping[str, str]) -> bool:
     return not is_local(address)
 
 
-def stage_span(name: str) -> AbstractContextManager[Traced]:
+def stage_span(name: str) -> AbstractContextManager[TracedSpan]:
     """The span of one stage, under its run's."""
     return _span(f"{SERVICE}.{name}", stage=name)
 
 
-def langsmith_of(*, web: bool) -> AbstractContextManager[Any]:
+def langsmith_scope(*, web: bool) -> AbstractContextManager[Any]:
     """A run of which nothing may leave this machine is not traced, whatever the environment asks of LangSmith."""
     if web:
         return nullcontext()

@@ -22,7 +22,7 @@ _DIGITS = 9  # of a gain: rounding makes no order among equals
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SelectedPassage:
     """A passage that was chosen, and what it added when it was.
 
     perspectives: by how much it raised the probability that each is covered. new_source: nothing chosen before is of
@@ -42,7 +42,7 @@ def select(
     relevance: NDArray[np.floating],
     sources: Sequence[Hashable],
     k: int,
-) -> list[Choice]:
+) -> list[SelectedPassage]:
     """Up to k passages in the order in which they were chosen, each with its reasons; see the module for the value.
 
     Fewer than k only where there are fewer passages. Of equals the earlier passage is chosen.
@@ -53,14 +53,14 @@ def select(
     n = len(relevance)
     by_passage = np.asarray(support.T, np.float64, order="C")
     missed, left, known = np.ones(len(weights)), np.ones(n, bool), set[Hashable]()
-    chosen: list[Choice] = []
+    chosen: list[SelectedPassage] = []
     while len(chosen) < min(k, n):
         new = np.array([source not in known for source in sources] or [False] * n)
         gains = np.round(by_passage @ (weights * missed) + relevance + INDEPENDENCE * new, _DIGITS)
         best = int(np.argmax(np.where(left, gains, -np.inf)))
         raised = missed * by_passage[best]
         perspectives = {int(p): float(raised[p]) for p in np.flatnonzero(raised > 0)}
-        chosen.append(Choice(best, float(gains[best]), perspectives, float(relevance[best]), bool(new[best])))
+        chosen.append(SelectedPassage(best, float(gains[best]), perspectives, float(relevance[best]), bool(new[best])))
         missed *= 1 - by_passage[best]
         left[best] = False
         known.update(sources[best : best + 1])

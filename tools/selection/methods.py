@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.selection.coverage import Choice, select
-from tools.selection.names import FOUND, OWN, parse_selection
+from tools.selection.coverage import SelectedPassage, select
+from tools.selection.names import COVERAGE, SEARCH_ORDER, parse_selection
 from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
 Floats = NDArray[np.floating]
@@ -136,7 +136,7 @@ class Pool:
         return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
 
 
-def chosen(pool: Pool, k: int) -> list[Choice]:
+def choose_by_coverage(pool: Pool, k: int) -> list[SelectedPassage]:
     """Steelman's own choice of up to k passages, with the reasons for each (`coverage`).
 
     What is to be covered are the sides, as the judge sees them, and the points that are mined from the pool itself; the
@@ -147,12 +147,12 @@ def chosen(pool: Pool, k: int) -> list[Choice]:
         return []
     likely = pool.likely
     points, shares = mined_points(pool.vectors, likely)
-    support = np.concatenate([sides_taken(pool.support, likely), points])
+    support = np.concatenate([side_probabilities(pool.support, likely), points])
     weights = np.concatenate([np.ones(len(pool.support)), MINED * shares])
     return select(support, weights, likely, pool.sources, k)
 
 
-def sides_taken(support: Floats, likely: Floats) -> NDArray[np.float64]:
+def side_probabilities(support: Floats, likely: Floats) -> NDArray[np.float64]:
     """The probability that a passage speaks to the question and takes a side, shape (sides, n).
 
     A passage's relevance is divided among the sides as the judge's probabilities have it, which tell sides apart better
@@ -170,8 +170,8 @@ Selection = Callable[[Pool, int, float], list[int]]
 
 
 SELECTIONS: dict[str, Selection] = {
-    OWN: lambda pool, k, _: [c.position for c in chosen(pool, k)],
-    FOUND: lambda pool, k, _: list(range(min(k, pool.size))),
+    COVERAGE: lambda pool, k, _: [c.position for c in choose_by_coverage(pool, k)],
+    SEARCH_ORDER: lambda pool, k, _: list(range(min(k, pool.size))),
     "mmr": lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest),
     "dkmips": lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial, meant=_LOOKED_AT),
     "scs": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial),
@@ -180,13 +180,13 @@ SELECTIONS: dict[str, Selection] = {
 }
 
 
-def pick(name: str, pool: Pool, k: int) -> list[Choice]:
+def select_passages(name: str, pool: Pool, k: int) -> list[SelectedPassage]:
     """Up to k passages of the pool by the selection of that name, best first.
 
     The reasons are there for the own selection only; of any other a choice tells the position alone. Raises InputError
     for a name that is none.
     """
     method, dial = parse_selection(name)
-    if method == OWN:
-        return chosen(pool, k)
-    return [Choice(i, 0.0) for i in SELECTIONS[method](pool, k, dial)]
+    if method == COVERAGE:
+        return choose_by_coverage(pool, k)
+    return [SelectedPassage(i, 0.0) for i in SELECTIONS[method](pool, k, dial)]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from tools.errors import InputError
 
-OWN = "coverage"
-FOUND = "found"
+COVERAGE = "coverage"
+SEARCH_ORDER = "found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ _TRADE_OFF = Dial("weight of relevance (λ)", 0.75)
 _ENOUGH = Dial("share of the clusters that is enough", 1.0)
 
 DIALS: dict[str, Dial | None] = {
-    OWN: None,
-    FOUND: None,
+    COVERAGE: None,
+    SEARCH_ORDER: None,
     "mmr": _TRADE_OFF,
     "dkmips": _TRADE_OFF,
     "scs": _ENOUGH,

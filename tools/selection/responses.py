@@ -32,14 +32,14 @@ def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[li
     """Positions of theses that say the same, every thesis in one group, the one that stands for its group first; the
     largest group first.
 
-    By average linkage (Sokal and Michener 1958) of what each says beside the question (`conditioned`): the two groups
-    with the highest mean cosine between their members are joined while it is at least the threshold. What says nothing
-    beside the question is like its own kind only.
+    By average linkage (Sokal and Michener 1958) of what each says beside the question (`without_question`): the two
+    groups with the highest mean cosine between their members are joined while it is at least the threshold. What
+    says nothing beside the question is like its own kind only.
 
     vectors: of the theses, shape (n, dimensions). question: shape (dimensions,). threshold: from −1 to 1. Raises
     ValueError for a question of zeros.
     """
-    left = conditioned(vectors, question)
+    left = without_question(vectors, question)
     empty = ~left.any(axis=1)
     cosines = np.minimum(left @ left.T, 1.0)
     cosines[np.ix_(empty, empty)] = 1.0
@@ -51,7 +51,7 @@ def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[li
     return groups
 
 
-def conditioned(vectors: Floats, question: Floats) -> NDArray[np.float64]:
+def without_question(vectors: Floats, question: Floats) -> NDArray[np.float64]:
     """v − (v·q / ‖q‖²) q of each vector v, q being the question's, then of unit length; shape (n, dimensions).
 
     A thesis that says nothing beside the question becomes a row of zeros. Raises ValueError for a q of zeros.
@@ -65,7 +65,7 @@ def conditioned(vectors: Floats, question: Floats) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ThesisWeights:
     """What each part of a sentence's score counts for."""
 
     relevance: float = 1.0
@@ -78,14 +78,14 @@ def choose_thesis(
     question: Floats,
     support: Floats,
     allowed: NDArray[np.bool_],
-    weights: Weights = Weights(),
+    weights: ThesisWeights = ThesisWeights(),
 ) -> tuple[int, int | None]:
     """The position of the sentence of the highest weighted sum of relevance, stance and place, and the side that the
     document takes, None for a question without sides.
 
     Relevance is the cosine to the question, at least 0; stance the probability that the sentence supports the side
-    that the document takes (`side_taken`), 0 for a question without sides; place as in `places`. Of equals the earlier
-    sentence is chosen.
+    that the document takes (`supported_side`), 0 for a question without sides; place as in `edge_weights`. Of
+    equals the earlier sentence is chosen.
 
     vectors: unit, of the sentences in their order, of which there is one at least, shape (n, dimensions). question: its
     unit vector, (dimensions,). support: for each side the probability that a sentence supports it, shape (sides, n),
@@ -93,14 +93,14 @@ def choose_thesis(
     that may be chosen; where there is none, all may.
     """
     known = np.nan_to_num(support, nan=0.0)
-    side = side_taken(known)
-    score = weights.relevance * np.clip(vectors @ question, 0.0, 1.0) + weights.place * places(len(vectors))
+    side = supported_side(known)
+    score = weights.relevance * np.clip(vectors @ question, 0.0, 1.0) + weights.place * edge_weights(len(vectors))
     if side is not None:
         score = score + weights.stance * known[side]
     return int(np.argmax(np.where(allowed | ~allowed.any(), score, -np.inf))), side
 
 
-def side_taken(support: Floats) -> int | None:
+def supported_side(support: Floats) -> int | None:
     """The side that the document's three surest sentences support most, on average; of equals the first.
 
     support: shape (sides, n), without NaN. None without sides.
@@ -110,7 +110,7 @@ def side_taken(support: Floats) -> int | None:
     return int(np.argmax(np.sort(support, axis=1)[:, -_SPEAKING:].mean(axis=1)))
 
 
-def places(n: int) -> NDArray[np.float64]:
+def edge_weights(n: int) -> NDArray[np.float64]:
     """|2i − (n − 1)| / (n − 1) of n sentences: 1 for the first and the last, where a text says what it wants to say,
     0 in the middle. Shape (n,)."""
     if n < 2:

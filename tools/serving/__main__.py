@@ -27,7 +27,7 @@ from tools.serving.vllm import (
     find_python,
     has_gpu,
     last_error,
-    running,
+    running_server,
 )
 
 DEFAULT_PORT = 8001
@@ -95,7 +95,7 @@ def serve(args: argparse.Namespace) -> int:
     if model.kind == "chat" and model.length < CHAT_TOKENS:
         print(f"It reads {model.length:,} tokens; longer prompts are left to the embedded providers.", file=sys.stderr)
     environment = build_environment(os.environ, python)
-    with running(command, args.port, environment=environment, log=log, seconds=args.wait) as server:
+    with running_server(command, args.port, environment=environment, log=log, seconds=args.wait) as server:
         print("It answers. For .env, while it runs (Ctrl-C ends it):", file=sys.stderr, flush=True)
         print(env_lines(model, args.port), flush=True)
         try:

@@ -85,7 +85,7 @@ def check_port(port: int) -> None:
 
 
 @contextmanager
-def running(
+def running_server(
     command: Sequence[str], port: int, *, environment: Mapping[str, str], log: Path, seconds: float
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The server, once it answers; it and all its children are ended on leaving.

@@ -14,7 +14,7 @@ from chromadb.config import Settings
 
 from tools.budget import current_budget
 from tools.net.http import CONNECT_SECONDS
-from tools.net.route import PROXY, proxy_for, refused_by, way_options
+from tools.net.route import PROXY, proxy_for, proxy_refusal, transport_options
 
 _WHOLE = 6  # times the longest silence: a whole request, with thousands of vectors in it
 
@@ -43,7 +43,7 @@ class ServerClient(Client):
 
     def get_user_identity(self) -> UserIdentity:
         """The first request that Chroma's client makes."""
-        bound(self.session, self._seconds, self._address)
+        limit_request_time(self.session, self._seconds, self._address)
         return super().get_user_identity()
 
     def _validate_tenant_database(self, tenant: str, database: str) -> None:
@@ -58,7 +58,7 @@ class ServerClient(Client):
         super().close()
 
 
-def bound(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
+def limit_request_time(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
     """The client, no request of which takes longer than a few times the longest silence, or than the run has time.
 
     It goes the way of all clients to the address. Raises ProviderDownError; httpx.TimeoutException from its requests.
@@ -66,7 +66,7 @@ def bound(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
     proxy = proxy_for(address)
     client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
     clock = _Clock(_WHOLE * seconds)
-    transport: Any = httpx.HTTPTransport(**way_options(address, proxy))
+    transport: Any = httpx.HTTPTransport(**transport_options(address, proxy))
     transport._pool._network_backend = _Timed(transport._pool._network_backend, clock)
     client._transport, client._mounts = transport, {}
 
@@ -74,7 +74,7 @@ def bound(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
         request.extensions[PROXY] = proxy
 
     def check(response: httpx.Response) -> None:
-        if (said := refused_by(proxy, address, response.status_code)) is not None:
+        if (said := proxy_refusal(proxy, address, response.status_code)) is not None:
             raise httpx.ProxyError(said, request=response.request)
 
     client.event_hooks = {"request": [clock.start, mark], "response": [check]}

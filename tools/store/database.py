@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
-from tools.models.batching import parts
+from tools.models.batching import batches
 
 BUSY_SECONDS = 30
 _PAGES_KB = 256
@@ -110,7 +110,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        with translated(path):
+        with database_errors(path):
             make_private_folder(path.parent)
             keep_private(path)
             try:
@@ -141,7 +141,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        with translated(self.path), self.connection() as connection:
+        with database_errors(self.path), self.connection() as connection:
             yield connection
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
@@ -154,14 +154,14 @@ class Database:
         with self.read() as connection:
             return [
                 row
-                for part in parts(ids, _PART)
+                for part in batches(ids, _PART)
                 for row in connection.execute(f"{query} ({','.join('?' * len(part))})", part)
             ]
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that takes the write lock at once, so that it never fails half-way for want of it."""
-        with translated(self.path), self.connection() as connection:
+        with database_errors(self.path), self.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -205,7 +205,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def database_errors(path: Path) -> Iterator[None]:
     """Turns SQLite's and the disk's failures into errors that say what to do next."""
     try:
         with disk_errors(path):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.models.batching import parts
-from tools.store.index import EVERYTHING, Entry, FolderIndex, Index, damaged
+from tools.models.batching import batches
+from tools.store.index import ALL_PASSAGES, Entry, FolderIndex, Index, damaged_error
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
@@ -44,7 +44,7 @@ class ChromaIndex(Index):
                 self._remove(collection_id, [i for c, i in removes if c == collection_id])
             for collection_id in {c for c, _, _ in adds}:
                 mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
-                for part in parts(mine, self._part(len(mine[0][1]))):
+                for part in batches(mine, self._part(len(mine[0][1]))):
                     vectors = np.stack([v for _, v in part])
                     self._made(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
 
@@ -58,7 +58,7 @@ class ChromaIndex(Index):
                 result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
                 distances = result["distances"] or [[]]
                 if not result["ids"][0] and collection.count():
-                    raise damaged(self.name, "of Chroma", ValueError("a search finds nothing of what it holds"))
+                    raise damaged_error(self.name, "of Chroma", ValueError("a search finds nothing of what it holds"))
                 found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
 
@@ -114,10 +114,10 @@ class ChromaIndex(Index):
         """Takes passages out; a collection that is empty then goes with its files."""
         if (collection := self._existing(self._name(collection_id))) is None:
             return
-        if EVERYTHING not in ids:
-            for part in parts(ids, self._part(1)):
+        if ALL_PASSAGES not in ids:
+            for part in batches(ids, self._part(1)):
                 collection.delete(ids=[str(i) for i in part])
-        if EVERYTHING in ids or collection.count() == 0:
+        if ALL_PASSAGES in ids or collection.count() == 0:
             self._drop(collection.name)
 
     def _existing(self, name: str) -> Any:

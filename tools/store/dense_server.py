@@ -20,7 +20,7 @@ from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
 from tools.store.dense import ChromaIndex
-from tools.store.index import damaged, is_outside
+from tools.store.index import damaged_error, is_outside
 
 _GRAPH_AT_FAULT = "hnsw"  # in a server's words where it cannot read the vector files of a collection
 _START = "Start it (`chroma run --path FOLDER --port PORT`), or "
@@ -85,9 +85,11 @@ class DenseServer(ChromaIndex):
         """Whether it is a Chroma server of a version that is known that answers there."""
         import httpx
 
-        from tools.store.chroma_client import bound
+        from tools.store.chroma_client import limit_request_time
 
-        with bound(httpx.Client(headers=self._headers, trust_env=False), self._seconds, self.address) as client:
+        with limit_request_time(
+            httpx.Client(headers=self._headers, trust_env=False), self._seconds, self.address
+        ) as client:
             response = client.get(f"{self.address}/api/v2/version")
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(
@@ -126,7 +128,7 @@ class _ServerErrors(AbstractContextManager[None]):
                 hint=_START,
             ) from exc
         if isinstance(exc, InternalError) and _GRAPH_AT_FAULT in str(exc) and not is_outside(str(exc)):
-            raise damaged(ChromaIndex.name, f"on {server}", exc) from exc
+            raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
         # Chroma's client raises a bare `Exception` for a reply that it does not know.
         if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
             said = " ".join(str(exc).split())[:200]

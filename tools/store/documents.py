@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.passages import PassageText, SourceDocument
-from tools.store.index import removed
+from tools.store.index import log_removals
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str
     if row is None:
         return 0
     ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
-    removed(db, collection_id, ids)
+    log_removals(db, collection_id, ids)
     db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
     return len(ids)
 

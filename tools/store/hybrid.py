@@ -15,7 +15,7 @@ from tools.models.encoders.encoder import Encoder, encode_with_sentences
 from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
-from tools.store.upkeep import BATCH, Progress, Upkeep, patience, read_all
+from tools.store.upkeep import BATCH, Progress, Upkeep, lock_timeout, search_indexes
 
 _RRF_K = 60
 _MOST_WORD_SCORES = 500
@@ -96,7 +96,7 @@ class HybridSearch:
             self.dense.name: lambda: self.dense.search(vector, collection_ids, k),
             self.lexical.name: lambda: self.lexical.search(text, collection_ids, k),
         }
-        found = read_all(self._upkeeps, searches)
+        found = search_indexes(self._upkeeps, searches)
         fused = fuse([[i for i, _ in ranking] for ranking in found.values()])[:k]
         stored = self._store.vectors(i for i, _ in fused)
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
@@ -119,7 +119,7 @@ class HybridSearch:
         that index for seconds. Raises as `search`, but for the dense index."""
         ids = self._collection_ids(collections)
         searches = {self.lexical.name: lambda: self.lexical.search(text, ids, k)}
-        found = read_all(self._upkeeps, searches, needed=False)
+        found = search_indexes(self._upkeeps, searches, needed=False)
         return dict(found.get(self.lexical.name, ()))
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class HybridSearch:
     def refresh(self, progress: Progress = lambda *_: None) -> None:
         """Brings both indexes up to date with the store; makes them where they are missing or damaged."""
         for upkeep in self._upkeeps:
-            with upkeep.locked(time.monotonic() + patience()):
+            with upkeep.locked(time.monotonic() + lock_timeout()):
                 upkeep.update(progress)
 
     def condition(self) -> list[str]:
@@ -143,7 +143,7 @@ class HybridSearch:
         Passages that have no vectors of their sentences get them at last, when the indexes can be searched again.
         """
         for upkeep in self._upkeeps:
-            with upkeep.locked(time.monotonic() + patience()):
+            with upkeep.locked(time.monotonic() + lock_timeout()):
                 upkeep.empty()  # were the process to end on the way, it would not hold the old vectors
                 if upkeep.name == self.dense.name:
                     self._reencode(progress)

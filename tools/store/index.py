@@ -29,7 +29,7 @@ _OUTSIDE = (
     *("Cannot allocate memory", "database is locked", "database table is locked"),
 )
 """Words for what is wrong with the machine, or with who asks, and not with the files."""
-EVERYTHING = 0
+ALL_PASSAGES = 0
 """Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
 
@@ -58,7 +58,7 @@ class Index(ABC):
 
     @abstractmethod
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
-        """Removes (collection id, passage id) pairs, of which `EVERYTHING` may be one, then adds entries.
+        """Removes (collection id, passage id) pairs, of which `ALL_PASSAGES` may be one, then adds entries.
 
         Doing so twice changes nothing.
         """
@@ -122,10 +122,10 @@ def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
         return full_error(folder)
     if is_outside(text):
         return StoreError(f"the {name} index in {folder} cannot be used now ({text}). Put that right, then try again.")
-    return damaged(name, f"in {folder}", exc)
+    return damaged_error(name, f"in {folder}", exc)
 
 
-def damaged(name: str, where: str, exc: BaseException) -> IndexDamagedError:
+def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedError:
     """That the index is at fault, which has it made again."""
     hint = "Make it again: `python -m agent rebuild`."
     error = IndexDamagedError(
@@ -195,7 +195,7 @@ class Changes:
 
     def removals(self, after: int, limit: int) -> list[tuple[int, int, int]]:
         """Up to `limit` (number, collection id, passage id) with numbers above `after`, as far as an index still needs
-        them; the passage may be `EVERYTHING` of the collection."""
+        them; the passage may be `ALL_PASSAGES` of the collection."""
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
@@ -212,7 +212,7 @@ class Changes:
             db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
 
 
-def removed(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
+def log_removals(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
     """Leaves the lines of passages that go, for the indexes."""
     rows = [(collection_id, i) for i in ids]
     db.executemany("INSERT INTO removals (collection_id, passage_id) VALUES (?, ?)", rows)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.language.words import analyzer
-from tools.store.index import EVERYTHING, Entry, FolderIndex
+from tools.store.index import ALL_PASSAGES, Entry, FolderIndex
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher
@@ -49,7 +49,7 @@ class LexicalIndex(FolderIndex):
         with self._errors():
             writer = self._open().writer(_WRITER_BYTES, 1)
             writer.delete_documents_by_query(Query.term_set_query(_schema(), "id", gone))
-            for collection_id in {c for c, i in removes if i == EVERYTHING}:
+            for collection_id in {c for c, i in removes if i == ALL_PASSAGES}:
                 writer.delete_documents_by_query(Query.term_query(_schema(), "collection", collection_id))
             for collection_id, passage, _ in adds:
                 document = Document()

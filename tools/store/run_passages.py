@@ -1,4 +1,4 @@
-"""What runs work on, kept with them.
+"""Passages that are kept with runs.
 
 Passages of pages that they read on the web, which are in no collection and have ids below zero; and passages of the
 store, so that whatever becomes of their documents meanwhile, what was judged is what is written from and verified.
@@ -162,7 +162,7 @@ class KeptPassages:
             db.execute("DELETE FROM run_passages WHERE run_id = ?", (run_id,))
 
 
-def keep_what_is_gone(db: sqlite3.Connection, run_id: str) -> None:
-    """Of a run that is done: what is still stored need not be kept for it."""
+def drop_stored_copies(db: sqlite3.Connection, run_id: str) -> None:
+    """Drops what a run that is done keeps of passages that are still stored: only those that are gone need be kept."""
     stored = "passage_id IN (SELECT id FROM passages)"
     db.execute(f"DELETE FROM run_passages WHERE run_id = ? AND {stored}", (run_id,))

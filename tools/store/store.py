@@ -21,7 +21,7 @@ from tools.store.documents import (
     remove_document,
     to_half,
 )
-from tools.store.index import EVERYTHING, Changes, removed
+from tools.store.index import ALL_PASSAGES, Changes, log_removals
 from tools.store.run_passages import KeptPassages, WebPassages
 
 SAMPLES = "samples"
@@ -115,7 +115,7 @@ class Store:
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
             count = int(db.execute(query, (collection_id,)).fetchone()[0])
-            removed(db, collection_id, [EVERYTHING])
+            log_removals(db, collection_id, [ALL_PASSAGES])
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
         return count
 

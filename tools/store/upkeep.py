@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private
 from tools.errors import IndexDamagedError, StoreBusyError
-from tools.store.index import Index, Position, damaged
+from tools.store.index import Index, Position, damaged_error
 from tools.store.store import Store
 
 T = TypeVar("T")
@@ -179,7 +179,7 @@ class Upkeep:
         return position
 
     def _damaged(self, why: str) -> IndexDamagedError:
-        return damaged(self.name, f"in {self._lock.parent}", ValueError(why))
+        return damaged_error(self.name, f"in {self._lock.parent}", ValueError(why))
 
     def _make_again(self, exc: IndexDamagedError) -> None:
         """Empties the index and tells so; `update` fills it."""
@@ -189,12 +189,12 @@ class Upkeep:
         self.empty()
 
 
-def read_all(
+def search_indexes(
     upkeeps: Sequence[Upkeep], searches: Mapping[str, Callable[[], T]], *, needed: bool = True
 ) -> dict[str, T]:
     """What each search reads of the index that it is named for. One that others work on for seconds is left out, and
     it is told; where that goes for all and they are `needed`, raises StoreBusyError when the time is over."""
-    until = time.monotonic() + patience()
+    until = time.monotonic() + lock_timeout()
     wanted = [u for u in upkeeps if u.name in searches]
     found: dict[str, T] = {}
     for upkeep in wanted:
@@ -212,7 +212,7 @@ def read_all(
     return found
 
 
-def patience() -> float:
+def lock_timeout() -> float:
     """Seconds to wait for a lock: less than what a run has left, so that it can say that it waited."""
     return max(_MARGIN / 10, min(_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
 

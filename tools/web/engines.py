@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import urldefrag
 
 from tools.budget import current_budget, current_log
-from tools.dates import told_date
+from tools.dates import date_of_result
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.net.http import fault_of_key, fetch_json, is_address, is_local, open_client
 from tools.web.hosts import covers, host_of, normalise_url
 
-PAGE = 10
+PAGE_RESULTS = 10
 """Results that a page of a web search holds at most."""
 _MOST_SITES = 10  # Google reads 32 words of a query; every site takes two, its OR included
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
@@ -58,9 +58,9 @@ class SearchEngine(ABC):
         text, limit = with_sites(query, domains, self.longest_query), max(1, min(limit, self.most_results))
         found: list[WebResult] = []
         async with self._client() as client:
-            for page in range(1, -(-limit // PAGE) + 1):
+            for page in range(1, -(-limit // PAGE_RESULTS) + 1):
                 try:
-                    more = tidy([*found, *await self._ask(client, text, page)])
+                    more = usable_results([*found, *await self._ask(client, text, page)])
                 except ProviderError as exc:
                     if page == 1:
                         raise
@@ -69,7 +69,7 @@ class SearchEngine(ABC):
                 if len(more) == len(found):
                     break
                 found = more
-        return tidy(found, limit, domains)
+        return usable_results(found, limit, domains)
 
     async def _ask(self, client: Any, query: Any, page: int = 1) -> list[WebResult]:
         """The results of a page within the time that there is; it counts as a call."""
@@ -112,7 +112,7 @@ def cut_query(query: str, longest: int) -> str:
     return text if text.count('"') % 2 == 0 else text.replace('"', "")
 
 
-def askable(domains: Sequence[str]) -> Sequence[str]:
+def exact_domains(domains: Sequence[str]) -> Sequence[str]:
     """The domains as an engine can be asked for them: none at all where one is a pattern like `gov.*`, which no engine
     knows and which the others would shut out."""
     return () if any(d.endswith(".*") for d in domains) else domains
@@ -125,7 +125,7 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
     since what an engine does not read of a query is its end.
     """
     clause = ""
-    for domain in askable(domains)[:_MOST_SITES]:
+    for domain in exact_domains(domains)[:_MOST_SITES]:
         longer = f"{clause} OR site:{domain.removeprefix('*.')}" if clause else f"site:{domain.removeprefix('*.')}"
         if len(longer) + 3 > longest // 2:
             break
@@ -144,7 +144,9 @@ def checked_key(name: str, key: str) -> str:
     return key
 
 
-def tidy(results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()) -> list[WebResult]:
+def usable_results(
+    results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()
+) -> list[WebResult]:
     """The first `limit` results: pages over http(s), each address once, only from `domains` where any are given."""
     kept: dict[str, WebResult] = {}
     patterns = [host_of(d) if "*" not in d else d.lower() for d in domains]
@@ -170,7 +172,7 @@ def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, d
             urldefrag(row[url].strip()).url,
             _plain(row.get(title), _LONGEST_TITLE),
             _plain(row.get(snippet), _LONGEST_SNIPPET),
-            told_date(row.get(date)),
+            date_of_result(row.get(date)),
         )
         for row in rows
         if _is_page(row[url].strip())

@@ -12,7 +12,7 @@ from tools.budget import current_budget
 from tools.errors import AddressError, ProviderDownError, SourceError
 from tools.net.causes import cause
 from tools.net.retries import unpacker
-from tools.net.route import Proxy, is_inside, is_proxy, named_proxy, refused_by, trusted
+from tools.net.route import Proxy, environment_proxy, is_private_host, is_proxy, proxy_refusal, tls_context
 from tools.web.guard import (
     WEB_PORTS,
     Permit,
@@ -146,7 +146,7 @@ class PageFetcher:
             async with self._open_pool(proxy).stream(
                 "GET", _target(address), headers={"Host": urlsplit(address).netloc, **_HEADERS}
             ) as response:
-                if said := refused_by(proxy, address, response.status):
+                if said := proxy_refusal(proxy, address, response.status):
                     raise httpcore.ProxyError(said)
                 headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in response.headers}
                 if response.status in _REDIRECTS and headers.get("location"):
@@ -165,7 +165,7 @@ class PageFetcher:
 
     async def _proxy(self, address: str) -> Proxy | None:
         """The proxy that a page is asked of by its name, which has passed the guard here first."""
-        if (proxy := named_proxy(address)) is None:
+        if (proxy := environment_proxy(address)) is None:
             return None
         try:
             found = await checked_addresses(urlsplit(address).hostname or "", self._permit, self._resolver)
@@ -176,7 +176,7 @@ class PageFetcher:
                 return proxy
             hint = f"If {proxy} may be trusted to look names up, set STEELMAN_TRUST_PROXY=true."
             raise SourceError(f"{exc} {hint}", hint=hint) from exc
-        return None if any(map(is_inside, found)) else proxy
+        return None if any(map(is_private_host, found)) else proxy
 
     def _open_pool(self, proxy: Proxy | None) -> "httpcore.AsyncConnectionPool":
         import httpcore
@@ -184,7 +184,7 @@ class PageFetcher:
         if proxy not in self._pools:
             over = proxy.opened() if proxy else None
             self._pools[proxy] = httpcore.AsyncConnectionPool(
-                ssl_context=trusted(),
+                ssl_context=tls_context(),
                 max_connections=self._concurrency,
                 max_keepalive_connections=self._concurrency,
                 keepalive_expiry=5.0,

@@ -13,7 +13,16 @@ from tools.net.causes import cause
 from tools.net.http import status_error
 from tools.net.retries import LARGEST_REPLY
 from tools.net.route import Proxy, proxy_for
-from tools.web.engines import PAGE, SearchEngine, WebResult, askable, checked_key, cut_query, read_results, tidy
+from tools.web.engines import (
+    PAGE_RESULTS,
+    SearchEngine,
+    WebResult,
+    checked_key,
+    cut_query,
+    exact_domains,
+    read_results,
+    usable_results,
+)
 from tools.web.hosts import host_of
 
 if TYPE_CHECKING:
@@ -43,7 +52,7 @@ class Serper(SearchEngine):
         super().__init__(address, seconds, {"X-API-KEY": checked_key("Serper", key)})
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
-        reply = await self._fetch(client, "POST", "/search", {"q": query, "num": PAGE, "page": page})
+        reply = await self._fetch(client, "POST", "/search", {"q": query, "num": PAGE_RESULTS, "page": page})
         found = reply.get("organic", [] if "searchParameters" in reply else None)
         return read_results("Serper", found, url="link", title="title", snippet="snippet", date="date")
 
@@ -82,11 +91,11 @@ class Tavily(SearchEngine):
         wanted = {
             "query": cut_query(query, self.longest_query),
             "max_results": max(1, min(limit, self.most_results)),
-            "include_domains": list(askable(domains)[:_MOST_DOMAINS]) or None,
+            "include_domains": list(exact_domains(domains)[:_MOST_DOMAINS]) or None,
         }
         async with self._client() as client:
             client.event_hooks = {"response": [_refused_by_tavily]}
-            return tidy(await self._ask(client, wanted), limit, domains)
+            return usable_results(await self._ask(client, wanted), limit, domains)
 
     async def _page(self, client: Any, query: Any, page: int) -> list[WebResult]:
         import httpx

@@ -67,18 +67,18 @@ def compatible_class() -> Any:
                 raise openai.APIError(str(chunk.get("message")), cast("Any", None), body=chunk)
             made = super()._convert_chunk_to_generation_chunk(chunk, *args)
             choices = chunk.get("choices") or [{}]
-            return _with_more(made, choices[0].get("delta"))
+            return _with_reasoning(made, choices[0].get("delta"))
 
         def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
             made = super()._create_chat_result(response, generation_info)
             body = response if isinstance(response, dict) else response.model_dump()
-            _with_more(made.generations[0], body["choices"][0].get("message"))
+            _with_reasoning(made.generations[0], body["choices"][0].get("message"))
             return made
 
     return Compatible
 
 
-def _with_more(made: Any, said: Any) -> Any:
+def _with_reasoning(made: Any, said: Any) -> Any:
     """The part of a reply with the reasoning and the refusal that its message holds."""
     for name, kept in (
         ("reasoning_content", "reasoning_content"),
@@ -90,7 +90,7 @@ def _with_more(made: Any, said: Any) -> Any:
     return made
 
 
-async def as_marked(response: "httpx.Response") -> None:
+async def restore_marker(response: "httpx.Response") -> None:
     """Gives OpenAI's client back the header by which it knows how it wanted the reply."""
     if response.request.extensions.get(MARK):
         response.request.headers[MARK] = "true"
@@ -111,7 +111,7 @@ _BEGINNINGS = (b"data:", b"event:", b"id:", b":", b"{")
 _TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 
 
-def told_apart(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
+def refusal_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
     """The transport of a chat model's client: whatever is no reply is a RefusalError, of status 200 too, and a whole
     completion becomes the stream that was asked for.
 

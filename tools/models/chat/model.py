@@ -26,10 +26,10 @@ from tools.errors import (
     ProviderReplyError,
     SteelmanError,
 )
-from tools.models.chat.clients import MARK, as_marked, strip_headers, told_apart
-from tools.models.chat.refusals import Form, RefusalError, cause_of, described, had_begun, too_long
+from tools.models.chat.clients import MARK, refusal_transport, restore_marker, strip_headers
+from tools.models.chat.refusals import Form, RefusalError, cause_of, is_too_long, reply_had_begun, schema_as_text
 from tools.models.chat.replies import Reply
-from tools.models.chat.servers import Price, check_read, cost_of, models_at
+from tools.models.chat.servers import Price, check_prompt_cut, cost_of, models_at
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
 from tools.net.http import (
@@ -37,11 +37,11 @@ from tools.net.http import (
     check_key,
     is_local,
     open_client,
+    refusal_text,
     status_error,
     without_login,
-    words_of,
 )
-from tools.net.retries import cut_short
+from tools.net.retries import is_cut_short
 
 if TYPE_CHECKING:
     import httpx
@@ -124,7 +124,7 @@ class ChatModel:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
         if current_budget().offline and not self.local:
             raise ProviderDownError(f"{self.name} was not asked, since nothing is to leave this machine.")
-        first = asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
+        first = asked = f"{user}\n\n{_AS_JSON}{schema_as_text(shape)}"
         while True:
             try:
                 return await self._answer(system, asked, shape)
@@ -216,14 +216,14 @@ class ChatModel:
                         raise DeadlineError("the time for it was used up.")
                     current_log().on_reply(len(reply.text))
         except Exception as exc:
-            served = bool(reply.text) or had_begun(exc)
+            served = bool(reply.text) or reply_had_begun(exc)
             raise
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
                 made = len(reply.text) + len(reply.thought)
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or made // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
-        check_read(self.name, sum(len(text) for _, text in messages), given)
+        check_prompt_cut(self.name, sum(len(text) for _, text in messages), given)
         return reply
 
     def _open(self, temperature: bool = True) -> "BaseChatModel":
@@ -231,8 +231,8 @@ class ChatModel:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
-            self._http = self._http or open_client(seconds=self._silence, around=told_apart)
-            self._http.event_hooks = {"request": [self._only_ours], "response": [as_marked]}
+            self._http = self._http or open_client(seconds=self._silence, around=refusal_transport)
+            self._http.event_hooks = {"request": [self._only_ours], "response": [restore_marker]}
             heat = self._temperature if temperature else None
             options = ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
             self._clients[temperature] = self._vendor.build(options)
@@ -271,16 +271,16 @@ class ChatModel:
             return RefusalError(0, str(exc))
         if failure is None:
             return _BrokenOffError(f"the reply is no chat reply ({self._said(str(exc))}).")
-        if cut_short(exc):
+        if is_cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
     def _refused(self, refusal: RefusalError) -> ProviderError:
         """A refusal that the form of the request does not help against."""
-        said, here = self._said(words_of(str(refusal))), f"{self.name} at {self.address}"
+        said, here = self._said(refusal_text(str(refusal))), f"{self.name} at {self.address}"
         status = 401 if refusal.status == 400 and "API key not valid" in said else refusal.status  # Gemini's
-        if too_long(refusal):
+        if is_too_long(refusal):
             told = f"{self.name} refused the request, which is longer than it reads ({said}). Give its server a longer"
             return PromptTooLongError(f"{told} context, or set a model that reads more.")
         if not status:

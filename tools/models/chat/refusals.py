@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.chat.replies import read_json
-from tools.net.retries import answered
+from tools.net.retries import had_response
 
 _TOO_LONG = re.compile(
     r"""context[ _-]?(length|window|size|limit) | n_ctx | n_keep | context\ the\ overflows
@@ -65,15 +65,15 @@ def cause_of(exc: BaseException | None, kind: type[E]) -> E | None:
     return exc
 
 
-def had_begun(exc: Exception) -> bool:
+def reply_had_begun(exc: Exception) -> bool:
     """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
     import httpx
 
     refused, failure = cause_of(exc, RefusalError) or cause_of(exc, ProviderDownError), cause_of(exc, httpx.HTTPError)
-    return not refused and (failure is None or answered(failure))
+    return not refused and (failure is None or had_response(failure))
 
 
-def too_long(refusal: RefusalError) -> bool:
+def is_too_long(refusal: RefusalError) -> bool:
     """Whether a refusal says that what was sent is longer than the model reads."""
     if refusal.status in (401, 403, 404):
         return False
@@ -81,10 +81,10 @@ def too_long(refusal: RefusalError) -> bool:
         return True
     if refusal.status == 429:  # of tokens a minute there is another one; this is one request with too many of them
         return "request too large" in refusal.words.lower()
-    return speaks_of_length(refusal.words)
+    return is_about_length(refusal.words)
 
 
-def speaks_of_length(said: str) -> bool:
+def is_about_length(said: str) -> bool:
     """Whether a refusal in these words is about the length of a text."""
     return bool(_TOO_LONG.search(said[:_WORDS])) and not _NO_LENGTH.search(said[:_WORDS])
 
@@ -142,7 +142,7 @@ class Form:
         """The form that asks for less of what was refused; None where the refusal is about something else, or there
         is nothing less to ask for."""
         words = refusal.words
-        if refusal.status in (401, 403, 429) or refusal.status > 501 or too_long(refusal):
+        if refusal.status in (401, 403, 429) or refusal.status > 501 or is_too_long(refusal):
             return None
         for part, pattern in _PARTS:
             if getattr(self, part) and pattern.search(words):
@@ -187,7 +187,7 @@ def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, An
     return schema
 
 
-def described(shape: type[BaseModel]) -> str:
+def schema_as_text(shape: type[BaseModel]) -> str:
     """The shape as part of the prompt, for servers that take no notice of a schema beside it: an object of the shape
     with a word for what goes where, which small models follow better than a schema."""
     schema = strict_schema(shape)

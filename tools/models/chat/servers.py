@@ -48,7 +48,7 @@ _WHOLE: ContextVar[bool] = ContextVar("whole", default=False)
 
 
 @contextmanager
-def read_whole(needed: bool = True) -> Iterator[None]:
+def refuse_cut_prompts(needed: bool = True) -> Iterator[None]:
     """Inside, a prompt that a server has cut is a PromptTooLongError: for whoever can ask about less at a time."""
     token = _WHOLE.set(needed)
     try:
@@ -57,9 +57,9 @@ def read_whole(needed: bool = True) -> Iterator[None]:
         _WHOLE.reset(token)
 
 
-def check_read(name: str, characters: int, tokens: int) -> None:
+def check_prompt_cut(name: str, characters: int, tokens: int) -> None:
     """Has the answer say, once, that the server of this model cut a prompt. Raises PromptTooLongError inside of
-    `read_whole`."""
+    `refuse_cut_prompts`."""
     a_token = _FILLED if tokens in _CONTEXTS else _ROUND if tokens % 512 in (0, 1, 2, 511) else _SURE
     if tokens < _LEAST or characters <= a_token * tokens:
         return

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
-from tools.models.batching import parts
-from tools.models.chat.refusals import speaks_of_length
-from tools.models.served import Served
+from tools.models.batching import batches
+from tools.models.chat.refusals import is_about_length
+from tools.models.served import ModelEndpoint
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -28,7 +28,7 @@ Rows = NDArray[np.float32]
 _Post = Callable[[Sequence[str]], Awaitable[Rows]]
 
 
-class EndpointEncoder(Served):
+class EndpointEncoder(ModelEndpoint):
     """Unit vectors from an embeddings address.
 
     url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
@@ -107,7 +107,7 @@ class EndpointEncoder(Served):
                     alone = 0 if self._passed else self._batch
                     made = [await self._part(post, texts[:alone])] if alone else []
                     self._passed = self._passed or len(texts) > alone
-                    made += await asyncio.gather(*(self._part(post, p) for p in parts(texts[alone:], self._batch)))
+                    made += await asyncio.gather(*(self._part(post, p) for p in batches(texts[alone:], self._batch)))
             except TimeoutError as exc:
                 raise DeadlineError(f"{self.server} did not answer within the time of the run.") from exc
         return [rows for part, _ in made for rows in part]
@@ -119,13 +119,13 @@ class EndpointEncoder(Served):
             try:
                 return [await post(texts)], True
             except ProviderDownError as exc:
-                of_length = exc.status > 0 and speaks_of_length(str(exc))
+                of_length = exc.status > 0 and is_about_length(str(exc))
                 if not of_length and (exc.status not in _OF_SIZE or len(texts) == 1):
                     raise
         if len(texts) == 1:
             return [await self._shortened(post, texts[0])], False
         half = (len(texts) + 1) // 2
-        made = [await self._part(post, part) for part in parts(texts, half)]
+        made = [await self._part(post, part) for part in batches(texts, half)]
         if all(whole for _, whole in made):
             self._batch = min(self._batch, half)
         return [rows for part, _ in made for rows in part], False

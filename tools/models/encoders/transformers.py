@@ -48,7 +48,7 @@ class TransformersEncoder:
     def _vectors(self, compute: Any, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        with self._using, usable(self._folder):
+        with self._using, model_errors(self._folder):
             rows = compute(
                 list(texts),
                 prompt=prompt or None,
@@ -64,7 +64,7 @@ class TransformersEncoder:
     def _model(self) -> Any:
         with self._using:
             if self._loaded is None:
-                with usable(self._folder):
+                with model_errors(self._folder):
                     from sentence_transformers import SentenceTransformer
 
                     hide_progress()
@@ -114,7 +114,7 @@ def fingerprint(folder: Path) -> str:
 
 
 @contextmanager
-def usable(folder: Path) -> Iterator[None]:
+def model_errors(folder: Path) -> Iterator[None]:
     """What PyTorch and Transformers raise for a model or a machine that cannot be used, as ModelError."""
     from safetensors import SafetensorError
 

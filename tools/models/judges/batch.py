@@ -22,9 +22,9 @@ from pydantic import BaseModel, Field
 
 from prompts import as_data, load_prompt
 from tools.errors import PromptTooLongError
-from tools.models.batching import parts, within
+from tools.models.batching import batches, run_within
 from tools.models.chat.model import ChatModel
-from tools.models.chat.servers import read_whole
+from tools.models.chat.servers import refuse_cut_prompts
 from tools.models.judges.judge import ClaimCheck, Judge, Pair
 
 TOGETHER = 20
@@ -107,7 +107,7 @@ class BatchJudge(Judge):
             partial(self._in_halves, partial(self._judge, question, statements, take), texts)
             for statements, texts in _calls(pairs, self._together)
         ]
-        await within(seconds, calls, self._concurrency)
+        await run_within(seconds, calls, self._concurrency)
         return found
 
     async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
@@ -115,8 +115,8 @@ class BatchJudge(Judge):
         without an answer. Raises as `support`."""
         found = np.full((len(claims), 2), np.nan, np.float32)
         ask = partial(self._check, side, claims, found)
-        calls = [partial(self._in_halves, ask, part) for part in parts(range(len(claims)), self._together)]
-        await within(seconds, calls, self._concurrency)
+        calls = [partial(self._in_halves, ask, part) for part in batches(range(len(claims)), self._together)]
+        await run_within(seconds, calls, self._concurrency)
         return found
 
     async def _in_halves(self, ask: Callable[[Sequence[T]], Awaitable[None]], items: Sequence[T]) -> None:
@@ -124,13 +124,13 @@ class BatchJudge(Judge):
         half = (len(items) + 1) // 2
         if len(items) <= self._together:
             try:
-                with read_whole(len(items) > 1):  # one that is cut even so is judged by what was read of it
+                with refuse_cut_prompts(len(items) > 1):  # one that is cut even so is judged by what was read of it
                     await ask(items)
                 return
             except PromptTooLongError:
                 if len(items) == 1:
                     raise
-        for part in parts(items, half):
+        for part in batches(items, half):
             await self._in_halves(ask, part)
         self._together = min(self._together, half)
 
@@ -188,7 +188,7 @@ def _calls(pairs: Sequence[Pair], together: int) -> Iterator[tuple[Sequence[str]
     """Statements and different texts of the calls in which every pair's text is read beside its statement and the other
     sides'."""
     statements = list(dict.fromkeys(s for p in pairs for s in (p.statement, p.contrary) if s))
-    for sides in parts(statements, _SIDES):
+    for sides in batches(statements, _SIDES):
         texts = dict.fromkeys(p.text for p in pairs if p.statement in sides)
         yield from ((sides, part) for part in _of_bounded_length(list(texts), together))
 

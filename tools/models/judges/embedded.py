@@ -22,18 +22,18 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.models.encoders.encoder import encoder_files
 from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
-from tools.models.judges.judge import LocalJudge, Pair, strongest, swapped, windowed
+from tools.models.judges.judge import LocalJudge, Pair, best_window_scores, split_into_windows, swapped
 from tools.models.worker import lower_priority
 
 ANSWERS = ("support", "oppose")
 """What the model is asked of a statement and a text; each has a logit of its own."""
 FOLDER = WEIGHTS / "judge"
-CLOSE_FOLDER = WEIGHTS / "close_judge"
+LARGER_FOLDER = WEIGHTS / "close_judge"
 MAX_LENGTH = 192
 """Tokens of a pair that are read: enough for a statement and what `windows` leaves in one piece."""
-CLOSE_LENGTH = 160
+LARGER_LENGTH = 160
 """Tokens that the larger model reads of both statements and a text together: the text loses what is beyond."""
-_READING = 3  # counts up whenever `beside`, `as_read` or what is made of the answers changes
+_READING = 3  # counts up whenever `joint_statement`, `in_reading_order` or what is made of the answers changes
 _AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
 _WORTH_ASKING_TWICE = 0.1  # below it a text supports nothing, whatever the contrary statement would say
 _SURE = 1 - 1e-6
@@ -86,7 +86,7 @@ class EmbeddedJudge(LocalJudge):
         the statement that it is, word for word."""
         if not pairs:
             return np.zeros(0, np.float32)
-        parts, places = windowed(pairs)
+        parts, places = split_into_windows(pairs)
         logits = self._read((p.asked, p.text) for p in parts)
         scores = self._alone(parts, np.stack([logits[p.asked, p.text] for p in parts]))[:, 0].copy()
         scores[[p.text == p.statement for p in parts]] = 1.0
@@ -98,7 +98,7 @@ class EmbeddedJudge(LocalJudge):
         asked = ((parts[i].contrary, parts[i].text) for i in doubted)
         logits |= self._read(one for one in asked if one not in logits)
         scores[doubted] = [self._told(logits, parts[i]) for i in doubted]
-        return strongest(scores, places, len(pairs))
+        return best_window_scores(scores, places, len(pairs))
 
     def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
         """Both come from one reading, beside the statement alone: the model was asked whether a text opposes a
@@ -106,8 +106,10 @@ class EmbeddedJudge(LocalJudge):
         """
         if closely and self._closer is not None and pairs:
             return self._closely(pairs, self._closer())
-        parts, places = windowed(pairs)
-        return strongest(self._alone(parts, self.logits([(p.asked, p.text) for p in parts])), places, len(pairs))
+        parts, places = split_into_windows(pairs)
+        return best_window_scores(
+            self._alone(parts, self.logits([(p.asked, p.text) for p in parts])), places, len(pairs)
+        )
 
     def _closely(self, pairs: Sequence[Pair], larger_model: Int8Model) -> NDArray[np.float32]:
         """By both models: a regression on the logits that each has for a side.
@@ -116,10 +118,10 @@ class EmbeddedJudge(LocalJudge):
         statements get exchanged probabilities, to the last bit. A text argues for the statement that it is, whatever
         the models say.
         """
-        parts, places = windowed(pairs)
-        first = [as_read(p) for p in parts]
+        parts, places = split_into_windows(pairs)
+        first = [in_reading_order(p) for p in parts]
         small = self.logits([(p.statement, p.text) for p in first])
-        large = close_logits(larger_model, first)
+        large = larger_model_logits(larger_model, first)
         close = {"statement": self._calibration.close, "answer": self._calibration.answer_close}
         own, larger, offset = np.array([close[p.form] for p in parts], np.float32).T[:, :, None]
         scores = sigmoid(np.asarray(small * own + large * larger + offset, np.float32))
@@ -129,7 +131,7 @@ class EmbeddedJudge(LocalJudge):
             said, sides = _words(p.text), [_words(p.statement), _words(p.contrary)]
             if said and said in sides:
                 scores[i] = [float(side == said) for side in sides]
-        return strongest(scores, places, len(pairs))
+        return best_window_scores(scores, places, len(pairs))
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Of support and of opposition, shape (n, 2), of (statement, text) pairs, each cut at MAX_LENGTH tokens."""
@@ -148,7 +150,7 @@ class EmbeddedJudge(LocalJudge):
 
     def _told(self, logits: _Logits, pair: Pair) -> float:
         both = np.concatenate([logits[pair.statement, pair.text], logits[pair.contrary, pair.text]])
-        return regression(both, self._calibration.told)
+        return logistic(both, self._calibration.told)
 
 
 def _by_side(scores: NDArray[np.float32], pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -162,7 +164,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def regression(values: NDArray[np.float32], weights: Sequence[float]) -> float:
+def logistic(values: NDArray[np.float32], weights: Sequence[float]) -> float:
     """1 / (1 + exp(-(values · weights + offset))); the offset is the last of the weights."""
     return float(sigmoid(np.asarray(values @ np.array(weights[:-1], np.float32) + weights[-1], np.float32)))
 
@@ -176,7 +178,7 @@ def load_judge() -> EmbeddedJudge:
     """The judge. Raises ModelError when its files cannot be used."""
     files = judge_files()
     try:
-        model = load_model(files, partial(agrees, folder=FOLDER), "judge")
+        model = load_model(files, partial(matches_reference, folder=FOLDER), "judge")
         calibration, closer, reading = read_calibration(), _loading(), _fingerprint()
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ModelError(
@@ -206,55 +208,55 @@ def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 # The closer reading
 
 
-def beside(statement: str, contrary: str) -> str:
-    """Two contrary statements as they are read at once: the answers are then for the one and for the other."""
+def joint_statement(statement: str, contrary: str) -> str:
+    """Two contrary statements as one text, for the model to judge both in one reading: its answers are one for each."""
     return f"{statement} | {contrary}"
 
 
-def as_read(pair: Pair) -> Pair:
-    """The pair with its statements in the order in which they are read, whoever asks: that of the alphabet. Of an
-    answer the question is read by itself, whichever word answers it."""
+def in_reading_order(pair: Pair) -> Pair:
+    """The pair with its two statements in the order in which the model reads them, which is alphabetical. Of an answer
+    the question is read by itself, whichever word answers it."""
     if pair.form == "answer":
         return Pair(pair.asked, pair.text)
     return swapped(pair) if pair.contrary and pair.contrary < pair.statement else pair
 
 
-def close_files(folder: Path | None = None) -> ModelFiles:
-    """The model's folder, which has the tokenizer that belongs to it."""
-    where = folder or CLOSE_FOLDER
-    return ModelFiles(where, where / "tokenizer.json", CLOSE_LENGTH)
+def larger_model_files(folder: Path | None = None) -> ModelFiles:
+    """The larger model's files; its folder has the tokenizer that belongs to it."""
+    where = folder or LARGER_FOLDER
+    return ModelFiles(where, where / "tokenizer.json", LARGER_LENGTH)
 
 
-def load_close_model() -> Int8Model:
-    """The model. Raises ModelError when its files cannot be used."""
-    return load_model(close_files(), partial(agrees, folder=CLOSE_FOLDER), "close-judge")
+def load_larger_model() -> Int8Model:
+    """The larger model, of the closer reading. Raises ModelError when its files cannot be used."""
+    return load_model(larger_model_files(), partial(matches_reference, folder=LARGER_FOLDER), "close-judge")
 
 
 def _loading() -> Callable[[], Int8Model]:
     """Gives the model when it is asked for; it is read beside what goes on meanwhile. What is given raises
     ModelError."""
     threads = ThreadPoolExecutor(1, "steelman-close-judge", lower_priority)
-    coming = threads.submit(load_close_model)
+    coming = threads.submit(load_larger_model)
     threads.shutdown(wait=False)
     return coming.result
 
 
 def _fingerprint() -> str:
     """Names what is read and how: what cached verdicts depend on. Raises OSError."""
-    files = close_files()
+    files = larger_model_files()
     words = hashlib.sha256(files.tokenizer.read_bytes()).hexdigest()
-    return f"{_READING}:{CLOSE_LENGTH}:{files.fingerprint()}:{words}"
+    return f"{_READING}:{LARGER_LENGTH}:{files.fingerprint()}:{words}"
 
 
-def close_logits(model: Int8Model, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+def larger_model_logits(model: Int8Model, pairs: Sequence[Pair]) -> NDArray[np.float32]:
     """Logits that each text supports the statement, and that it supports its contrary, shape (n, 2), of pairs whose
     statements stand in the order in which they are to be read. A pair without a contrary is read by itself: the second
     logit is then that the text opposes the statement."""
-    asked = [(beside(p.statement, p.contrary) if p.contrary else p.statement, p.text) for p in pairs]
+    asked = [(joint_statement(p.statement, p.contrary) if p.contrary else p.statement, p.text) for p in pairs]
     return model.run(asked).reshape(len(pairs), 2)
 
 
-def agrees(model: Int8Model, folder: Path) -> bool:
+def matches_reference(model: Int8Model, folder: Path) -> bool:
     """Whether the model computes, within _AGREES, the fp32 probabilities of the folder's `reference.json`."""
     rows = json.loads((folder / "reference.json").read_text(encoding="utf-8"))
     got = 1 / (1 + np.exp(-model.run([(row["statement"], row["text"]) for row in rows])))

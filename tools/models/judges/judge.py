@@ -146,14 +146,14 @@ class LocalJudge(Judge):
         return scores
 
 
-UNJUDGED = 0.3
+UNJUDGED_SUPPORT = 0.3
 """What a passage that was not judged counts for: about what one that was found for a side gets on average."""
 
 
 def side_score(sentence: float, passage: float | None) -> float:
     """How surely a sentence of a passage serves a side: the mean of what the judge says of the sentence and of the
     passage, since a sentence by itself is often ambiguous."""
-    return (sentence + (UNJUDGED if passage is None else passage)) / 2
+    return (sentence + (UNJUDGED_SUPPORT if passage is None else passage)) / 2
 
 
 # Windows
@@ -165,7 +165,7 @@ _STEP_WORDS = 70  # at most, from one window's first word to the next one's
 _NOISE = re.compile(r"\(?https?://\S+|\[\[?[^\]]{0,80}\]\]?|\[REF\b")
 
 
-def tidy(text: str) -> str:
+def judged_text(text: str) -> str:
     """Without addresses, bracketed references and doubled white space, as what the judge was trained on."""
     return " ".join(_NOISE.sub(" ", text).split())
 
@@ -176,7 +176,7 @@ def windows(text: str) -> list[str]:
     Of these the best one counts (MaxP, Dai and Callan 2019): a text supports a statement as surely as the part of it
     that does so best.
     """
-    words = tidy(text).split()
+    words = judged_text(text).split()
     if len(words) <= _WHOLE_WORDS:
         return [" ".join(words)]
     last = len(words) - WINDOW_WORDS
@@ -185,13 +185,13 @@ def windows(text: str) -> list[str]:
     return [" ".join(words[start : start + WINDOW_WORDS]) for start in starts]
 
 
-def windowed(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
+def split_into_windows(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
     """The pairs of all windows, and for each the place of the pair that it comes from."""
     parts = [(replace(p, text=part), i) for i, p in enumerate(pairs) for part in windows(p.text)]
     return [pair for pair, _ in parts], [place for _, place in parts]
 
 
-def strongest(scores: NDArray[np.float32], places: Sequence[int], count: int) -> NDArray[np.float32]:
+def best_window_scores(scores: NDArray[np.float32], places: Sequence[int], count: int) -> NDArray[np.float32]:
     """The highest score of each of `count` pairs over its windows; NaN where one of them has none.
 
     scores: a row a window, shape (windows,) or (windows, k); the result has the same with `count` rows.

@@ -27,14 +27,14 @@ FILE = Path(__file__).parents[2] / "weights" / "quoting.json"
 AGAINST_ITSELF = -0.4
 """Leaning of words, in log odds, below which they speak for the other side, whatever stands around them."""
 CENTRAL = 5
-GROUNDS = 4
-"""How many things tell whether a passage speaks to a dispute."""
+RELEVANCE_FEATURES = 4
+"""How many features `relevance_features` has."""
 _EXTREME = 0.002
 """Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quoting:
+class QuotingWeights:
     """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
     probabilities from which words are shown.
 
@@ -58,8 +58,8 @@ class Quoting:
     least: float
 
 
-def leanings(stances: Floats) -> tuple[Floats, Floats]:
-    """For each text how it leans to the first of two contrary sides, in log odds, and how much it argues at all.
+def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
+    """For each text the log odds of the first of two contrary sides, and how much it argues for either.
 
     stances: the probabilities that it supports the first side, and the other, (n, 2); NaN where that is not known.
     """
@@ -68,8 +68,8 @@ def leanings(stances: Floats) -> tuple[Floats, Floats]:
     return logits[:, 0] - logits[:, 1], np.max(odds, axis=1)
 
 
-def context(lean: Floats, weight: Floats, groups: Sequence[Hashable]) -> Floats:
-    """For each text the weighted mean leaning of its group, shape (n,); 0 for a group of which nothing is known."""
+def group_log_odds(lean: Floats, weight: Floats, groups: Sequence[Hashable]) -> Floats:
+    """For each text the weighted mean log odds of its group, shape (n,); 0 for a group of which nothing is known."""
     members: dict[Hashable, list[int]] = {}
     for i, group in enumerate(groups):
         members.setdefault(group, []).append(i)
@@ -81,7 +81,7 @@ def context(lean: Floats, weight: Floats, groups: Sequence[Hashable]) -> Floats:
     return found
 
 
-def taking_side(features: Floats, quoting: Quoting) -> Floats:
+def side_probability(features: Floats, quoting: QuotingWeights) -> Floats:
     """The probability that each text argues for the first side rather than for the other, shape (n,).
 
     features: the leanings of the words, of their passage and of their document, (n, 3). Without an intercept, so that
@@ -90,19 +90,19 @@ def taking_side(features: Floats, quoting: Quoting) -> Floats:
     return _sigmoid(features @ np.array([quoting.own, quoting.passage, quoting.document]))
 
 
-def speaking(grounds: Floats, quoting: Quoting) -> Floats:
+def relevance_probability(grounds: Floats, quoting: QuotingWeights) -> Floats:
     """The probability that each text speaks to the dispute, shape (n,); 0 where nothing comes near enough to the
     question.
 
-    grounds: of `grounds_of`, (n, GROUNDS).
+    grounds: of `relevance_features`, (n, RELEVANCE_FEATURES).
     """
     weights = np.array([quoting.centre, quoting.nearness, quoting.judged, quoting.foremost])
     beyond = grounds - np.array([0, 0, 0, quoting.near])
     return np.where(beyond[:, -1] >= 0, _sigmoid(beyond @ weights + quoting.offset), 0.0)
 
 
-def grounds_of(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
-    """What tells which passages speak to a dispute, (n, GROUNDS): the cosine to the mean of the CENTRAL passages
+def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
+    """Features of relevance to the dispute, (n, RELEVANCE_FEATURES): the cosine to the mean of the CENTRAL passages
     nearest to the question (pseudo-relevance feedback, Rocchio 1971), the nearness less the mean of the CENTRAL
     highest, the judgement, and the highest of `asked`, the same for all.
 
@@ -111,7 +111,7 @@ def grounds_of(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats)
     not asked, (n,). asked: the highest cosine of a sentence of each to the question, (n,).
     """
     if not len(vectors):
-        return np.zeros((0, GROUNDS))
+        return np.zeros((0, RELEVANCE_FEATURES))
     first = np.argsort(-nearness, kind="stable")[:CENTRAL]
     centre = vectors[first].mean(axis=0)
     centre = centre / max(float(np.linalg.norm(centre)), 1e-9)
@@ -119,11 +119,11 @@ def grounds_of(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats)
     return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged, foremost], axis=1).astype(np.float64)
 
 
-def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) -> dict[str, NDArray[np.bool_]]:
+def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: QuotingWeights) -> dict[str, NDArray[np.bool_]]:
     """Which texts are of a side's case, and which may speak for it, (n,); never both.
 
-    sure: of `sureness`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what leans
-    to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for the side.
+    sure: of `side_confidence`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what
+    leans to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for it.
     """
     known = np.where(np.isnan(sure), 0.0, sure) * fit
     case = (known >= quoting.case) & (lean >= 0)
@@ -133,9 +133,9 @@ def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) 
     return {"case": case, "leaning": leaning}
 
 
-def sureness(features: Floats, grounds: Floats, quoting: Quoting) -> Floats:
+def side_confidence(features: Floats, grounds: Floats, quoting: QuotingWeights) -> Floats:
     """The probability that each text speaks to the dispute and argues for its first side, shape (n,)."""
-    return taking_side(features, quoting) * speaking(grounds, quoting)
+    return side_probability(features, quoting) * relevance_probability(grounds, quoting)
 
 
 def _sigmoid(values: Floats) -> Floats:
@@ -143,10 +143,10 @@ def _sigmoid(values: Floats) -> Floats:
 
 
 @cache
-def load_quoting(path: Path = FILE) -> Quoting:
+def load_quoting_weights(path: Path = FILE) -> QuotingWeights:
     """The stored weights. Raises ModelError when they cannot be read."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        return Quoting(**{field.name: float(stored[field.name]) for field in fields(Quoting)})
+        return QuotingWeights(**{field.name: float(stored[field.name]) for field in fields(QuotingWeights)})
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ModelError(f"{path} cannot be read ({exc}). Restore it from the project.") from exc

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
-from tools.models.batching import parts, within
+from tools.models.batching import batches, run_within
 from tools.models.chat.servers import Price
-from tools.models.judges.judge import Judge, Pair, strongest, windowed
-from tools.models.served import Served
-from tools.net.retries import cut_short
+from tools.models.judges.judge import Judge, Pair, best_window_scores, split_into_windows
+from tools.models.served import ModelEndpoint
+from tools.net.retries import is_cut_short
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -62,7 +62,7 @@ class _Round:
         self.unusable += sum(map(math.isnan, scores))
 
 
-class ServerJudge(Served, Judge, Generic[Form]):
+class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
     """Probabilities of support from a server. `contrary` is ignored: these judges are asked one question a pair.
 
     `name` says which model, at which address and asked how, so that no score is taken for another's.
@@ -85,7 +85,7 @@ class ServerJudge(Served, Judge, Generic[Form]):
         seconds: float = 30.0,
         price: Price | None = None,
     ) -> None:
-        """together: pairs in one request. concurrency: requests at a time. The others are those of `Served`."""
+        """together: pairs in one request. concurrency: requests at a time. The others are those of `ModelEndpoint`."""
         super().__init__(url, model, key, seconds, price)
         self.name = f"{name}-{sha256(self.address.encode()).hexdigest()[:6]}"
         self.threshold = self.sentence_threshold = threshold
@@ -105,7 +105,7 @@ class ServerJudge(Served, Judge, Generic[Form]):
         if not pairs or limit <= 0:
             return asked.scores
         async with self.opened() as client:
-            await within(limit, [partial(self._ask_all, client, asked)], 1)
+            await run_within(limit, [partial(self._ask_all, client, asked)], 1)
         if asked.stopped is not None:
             if asked.answered == 0:
                 raise asked.stopped
@@ -120,12 +120,14 @@ class ServerJudge(Served, Judge, Generic[Form]):
 
     async def _ask_all(self, client: "AsyncOpenAI", asked: _Round) -> None:
         """Asks for one part after the other until it is known how the server wants to be asked, then for several."""
-        waiting = iter(parts(range(len(asked.pairs)), self._together))
+        waiting = iter(batches(range(len(asked.pairs)), self._together))
         while self._form is None and (part := next(waiting, None)):
             await self._ask_part(client, asked, part)
             if self._form is None and asked.tried == _LEARNED_FROM and asked.problem:
                 raise asked.problem
-        await within(math.inf, [partial(self._ask_part, client, asked, part) for part in waiting], self._concurrency)
+        await run_within(
+            math.inf, [partial(self._ask_part, client, asked, part) for part in waiting], self._concurrency
+        )
 
     async def _ask_part(self, client: "AsyncOpenAI", asked: _Round, part: Sequence[int]) -> None:
         if asked.stopped:
@@ -163,14 +165,14 @@ class ServerJudge(Served, Judge, Generic[Form]):
         """
 
     async def post(self, client: "AsyncOpenAI", url: str, body: dict[str, Any]) -> dict[str, Any]:
-        """As `Served`; a refusal that may be about the form is an OtherFormError."""
+        """As `ModelEndpoint`; a refusal that may be about the form is an OtherFormError."""
         try:
             return await super().post(client, url, body)
         except ProviderDownError as exc:
             if exc.status in self.refusals:
                 told = f"{self.server} refused the request (status {exc.status}: {exc.said})."
                 raise OtherFormError(told) from exc
-            if cut_short(exc):
+            if is_cut_short(exc):
                 raise ProviderReplyError(f"{self.server} cut the connection in the middle of a reply.") from exc
             raise
 
@@ -191,8 +193,8 @@ class ScoreJudge(ServerJudge[tuple[str, bool]]):
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """As of every judge behind an address; a long text counts by its best window."""
-        windows, places = windowed(pairs)
-        return strongest(await super().support(windows, seconds), places, len(pairs))
+        windows, places = split_into_windows(pairs)
+        return best_window_scores(await super().support(windows, seconds), places, len(pairs))
 
     async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
         body: dict[str, Any] = {
