@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import math
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,17 +17,17 @@ from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import STALE_SECONDS, Event, RunRow, RunStatus, TableThread
+from agent.runs.store import Event, RunRow, RunStatus, TableThread
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
 from api.jobs import Jobs
+from api.left_runs import LOOK_AGAIN, LeftRuns
 from api.observing import SERVER
 from api.problems import ProblemError, failed_run
 from api.schemas import Cursor, Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
 from tools.errors import (
     JudgeError,
     RunAbandonedError,
-    RunBusyError,
     SteelmanError,
     UnknownRunError,
     as_sentence,
@@ -38,7 +37,7 @@ from tools.models.judges.judge import Pair
 
 Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
-_LOOK_AGAIN, _JUDGING_SECONDS = 0.5, 60.0
+_JUDGING_SECONDS = 60.0
 _MOST_BESIDE = 4
 _COME_AGAIN = 10  # seconds: about what the runs at work need until one of them ends
 
@@ -57,7 +56,7 @@ class Service:
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._beside: Counter[str] = Counter()  # requests of a key that judge or store
         self._followed: set[asyncio.Task[None]] = set()
-        self._left: set[str] = set()  # runs of a server before this one that are still to be taken up
+        self.left = LeftRuns(runs, lambda: in_thread(self._caller_runs.cut_short), self._resume)
 
     async def start(
         self, caller: Caller, request: Question, *, writing: bool = True, idempotency_key: str | None = None
@@ -97,7 +96,11 @@ class Service:
                 await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
                 await self.runs.delete(run_id)
                 known = await self._in_thread(self._caller_runs.begun, key, idempotency_key or "")
-            return await self._same(known or "", question, options, thread)
+            row = await self.runs.run(known or "")
+        if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
+            return row.id
+        detail = f"This Idempotency-Key began run {row.id} with another request. Send a new one."
+        raise ProblemError(409, "idempotency-key-used", detail)
 
     def _check_room(self, caller: Caller) -> None:
         """Raises ProblemError (429) while too many runs are at work or wait, in all or of the caller's key."""
@@ -158,22 +161,16 @@ class Service:
                     yield event
                 return
             except RunAbandonedError:
-                if not await self._to_be_taken_up(run_id):
+                # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
+                if run_id not in self.left.ids and (await self.runs.run(run_id)).abandoned:
                     raise
+                await asyncio.sleep(LOOK_AGAIN)
 
     async def answer(self, run_id: str) -> Answer:
         """As `Runs.answer`, of a run that may have to be taken up first, with notes for a caller elsewhere."""
         async for _ in self.events(run_id):
             pass
         return without_hints(await self.runs.answer(run_id))
-
-    async def _to_be_taken_up(self, run_id: str) -> bool:
-        """Whether it is worth looking at the run again, a moment later."""
-        # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
-        if run_id not in self._left and (await self.runs.run(run_id)).abandoned:
-            return False
-        await asyncio.sleep(_LOOK_AGAIN)
-        return True
 
     async def ended(self, run_id: str, seconds: float | None = None) -> bool:
         """Whether the run ends within the seconds; one that waits for a person has not.
@@ -259,48 +256,6 @@ class Service:
             task.cancel()
         await asyncio.gather(self.runs.executor.suspend(), self.jobs.close())
 
-    async def _same(self, run_id: str, question: str, options: RunOptions, thread: str | None) -> str:
-        """The run that was begun under the same name, when the same was asked for."""
-        row = await self.runs.run(run_id)
-        same = (" ".join(question.split()), options.to_dict(), thread or run_id)
-        if (row.question, row.options, row.thread) == same:
-            return run_id
-        detail = f"This Idempotency-Key began run {run_id} with another request. Send a new one."
-        raise ProblemError(409, "idempotency-key-used", detail)
-
-    async def take_up(self) -> None:
-        """Goes on with the runs that a server before this one left, as far as it has let go of them."""
-        self._left = await self._in_thread(self._caller_runs.cut_short) - self.runs.at_work
-        await self._take_up_left()
-
-    async def keep_taking_up(self) -> None:
-        """The same for runs of a server that was killed, which counts as alive for a while; so does one that serves
-        the same data beside this one, whose runs are left to it."""
-        give_up = time.monotonic() + 2 * STALE_SECONDS
-        try:
-            while self._left and time.monotonic() < give_up:
-                await asyncio.sleep(_LOOK_AGAIN)
-                with contextlib.suppress(SteelmanError):  # the next look may come through
-                    # Another server's may be over by now.
-                    self._left &= await self._in_thread(self._caller_runs.cut_short)
-                    await self._take_up_left()
-        finally:
-            self._left = set()  # whoever follows one of them is told that it is abandoned
-
-    async def _take_up_left(self) -> None:
-        """Leaves those for later that another process holds. One that was taken up before, and whose process was killed
-        again, is left to a person: it may be what ends the server."""
-        for run_id in list(self._left):
-            try:
-                run, events = await self.runs.run(run_id), await self.runs.recent_events(run_id)
-                if not (run.abandoned and run.owner and any(event.kind == "resumed" for event in events)):
-                    await self._resume(run_id)
-            except RunBusyError:
-                continue
-            except SteelmanError as exc:  # deleted meanwhile, or waiting for a person
-                SERVER.warning("run %s is not taken up: %s", run_id, type(exc).__name__)
-            self._left.discard(run_id)
-
 
 def without_hints(result: Result) -> Result:
     """The result with notes for a caller elsewhere: without the hints that only help at this machine's keyboard."""
@@ -316,9 +271,8 @@ def stored_answer(row: RunRow) -> Answer | None:
 
 
 def _too_many(detail: str) -> ProblemError:
-    headers = {"Retry-After": str(_COME_AGAIN)}
     detail = f"{detail} Come again in {_COME_AGAIN} seconds."
-    return ProblemError(429, "too-many-runs", detail, headers=headers)
+    return ProblemError(429, "too-many-runs", detail, headers={"Retry-After": str(_COME_AGAIN)})
 
 
 @asynccontextmanager
@@ -328,8 +282,8 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = Service(runs, settings, TableThread(pool))
-            await service.take_up()
-            taking_up = asyncio.create_task(service.keep_taking_up())
+            await service.left.take_up()
+            taking_up = asyncio.create_task(service.left.keep_taking_up())
             try:
                 yield service
             finally:
