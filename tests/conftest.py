@@ -91,7 +91,7 @@ def _nothing_learned() -> None:
     """A later test's server may get the port of an earlier one's, of which something was learned."""
     if model := sys.modules.get("tools.models.chat.model"):
         model._FORMS.clear()
-        model._TURNS.clear()
+        sys.modules["tools.models.chat.servers"].TURNS.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ MISSION = {
     "openai": ("tools/models/chat/vendors.py", "import openai", "README.md", "OPENAI_API_KEY="),
     "vllm": ("tools/serving/vllm.py", '"vllm.entrypoints', "README.md", "make local-models"),
     "chromadb": ("tools/store/chroma_client.py", "chromadb", "README.md", "make ask"),
-    "tavily": ("tools/web/services.py", "AsyncTavilyClient", "README.md", "TAVILY_API_KEY="),
+    "tavily": ("tools/web/engines.py", "AsyncTavilyClient", "README.md", "TAVILY_API_KEY="),
     "sentence_transformers": (
         *("tools/models/encoders/transformers.py", "SentenceTransformer("),
         *("docs/providers.md", "STEELMAN_ENCODER="),

@@ -27,7 +27,7 @@ from tools.models.cache import TextCache, VectorCache
 from tools.models.judges.judge import Pair
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.services import Tavily
+from tools.web.engines import Tavily
 
 _WORDS = (
     "arch barge canal dock estuary ferry gate harbour inlet jetty keel lock mooring narrows oar pier quay river ship "

@@ -22,9 +22,9 @@ from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.engines import SearchEngine
+from tools.web.engine import SearchEngine
+from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
-from tools.web.services import DuckDuckGo, SearXng, Serper, Tavily
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 STAGES = ("frame", "expand", "queries", "write")

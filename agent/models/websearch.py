@@ -25,7 +25,7 @@ from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.engines import SearchEngine, WebResult, usable_results
+from tools.web.engine import SearchEngine, WebResult, usable_results
 from tools.web.fetch import PageFetcher
 from tools.web.hosts import host_of, normalise_url
 from tools.web.sources import PAGE_READERS, read_source

@@ -16,6 +16,9 @@ _OTHER_SCRIPT = re.compile(
 )
 _ASKED_IN = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
 """The languages in Latin script that a question may be in: hundreds of others would share the probability with them."""
+_CYRILLIC = re.compile("[\u0400-\u052f]")
+_WRITTEN_IN_CYRILLIC = frozenset("ru uk bg sr be mk kk ky mn".split())
+_CODES = {"yue": "zh"}  # to the classifier, what is written in traditional signs is Cantonese
 _ENGLISH, _FEWEST_COMMON = 0.06, 3  # of the words; how many different ones
 _FEWEST_SIGNS = 8
 _SURE, _LIKELY, _EVEN = 0.9, 0.7, 0.5
@@ -45,7 +48,7 @@ def language_of(text: str) -> str:
     if not told_by_script and len(words) < _FEWEST and sum(map(len, words)) < _FEWEST_LETTERS:
         return ""
     code, probability = _classifier().classify(" ".join(words))
-    return str(code) if told_by_script or probability >= _SURE else ""
+    return _CODES.get(code, str(code)) if told_by_script or probability >= _SURE else ""
 
 
 def is_likely_english(text: str) -> bool:
@@ -74,7 +77,9 @@ def likeliest_language(text: str) -> str:
     """
     ranked = _classifier().rank(" ".join(_WORD.findall(text.casefold())))
     if is_of_another_script(text):
-        return str(ranked[0][0])
+        cyrillic = bool(_CYRILLIC.search(text))
+        code = next(str(code) for code, _ in ranked if not cyrillic or code in _WRITTEN_IN_CYRILLIC)
+        return _CODES.get(code, code)
     among = [(float(probability), str(code)) for code, probability in ranked if code in _ASKED_IN]
     best, code = max(among)
     return code if best >= _LIKELIEST * sum(probability for probability, _ in among) else ""

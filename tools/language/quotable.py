@@ -34,7 +34,8 @@ _LEANING = re.compile(
     as\s+(?:a\s+result|such|well|mentioned|noted|above)|for\s+(?:example|instance)|at\s+the\s+same\s+time|after\s+all|
     of\s+course|not\s+only|what\s+is\s+more|another|the\s+(?:same|others?|latter|former|above|following)|
     both(?=\s+(?:of\s+)?(?:these|those|are|were|have))|neither(?!.*\bnor\b)|either(?!.*\bor\b)|
-    who|which|whereas|where(?![^,]+,)|see
+    them|him|who|which|whose|whereas|whereby|where(?![^,]+,)|e\.g|i\.e|see|(?:figure|table|fig\.?)\s+\d+|
+    (?:sources?|photos?|images?)(?:\s*:|\s+(?:by|credit))
     )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 
 from tools.errors import SettingsError
 from tools.passages import SourceKind
-from tools.web.engines import WebResult
+from tools.web.engine import WebResult
 from tools.web.hosts import ascii_host, covers, host_of
 
 _SHIPPED = Path(__file__).parent / "domains.toml"

@@ -1,190 +1,207 @@
-"""The seam of the web search, and what all engines share: queries of bounded length, results of one shape."""
+"""The search services: Tavily, Serper, a SearXNG, and DuckDuckGo's page for browsers without scripts."""
 
 import asyncio
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urldefrag
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
-from tools.budget import current_budget, current_log
-from tools.dates import date_of_result
-from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
-from tools.net.http import fault_of_key, fetch_json, is_address, is_local, open_client
-from tools.web.hosts import covers, host_of, normalise_url
+from tools.budget import current_budget
+from tools.errors import ProviderDownError, ProviderReplyError
+from tools.net.causes import cause
+from tools.net.http import status_error
+from tools.net.retries import LARGEST_REPLY
+from tools.net.route import Proxy, proxy_for
+from tools.web.engine import (
+    PAGE_RESULTS,
+    SearchEngine,
+    WebResult,
+    checked_key,
+    cut_query,
+    exact_domains,
+    read_results,
+    usable_results,
+)
+from tools.web.hosts import host_of
 
-PAGE_RESULTS = 10
-"""Results that a page of a web search holds at most."""
-_MOST_SITES = 10  # Google reads 32 words of a query; every site takes two, its OR included
-_LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
+if TYPE_CHECKING:
+    import httpx
+    from ddgs.base import BaseSearchEngine
+
+_JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."
+_MOST_DOMAINS = 300
+"""What Tavily reads of `include_domains`."""
+_USED_UP = (403, 432, 433)
+_PLAN = "The plan's limit may be used up: see app.tavily.com."
+_BLOCKED = (202, 403, 418, 429)
+"""What DuckDuckGo answers a program with that asked too often."""
+_ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 
-@dataclass(frozen=True, slots=True)
-class WebResult:
-    """One hit of a web search. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty."""
+class Serper(SearchEngine):
+    """Google's results by Serper (serper.dev), a call for every ten.
 
-    url: str
-    title: str
-    snippet: str
-    date: str = ""
-
-
-class SearchEngine(ABC):
-    """Finds pages by a service that gives one page of results after the other.
-
-    title: what people call the engine. longest_query: characters; most_results: what one search gives at most.
-    patience: times the longest silence of the server that a page, or an answer that is all of them, may take in all.
+    Google gives ten results a page whatever `num` says (since September 2025), and at most a hundred or so in all.
     """
 
-    name: str
-    title: str
-    longest_query = 500
-    most_results = 100
-    patience = 3.0
+    name = "serper"
+    title = "Serper"
 
-    def __init__(self, address: str, seconds: float = 20.0, headers: dict[str, str] | None = None) -> None:
-        """seconds: the longest silence of the server. headers: sent with every request."""
-        self.address = address.rstrip("/")
-        self._seconds = seconds
-        self._headers = headers
+    def __init__(self, key: str, address: str = "https://google.serper.dev", seconds: float = 20.0) -> None:
+        super().__init__(address, seconds, {"X-API-KEY": checked_key("Serper", key)})
+
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        reply = await self._fetch(client, "POST", "/search", {"q": query, "num": PAGE_RESULTS, "page": page})
+        found = reply.get("organic", [] if "searchParameters" in reply else None)
+        return read_results("Serper", found, url="link", title="title", snippet="snippet", date="date")
+
+
+class SearXng(SearchEngine):
+    """A SearXNG (docs.searxng.org), which asks other engines and needs no key; a call a page."""
+
+    name = "searxng"
+    title = "SearXNG"
+
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        asked = urlencode({"q": query, "format": "json", "pageno": page, "categories": "general"})
+        try:
+            reply = await self._fetch(client, "GET", f"/search?{asked}")
+        except ProviderDownError as exc:
+            if "status 403" not in str(exc):
+                raise
+            raise ProviderDownError(f"SearXNG refused the request (status 403). {_JSON_IS_OFF}") from exc
+        found = reply.get("results")
+        return read_results("SearXNG", found, url="url", title="title", snippet="content", date="publishedDate")
+
+
+class Tavily(SearchEngine):
+    """Tavily's search by its own library, or one that speaks its format; one call a search."""
+
+    name = "tavily"
+    title = "Tavily"
+    longest_query = 400
+    most_results = 20
+
+    def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = 20.0) -> None:
+        super().__init__(address, seconds)
+        self._key = checked_key("Tavily", key)
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
-        """At most `limit` results, best first, each address once; only from `domains` where any are given.
-
-        Where a later page fails, what the earlier ones brought is kept and the log notes it. Raises ProviderDownError,
-        ProviderReplyError, BudgetError, DeadlineError.
-        """
-        text, limit = with_sites(query, domains, self.longest_query), max(1, min(limit, self.most_results))
-        found: list[WebResult] = []
+        wanted = {
+            "query": cut_query(query, self.longest_query),
+            "max_results": max(1, min(limit, self.most_results)),
+            "include_domains": list(exact_domains(domains)[:_MOST_DOMAINS]) or None,
+        }
         async with self._client() as client:
-            for page in range(1, -(-limit // PAGE_RESULTS) + 1):
-                try:
-                    more = usable_results([*found, *await self._ask(client, text, page)])
-                except ProviderError as exc:
-                    if page == 1:
-                        raise
-                    current_log().note("skipped", f"{self.title} gave only the first {len(found)} results: {exc}")
-                    break
-                if len(more) == len(found):
-                    break
-                found = more
-        return usable_results(found, limit, domains)
+            client.event_hooks = {"response": [_refused_by_tavily]}
+            return usable_results(await self._ask(client, wanted), limit, domains)
 
-    async def _ask(self, client: Any, query: Any, page: int = 1) -> list[WebResult]:
-        """The results of a page within the time that there is; it counts as a call."""
-        budget = current_budget()
-        if budget.offline and not is_local(self.address):
-            raise ProviderDownError(f"{self.title} is on the internet, and this run stays offline.")
-        if budget.seconds_left() <= 0:
-            raise DeadlineError(f"no time was left to ask {self.title}.")
-        budget.begin_call()
-        try:
-            async with asyncio.timeout(min(self.patience * self._seconds, budget.seconds_left())):
-                return await self._page(client, query, page)
-        except TimeoutError as exc:
-            if budget.seconds_left() <= 0:
-                raise DeadlineError(f"{self.title} did not answer before the deadline.") from exc
-            raise ProviderDownError(f"{self.title} did not answer in time.") from exc
-
-    @abstractmethod
     async def _page(self, client: Any, query: Any, page: int) -> list[WebResult]:
-        """The results of a page, counted from 1."""
+        import httpx
+        from tavily import AsyncTavilyClient
+        from tavily.errors import TimeoutError as TavilyTimeoutError
+
+        try:
+            asked = AsyncTavilyClient(self._key, api_base_url=self.address, client=client)
+            reply = await asked.search(**query, search_depth="basic", timeout=self._seconds)
+        except TavilyTimeoutError as exc:
+            raise ProviderDownError("Tavily did not answer in time.") from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
+        except (ValueError, AttributeError, TypeError, RecursionError) as exc:  # how its client meets a reply like that
+            raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
+        found = reply["results"] if reply["results"] or "query" in reply else None  # it makes up an empty list
+        return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
+
+
+async def _refused_by_tavily(response: "httpx.Response") -> None:
+    """Raises ProviderDownError for a refusal, in the words that all engines have, before the library looks at it;
+    ProviderReplyError for a query that is not accepted, which says nothing of the next one."""
+    if response.status_code != 200:
+        failure = status_error("Tavily", response.status_code, await response.aread())
+        if response.status_code == 400:
+            raise ProviderReplyError(f"Tavily does not accept the query: {failure}")
+        raise ProviderDownError(f"{failure} {_PLAN}" if response.status_code in _USED_UP else str(failure))
+
+
+class DuckDuckGo(SearchEngine):
+    """DuckDuckGo's results, a request for every ten or so. seconds: what one request may take."""
+
+    name = "duckduckgo"
+    title = "DuckDuckGo"
+    longest_query = 490
+    most_results = 30
+    patience = 1.0
+
+    def __init__(self, address: str = "https://html.duckduckgo.com", seconds: float = 10.0) -> None:
+        super().__init__(address, seconds)
 
     def _client(self) -> AbstractAsyncContextManager[Any]:
-        """What all pages of a search are asked over."""
-        return open_client(self._headers, self._seconds)
+        return nullcontext()  # `ddgs` has one of its own
 
-    async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The JSON object that the engine answers with. Raises ProviderDownError, ProviderReplyError."""
-        reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
-        if not isinstance(reply, dict):
-            raise ProviderReplyError(f"{self.title} answered with something that is not its JSON.")
-        return reply
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))
+        return await asyncio.to_thread(self._read, query, page, seconds)
+
+    def _read(self, query: str, page: int, seconds: int) -> list[WebResult]:
+        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+        from lxml.etree import LxmlError
+
+        proxy = proxy_for(self.address)
+        try:
+            found = _reader(f"{self.address}/html/", seconds, proxy).search(query, page=page) or []
+        except RatelimitException as exc:
+            raise ProviderDownError(f"DuckDuckGo answers no program now ({exc}). {_ADVICE}") from exc
+        except TimeoutException as exc:
+            raise ProviderDownError("DuckDuckGo did not answer in time.") from exc
+        except DDGSException as exc:
+            why = cause(exc, self.address, proxy)
+            raise ProviderDownError(f"DuckDuckGo cannot be reached ({why}).") from exc
+        except (LxmlError, ValueError) as exc:
+            raise ProviderReplyError("DuckDuckGo answered with something that is not its page.") from exc
+        rows = [{"url": _target(r.href), "title": r.title, "body": r.body} for r in found if r.href]
+        return read_results("DuckDuckGo", rows, url="url", title="title", snippet="body", date="")
 
 
-def cut_query(query: str, longest: int) -> str:
-    """The query in at most `longest` characters, cut at a word's end if there is one, and without quotation marks
-    that lost their partner."""
-    text = " ".join(query.split())
-    if len(text) > longest:
-        text = text[: longest + 1].rpartition(" ")[0] or text[:longest]
-    return text if text.count('"') % 2 == 0 else text.replace('"', "")
+def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngine[Any]":
+    """ddgs's own reader of the page, which here says why there is none.
 
-
-def exact_domains(domains: Sequence[str]) -> Sequence[str]:
-    """The domains as an engine can be asked for them: none at all where one is a pattern like `gov.*`, which no engine
-    knows and which the others would shut out."""
-    return () if any(d.endswith(".*") for d in domains) else domains
-
-
-def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
-    """The query limited to the domains by `site:` operators, in at most `longest` characters.
-
-    The operators may take half of it: of a longer list only the first that fit are asked for. They stand in front,
-    since what an engine does not read of a query is its end.
+    By itself it takes every status but 200 for a page without results, and decodes the addresses, so that those with an
+    escaped `&`, `/` or `?` lead elsewhere.
     """
-    clause = ""
-    for domain in exact_domains(domains)[:_MOST_SITES]:
-        longer = f"{clause} OR site:{domain.removeprefix('*.')}" if clause else f"site:{domain.removeprefix('*.')}"
-        if len(longer) + 3 > longest // 2:
-            break
-        clause = longer
-    if not clause:
-        return cut_query(query, longest)
-    clause = f"({clause})" if " OR " in clause else clause
-    return f"{clause} {cut_query(query, longest - len(clause) - 1)}"
+    from ddgs.engines.duckduckgo import Duckduckgo
+    from ddgs.exceptions import RatelimitException
+    from ddgs.results import TextResult
+
+    class Result(TextResult):
+        _normalizers = {k: v for k, v in TextResult._normalizers.items() if k != "href"}  # noqa: RUF012
+
+    class Reader(Duckduckgo):
+        result_type = Result
+
+        def request(self, *args: Any, **kwargs: Any) -> str:
+            reply = self.http_client.request(*args, **kwargs)
+            if reply.status_code in _BLOCKED or "anomaly-modal" in reply.text:
+                raise RatelimitException(f"status {reply.status_code}")
+            if reply.status_code != 200:
+                raise ProviderDownError(f"DuckDuckGo failed (status {reply.status_code}).")
+            if len(reply.content) > LARGEST_REPLY:
+                raise ProviderReplyError(f"DuckDuckGo sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            if "result" not in reply.text:
+                raise ProviderReplyError("DuckDuckGo answered with something that is not its page.")
+            return str(reply.text)
+
+    reader = Reader(timeout=seconds)
+    reader.http_client.client.proxy = proxy.url if proxy and proxy.opened() else None  # never the environment's
+    reader.search_url = address
+    return reader
 
 
-def checked_key(name: str, key: str) -> str:
-    """The key without blanks around it; raises SettingsError where it could not be sent as a header."""
-    key = key.strip()
-    if fault := fault_of_key(key) if key else "is empty. Copy it again into .env":
-        raise SettingsError(f"the key for {name} {fault}.")
-    return key
-
-
-def usable_results(
-    results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()
-) -> list[WebResult]:
-    """The first `limit` results: pages over http(s), each address once, only from `domains` where any are given."""
-    kept: dict[str, WebResult] = {}
-    patterns = [host_of(d) if "*" not in d else d.lower() for d in domains]
-    for result in results:
-        host = host_of(result.url)
-        if host and (not patterns or any(covers(p, host) for p in patterns)):
-            kept.setdefault(normalise_url(result.url), result)
-    return list(kept.values())[:limit]
-
-
-def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, date: str) -> list[WebResult]:
-    """Results from an engine's JSON, where they have these fields; one that has no usable address is left out.
-
-    Raises ProviderReplyError when that is no list of objects, or none of them has an address at all.
-    """
-    if not isinstance(items, list):
-        raise ProviderReplyError(f"{name} answered without a list of results.")
-    rows = [i for i in items if isinstance(i, dict) and isinstance(i.get(url), str)]
-    if items and not rows:
-        raise ProviderReplyError(f"{name} answered with results that have no addresses.")
-    return [
-        WebResult(
-            urldefrag(row[url].strip()).url,
-            _plain(row.get(title), _LONGEST_TITLE),
-            _plain(row.get(snippet), _LONGEST_SNIPPET),
-            date_of_result(row.get(date)),
-        )
-        for row in rows
-        if _is_page(row[url].strip())
-    ]
-
-
-def _is_page(url: str) -> bool:
-    return url.lower().startswith(("http://", "https://")) and is_address(url) and len(url) <= _LONGEST_URL
-
-
-def _plain(value: object, longest: int) -> str:
-    if not isinstance(value, str):
-        return ""
-    text = " ".join("".join(c if c.isprintable() else " " for c in value).split())
-    return text if len(text) <= longest else text[:longest].rpartition(" ")[0] or text[:longest]
+def _target(href: str) -> str:
+    """The address behind a link of the page, which may lead over DuckDuckGo's own redirect."""
+    url = f"https:{href}" if href.startswith("//") else href
+    if not f".{host_of(url)}".endswith(".duckduckgo.com"):
+        return url
+    parts = urlsplit(url)
+    return parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else ""

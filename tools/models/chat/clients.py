@@ -4,13 +4,12 @@ vendor's client is given, and replies that come plain where a stream was asked f
 
 import json
 import re
-from collections.abc import AsyncIterator, Set
+from collections.abc import AsyncIterator
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from tools.errors import ProviderDownError
-from tools.models.chat.refusals import RefusalError
 from tools.models.chat.replies import read_json
 
 if TYPE_CHECKING:
@@ -96,15 +95,6 @@ async def restore_marker(response: "httpx.Response") -> None:
         response.request.headers[MARK] = "true"
 
 
-_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
-
-
-def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
-    """Takes out the headers that a vendor's client adds of itself: all but the usual ones and those that are kept."""
-    for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
-        del request.headers[name]
-
-
 _STREAMS = ("event-stream", "ndjson", "jsonl", "x-json-stream")
 _BEGINNINGS = (b"data:", b"event:", b"id:", b":", b"{")
 """Of what is a stream although its header does not say so."""
@@ -112,25 +102,21 @@ _TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 
 
 def refusal_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-    """The transport of a chat model's client: whatever is no reply is a RefusalError, of status 200 too, and a whole
-    completion becomes the stream that was asked for.
+    """The transport of a chat model's client: a reply of status 200 that is an error becomes a refusal, a whole
+    completion becomes the stream that was asked for, and a web page is told as one.
 
-    Raises RefusalError; ProviderDownError for a page and other text that is no chat reply.
+    Raises ProviderDownError for a page and other text that is no chat reply.
     """
     import httpx
 
     class ToldApart(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             response = await inner.handle_async_request(request)
-            if not response.is_success:
-                raise RefusalError(response.status_code, (await response.aread()).decode("utf-8", "replace"))
             kind = response.headers.get("content-type", "")
-            if request.method != "POST" or any(s in kind for s in _STREAMS):
+            if response.status_code != 200 or request.method != "POST" or any(s in kind for s in _STREAMS):
                 return response
-            headers, data = response.headers, _read_plain(await response.aread(), request)
-            if data.startswith(b"data:"):
-                headers = httpx.Headers({"content-type": "text/event-stream"})
-            return httpx.Response(200, headers=headers, stream=httpx.ByteStream(data), request=request)
+            data = await response.aread()
+            return _read_plain(data, request, response)
 
         async def aclose(self) -> None:
             await inner.aclose()
@@ -138,20 +124,22 @@ def refusal_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTran
     return ToldApart()
 
 
-def _read_plain(data: bytes, request: "httpx.Request") -> bytes:
-    """What came where a stream was asked for, as the stream if it is a whole completion."""
+def _read_plain(data: bytes, request: "httpx.Request", response: "httpx.Response") -> "httpx.Response":
+    import httpx
+
     body = read_json(data)
     if isinstance(body, dict) and body.get("choices") and isinstance(failed := body["choices"][0], dict):
         body = failed if failed.get("error") else body
     if isinstance(body, dict) and body and not _is_reply(body):
         error = body.get("error")
+        if isinstance(error, str) and "unexpected endpoint" in error.lower():  # LM Studio's 404
+            return httpx.Response(404, stream=httpx.ByteStream(data), request=request)
         code = (error if isinstance(error, dict) else body).get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 400
-        if isinstance(error, str) and "unexpected endpoint" in error.lower():  # LM Studio's 404
-            status = 404
-        raise RefusalError(status, data.decode("utf-8", "replace"))
+        return httpx.Response(status, stream=httpx.ByteStream(data), request=request)
     if isinstance(body, dict) and body.get("choices") and b'"stream":true' in request.content.replace(b" ", b""):
-        return _as_stream(body)
+        stream = httpx.ByteStream(_as_stream(body))
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=stream, request=request)
     begin = data.lstrip()
     if body is None and begin[:1].isascii() and begin and not begin.startswith(_BEGINNINGS):
         title = _TITLE.search(data[:20_000])
@@ -160,7 +148,7 @@ def _read_plain(data: bytes, request: "httpx.Request") -> bytes:
         raise ProviderDownError(
             f"answered with {what} ('{shown}') instead of a chat reply. Check the address: most servers' ends in /v1."
         )
-    return data
+    return httpx.Response(200, headers=response.headers, stream=httpx.ByteStream(data), request=request)
 
 
 def _is_reply(body: dict[str, Any]) -> bool:

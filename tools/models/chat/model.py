@@ -1,46 +1,41 @@
 """Chat models, asked for JSON of a given shape: behind any OpenAI-compatible address, or of a vendor by its name.
 
-The reply is read as a stream, so that a hostile or endless one is stopped at a limit, and what a model thinks aloud is
-taken out. A reply that is not the shape is asked for once more, unless it is told why there was none.
+A server that lacks JSON schemas is asked for a JSON object, and one that lacks that for plain text; what a model takes
+(a stream, a system turn, a temperature) is learned from its refusals and remembered. The reply is read as a stream, so
+that a hostile or endless one is stopped at a limit, and text that a model thinks aloud is taken out. A reply that is
+not the shape is asked for once more, unless it is told why there was none.
 """
 
 import asyncio
 import math
-import re
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager, nullcontext
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-import anyio
 from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
-from tools.errors import (
-    DeadlineError,
-    PromptTooLongError,
-    ProviderDownError,
-    ProviderError,
-    ProviderReplyError,
-    SteelmanError,
+from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.models.chat.clients import MARK, refusal_transport, restore_marker
+from tools.models.chat.refusals import (
+    Form,
+    Refusal,
+    connection_failure,
+    is_of_content,
+    is_too_long,
+    own_error,
+    refusal_of,
+    reply_had_begun,
+    schema_as_text,
 )
-from tools.models.chat.clients import MARK, refusal_transport, restore_marker, strip_headers
-from tools.models.chat.refusals import Form, RefusalError, cause_of, is_too_long, reply_had_begun, schema_as_text
 from tools.models.chat.replies import Reply
-from tools.models.chat.servers import Price, check_prompt_cut, cost_of, models_at
+from tools.models.chat.servers import TURNS, Price, check_prompt_cut, cost_of, models_at
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
-from tools.net.http import (
-    check_address,
-    check_key,
-    is_local,
-    open_client,
-    refusal_text,
-    status_error,
-    without_login,
-)
+from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
 from tools.net.retries import is_cut_short
 
 if TYPE_CHECKING:
@@ -61,10 +56,9 @@ _REPEATED = (
 )
 
 S = TypeVar("S", bound=BaseModel)
-_OF_CONTENT = re.compile(r"moderation|content|guideline|flagged", re.IGNORECASE)
+_BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
+"""What a client breaks with on a reply that is none."""
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
-_TURNS: dict[str, anyio.Lock] = {}
-"""Of servers that break a reply off when they are asked for another: whose turn it is, by their address."""
 _FORMS: dict[tuple[str, str], Form] = {}
 """What each model was found to take, by its address and name, for as long as the process lives."""
 
@@ -75,6 +69,14 @@ class _RefusedError(ProviderReplyError):
 
 class _BrokenOffError(ProviderReplyError):
     """The reply ended without a word on why."""
+
+
+class _DislikedError(ProviderError):
+    """The server refused the request, perhaps for how it was put. `failure`: what is told where that cannot help."""
+
+    def __init__(self, refusal: Refusal, failure: ProviderError) -> None:
+        super().__init__(str(failure))
+        self.refusal, self.failure = refusal, failure
 
 
 class ChatModel:
@@ -131,21 +133,24 @@ class ChatModel:
             except (_RefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
-                told = str(exc).rstrip(".")
                 if asked != first:
-                    raise ProviderReplyError(f"{self.name} did not give what it was asked for: {told}.") from exc
+                    raise ProviderReplyError(
+                        f"{self.name} did not give what it was asked for: {str(exc).rstrip('.')}."
+                    ) from exc
                 # In the same turn: some models' templates know no two turns of one speaker in a row.
-                asked = f"{first}\n\n{_REPEATED.format(problem=told)}"
+                asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
 
     async def _answer(self, system: str, user: str, shape: type[S]) -> S:
-        """One reply, read. A server that breaks it off is asked one thing at a time from then on: it may have been for
-        another call."""
-        async with _TURNS.get(self.address) or nullcontext():
-            try:
+        """One reply, read; asked for alone where it was broken off by another call, and from then on."""
+        here = TURNS[self.address]
+        try:
+            async with here.taken() as shared:
                 return self._read(await self._reply(system, user, shape), shape)
-            except _BrokenOffError:
-                _TURNS.setdefault(self.address, anyio.Lock())
+        except _BrokenOffError:
+            if not shared():
                 raise
+            here.alone = True
+        return await self._answer(system, user, shape)
 
     def _read(self, reply: Reply, shape: type[S]) -> S:
         try:
@@ -182,7 +187,10 @@ class ChatModel:
                 if known not in _FORMS:
                     reply, _FORMS[known] = await self._in_some_form(self.first_form, system, user, shape)
                     return reply
-        reply, _FORMS[known] = await self._in_some_form(_FORMS[known], system, user, shape)
+        begun = _FORMS[known]
+        reply, form = await self._in_some_form(begun, system, user, shape)
+        if form != begun:
+            _FORMS[known] = form
         return reply
 
     async def _in_some_form(self, form: Form, system: str, user: str, shape: type[BaseModel]) -> tuple[Reply, Form]:
@@ -193,14 +201,15 @@ class ChatModel:
             try:
                 async with self._failures():
                     return await self._stream(form.messages(system, user), shape, form), form
-            except RefusalError as exc:
-                lower = form.lower(exc)
+            except _DislikedError as exc:
+                lower = form.lower(exc.refusal)
                 if lower is None:
-                    raise self._refused(exc) from exc
+                    raise exc.failure from exc
                 form = lower
 
     async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> Reply:
-        reply, given, written, budget, served = Reply(), 0, 0, current_budget(), True
+        reply, given, written, budget = Reply(), 0, 0, current_budget()
+        served = True
         try:
             client, options = self._open(form.temperature), self._vendor.options(form, shape)
             client.disable_streaming = not form.streamed
@@ -215,7 +224,7 @@ class ChatModel:
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
                     current_log().on_reply(len(reply.text))
-        except Exception as exc:
+        except self._raised() as exc:
             served = bool(reply.text) or reply_had_begun(exc)
             raise
         finally:
@@ -234,8 +243,9 @@ class ChatModel:
             self._http = self._http or open_client(seconds=self._silence, around=refusal_transport)
             self._http.event_hooks = {"request": [self._only_ours], "response": [restore_marker]}
             heat = self._temperature if temperature else None
-            options = ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
-            self._clients[temperature] = self._vendor.build(options)
+            self._clients[temperature] = self._vendor.build(
+                ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
+            )
         return self._clients[temperature]
 
     async def _only_ours(self, request: "httpx.Request") -> None:
@@ -248,45 +258,53 @@ class ChatModel:
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
 
+    def _raised(self) -> tuple[type[Exception], ...]:
+        """What the client, or the transport under it, raises where the server or the way to it fails."""
+        import httpx
+
+        return *self._vendor.errors(), httpx.HTTPError, ProviderDownError
+
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:
         """The client's errors as ours."""
         try:
             yield
-        except Exception as exc:  # of a kind of its own for each vendor, and whatever it breaks with on a reply
-            if isinstance(exc, SteelmanError) and not isinstance(exc, ProviderDownError):
-                raise
+        except self._raised() + _BROKEN as exc:
             raise self._failure(exc) from exc
 
     def _failure(self, exc: Exception) -> ProviderError:
         import httpx
 
-        here = f"{self.name} at {self.address}"
-        if own := cause_of(exc, ProviderError):
+        here, refusal = f"{self.name} at {self.address}", refusal_of(exc)
+        said = self._said(refusal.words if refusal else str(exc))
+        if refusal is not None:
+            if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
+                refusal = Refusal(401)
+            return _DislikedError(refusal, self._refused(refusal, said))
+        if own := own_error(exc):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
-        failure = cause_of(exc, httpx.HTTPError) or cause_of(exc, httpx.InvalidURL)
+        failure = connection_failure(exc)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
-        if failure is None and any(getattr(exc, name, None) for name in ("body", "details", "error")):
-            return RefusalError(0, str(exc))
         if failure is None:
-            return _BrokenOffError(f"the reply is no chat reply ({self._said(str(exc))}).")
+            return _BrokenOffError(f"the reply is no chat reply ({said}).")
         if is_cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
-    def _refused(self, refusal: RefusalError) -> ProviderError:
+    def _refused(self, refusal: Refusal, said: str) -> ProviderError:
         """A refusal that the form of the request does not help against."""
-        said, here = self._said(refusal_text(str(refusal))), f"{self.name} at {self.address}"
-        status = 401 if refusal.status == 400 and "API key not valid" in said else refusal.status  # Gemini's
+        status, here = refusal.status, f"{self.name} at {self.address}"
         if is_too_long(refusal):
-            told = f"{self.name} refused the request, which is longer than it reads ({said}). Give its server a longer"
-            return PromptTooLongError(f"{told} context, or set a model that reads more.")
+            told = (
+                f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')}). Give its server"
+            )
+            return PromptTooLongError(f"{told} a longer context, or set a model that reads more.")
         if not status:
-            return ProviderReplyError(f"the server told of an error in its reply ({said}).")
-        if status in _OF_THE_REQUEST or (status == 403 and _OF_CONTENT.search(said)):
-            return _RefusedError(f"{self.name} refused the request ({said}).")
+            return ProviderReplyError(f"the server told of an error in its reply ({said.rstrip('.')}).")
+        if status in _OF_THE_REQUEST or (status == 403 and is_of_content(refusal)):
+            return _RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):
             current_log().down.add(self.address)
         error = status_error(here, status, said, self._vendor.key)

@@ -1,19 +1,30 @@
 """How a chat model is asked for JSON of a given shape, and what is made of refusals: from the strictest form that
 servers know to plain text, without what a model was found not to take.
+
+Each vendor's client raises errors of its own, with the status as a number, the server's words, or what it came from
+behind them; they are read alike for all.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from tools.errors import ProviderDownError, ProviderError
-from tools.models.chat.replies import read_json
+from tools.errors import ProviderError
 from tools.net.retries import had_response
 
+if TYPE_CHECKING:
+    import httpx
+
+_LENGTH_CODES = frozenset(
+    """context_length_exceeded exceed_context_size_error model_context_window_exceeded request_too_large
+    tokens_limit_reached string_above_max_length""".split()
+)
+_SENT = ("", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
+"""What a refusal names as its parameter where it is about the text that was sent, or about nothing in particular."""
 _TOO_LONG = re.compile(
     r"""context[ _-]?(length|window|size|limit) | n_ctx | n_keep | context\ the\ overflows
     | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
@@ -24,30 +35,76 @@ _TOO_LONG = re.compile(
     | (less\ than|at\ most|exceeds?|limit\ of)\ [\d,]+\ (tokens|characters) | at\ least\ 1,\ got\ - | 超长 | 长度超""",
     re.IGNORECASE | re.VERBOSE,
 )
-_LENGTH_CODE = re.compile(
-    "context_length_exceeded|exceed_context_size|context_window_exceeded|request_too_large|tokens_limit_reached"
-    "|string_above_max_length"
-)
 _NO_LENGTH = re.compile(r"schema|response_format|quota|monthly|per (?:minute|day|month)", re.IGNORECASE)
-_TELLING = ("error", "errors", "message", "detail", "details", "msg", "loc", "raw", "reason", "code", "param", "type")
+_TELLING = ("error", "errors", "message", "detail", "details", "msg", "loc", "raw", "reason")
+_NOTHING = ("None", "null", "")
 _WORDS = 600  # characters of a refusal; what follows may be what was sent, said back
 
 
-class RefusalError(ProviderError):
-    """What a server answered in the place of a reply. status: 0 where it came in the middle of one. words: all that it
-    said, without what it said back of the request, such as FastAPI does in its lists of complaints."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a server says where it refuses a request. code, param: its own names for what is wrong and for the field
+    that is, empty where it has none. words: all that it said, lists of complaints included."""
 
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__("" if said.lstrip().startswith("<") else said)
-        self.status = status
-        body = read_json(said)
-        self.words = (str(self) if body is None else " ".join(_told(body)))[:_WORDS]
+    status: int
+    code: str = ""
+    param: str = ""
+    words: str = ""
+
+
+def is_too_long(refusal: Refusal) -> bool:
+    """Whether a refusal says that what was sent is longer than the model reads: by its status, its code or the field
+    that it names, and by its words where none of them says so."""
+    if refusal.status in (401, 403, 404):
+        return False
+    if refusal.status == 413 or refusal.code in _LENGTH_CODES:
+        return True
+    if refusal.status == 429:  # of tokens a minute there is another one; this is one request with too many of them
+        return "request too large" in refusal.words.lower()
+    return refusal.param in _SENT and is_about_length(refusal.words)
+
+
+def is_about_length(said: str) -> bool:
+    """Whether a refusal in these words is about the length of a text."""
+    return bool(_TOO_LONG.search(said[:_WORDS])) and not _NO_LENGTH.search(said[:_WORDS])
+
+
+def refusal_of(exc: BaseException) -> Refusal | None:
+    """The refusal that an error is, or came from; None for what is no refusal. An error in the middle of a stream has
+    the status that its code says, or 0."""
+    status, bodies = status_of(exc), list(filter(None, map(_body, _causes(exc))))
+    inners = [error if isinstance(error := body.get("error"), dict) else body for body in bodies]
+    named = [str(inner[k]) for inner in inners for k in ("code", "type", "status") if inner.get(k)]
+    if status is None:
+        if not bodies:
+            return None
+        status = next((int(n) for n in named if n.isdigit() and 400 <= int(n) < 600), 0)
+    # A number is the status again; some name the kind of error where others have a code.
+    code = next((n for n in named if not n.isdigit() and n not in _NOTHING), "")
+    params = (p for inner in inners if isinstance(p := inner.get("param"), str) and p not in _NOTHING)
+    param = next(params, "") or next(filter(None, map(_place, bodies)), "")
+    words = " ".join(dict.fromkeys(w for body in bodies for w in _told(body))) or str(exc)
+    return Refusal(status, code, param, "" if words.lstrip().startswith("<") else words[:_WORDS])
+
+
+def _body(exc: BaseException) -> dict[str, Any] | None:
+    """What a refusal says as a JSON object, under the names that the vendors' clients have for it; some put it in a
+    list, and some servers say a word."""
+    for name in ("body", "details", "error"):
+        body = getattr(exc, name, None)
+        body = body[0] if isinstance(body, list) and len(body) == 1 else body
+        if isinstance(body, dict):
+            return body
+        if isinstance(body, str) and body:
+            return {"error": body}
+    return None
 
 
 def _told(body: Any) -> Iterator[str]:
+    """What a refusal says, without what it says back of the request or of the reply."""
     if isinstance(body, str):
         yield body
-    elif isinstance(body, list):
+    elif isinstance(body, list | tuple):
         for part in body:
             yield from _told(part)
     elif isinstance(body, dict):
@@ -55,38 +112,50 @@ def _told(body: Any) -> Iterator[str]:
             yield from _told(body.get(key))
 
 
-E = TypeVar("E", bound=BaseException)
+def _place(body: dict[str, Any]) -> str:
+    """The field that FastAPI's list of complaints is about: {'detail': [{'loc': ['body', …]}]}."""
+    detail = body.get("detail")
+    first = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], dict) else {}
+    return ".".join(str(part) for part in first.get("loc", ()) if part != "body")
 
 
-def cause_of(exc: BaseException | None, kind: type[E]) -> E | None:
-    """The error of that kind that an error is, or came from."""
-    while exc is not None and not isinstance(exc, kind):
-        exc = exc.__cause__
-    return exc
+def status_of(exc: BaseException) -> int | None:
+    """The HTTP status of the refusal that an error is, or came from; None for what is no refusal."""
+    return next((status for one in _causes(exc) if (status := _status(one)) is not None), None)
 
 
-def reply_had_begun(exc: Exception) -> bool:
-    """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
+def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
+    """The failure of the connection that an error is, or came from."""
     import httpx
 
-    refused, failure = cause_of(exc, RefusalError) or cause_of(exc, ProviderDownError), cause_of(exc, httpx.HTTPError)
-    return not refused and (failure is None or had_response(failure))
+    return next((one for one in _causes(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
 
 
-def is_too_long(refusal: RefusalError) -> bool:
-    """Whether a refusal says that what was sent is longer than the model reads."""
-    if refusal.status in (401, 403, 404):
+def own_error(exc: BaseException) -> ProviderError | None:
+    """What the project's own transport raised, where a client took that for a failure of the connection."""
+    return next((one for one in _causes(exc) if isinstance(one, ProviderError)), None)
+
+
+def reply_had_begun(exc: BaseException) -> bool:
+    """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
+    if status_of(exc) is not None:
         return False
-    if refusal.status == 413 or _LENGTH_CODE.search(refusal.words):
-        return True
-    if refusal.status == 429:  # of tokens a minute there is another one; this is one request with too many of them
-        return "request too large" in refusal.words.lower()
-    return is_about_length(refusal.words)
+    failure = connection_failure(exc)
+    return failure is None or had_response(failure)
 
 
-def is_about_length(said: str) -> bool:
-    """Whether a refusal in these words is about the length of a text."""
-    return bool(_TOO_LONG.search(said[:_WORDS])) and not _NO_LENGTH.search(said[:_WORDS])
+def _causes(exc: BaseException | None) -> Iterator[BaseException]:
+    while exc is not None:
+        yield exc
+        exc = exc.__cause__
+
+
+def _status(exc: BaseException) -> int | None:
+    for name in ("status_code", "code"):
+        status = getattr(exc, name, None)
+        if isinstance(status, int) and 300 <= status < 600:
+            return status
+    return None
 
 
 Mode = Literal["json_schema", "json_object", "text"]
@@ -98,10 +167,11 @@ _LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
 """Of vLLM, Ollama and llama.cpp only: they hold small models to an end, which some do not find by themselves."""
 _ABOUT_FORM = frozenset((400, 415, 422, 501))
 """Statuses of refusals that may be about how it was asked, even where nothing in them says so."""
+_NOT_ABOUT_FORM = frozenset((401, 403, 429))
+_OTHER_CODES = re.compile(r"filter|policy|inspection|model_not|quota|billing|credit|api_key|invalid_prompt", re.I)
 _OTHER = re.compile(
-    r"credit|billing|quota|balance|usage limit|api.?key|content.?(?:filter|policy|exists risk|management)|inspection"
-    r"|invalid_prompt|moderation|not a valid model|model_not|model.{0,40} not (?:found|exist)"
-    r"|location is not supported",
+    r"credit|billing|quota|balance|monthly|usage limit|api.?key|content (?:filter|exists risk|management)|inappropriate"
+    r"|moderation|not a valid model|model.{0,40} not (?:found|exist)|location is not supported|has crashed",
     re.IGNORECASE,
 )
 """Matters of a refusal that no other form of the request helps against."""
@@ -138,17 +208,24 @@ class Form:
     temperature: bool = True
     ladder: tuple[Mode, ...] = _LADDER
 
-    def lower(self, refusal: RefusalError) -> "Form | None":
+    def lower(self, refusal: Refusal) -> "Form | None":
         """The form that asks for less of what was refused; None where the refusal is about something else, or there
-        is nothing less to ask for."""
-        words = refusal.words
-        if refusal.status in (401, 403, 429) or refusal.status > 501 or is_too_long(refusal):
+        is nothing less to ask for.
+
+        The field that the server names decides; where it names none, its words do.
+        """
+        if refusal.status in _NOT_ABOUT_FORM or _OTHER_CODES.search(refusal.code) or is_too_long(refusal):
             return None
-        for part, pattern in _PARTS:
-            if getattr(self, part) and pattern.search(words):
-                without: Any = {part: False}
-                return replace(self, **without)
-        if _OTHER.search(words) or not (refusal.status in _ABOUT_FORM or _FORM.search(words)):
+        named = refusal.param or refusal.words
+        if refusal.status <= 501 or _SYSTEM.search(named):
+            for part, pattern in _PARTS:
+                if getattr(self, part) and pattern.search(named):
+                    without: Any = {part: False}
+                    return replace(self, **without)
+        if _OTHER.search(refusal.words) and not _FORM.search(named):
+            return None
+        unsaid = refusal.status in _ABOUT_FORM and not refusal.param
+        if not (unsaid or _FORM.search(named)):
             return None
         if self.lengths:
             return replace(self, lengths=False)
@@ -178,6 +255,11 @@ class Form:
         if not system:
             return [("user", user)]
         return [("system", system), ("user", user)] if self.system else [("user", f"{system}\n\n{user}")]
+
+
+def is_of_content(refusal: Refusal) -> bool:
+    """Whether it was refused for what it speaks of."""
+    return bool(re.search(r"moderation|content|guideline|flagged", refusal.words, re.IGNORECASE))
 
 
 def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, Any]:

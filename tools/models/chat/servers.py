@@ -1,4 +1,5 @@
-"""What servers of chat models are like: which models they offer at what price, and whether one read all of a prompt.
+"""What servers of chat models are like: which models they offer at what price, whose turn it is to ask one, and
+whether it read all of a prompt.
 
 Some cut what is longer than their context and say nothing: Ollama does, whose context has 4,096 tokens where nobody set
 another one. What such a server counts as read tells it: far fewer tokens than so many characters take. Prose has four
@@ -9,11 +10,13 @@ multiple of 512, of which Ollama fills all or half and two.
 import asyncio
 import math
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from tools.budget import current_log
 from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError, SettingsError
@@ -37,6 +40,36 @@ async def models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -> lis
         raise ProviderReplyError(f"{here} does not list its models as {kind}.")
     names = [str(row[asked.name]) for row in rows if isinstance(row, dict) and row.get(asked.name)]
     return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]
+
+
+class Turns:
+    """The calls to one server, of all models that this process asks there.
+
+    alone: it was found to break replies off, and is asked one thing at a time for as long as the process lives.
+    """
+
+    def __init__(self) -> None:
+        self.alone = False
+        self._begun = self._ended = 0  # calls
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[Callable[[], bool]]:
+        """A turn; yields what tells whether the server was asked for something else meanwhile."""
+        if self.alone:
+            async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+                yield lambda: False
+            return
+        self._begun += 1
+        others, begun = self._begun - self._ended > 1, self._begun
+        try:
+            yield lambda: others or self._begun > begun
+        finally:
+            self._ended += 1
+
+
+TURNS = defaultdict[str, Turns](Turns)
+"""By the address of the server."""
 
 
 _LEAST = 500  # tokens; a smaller count is no full context, but one that leaves out what was cached, or a made-up one

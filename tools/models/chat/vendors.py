@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -58,8 +59,8 @@ class Vendor:
 
     prefix: in front of a model's name; '' for any OpenAI-compatible server. module: LangChain's integration. url: its
     address unless another is set. key, address: the variables that hold its key ('' where it wants none) and its
-    address.
-    adds_counts: whether the parts of a reply count tokens each for themselves.
+    address. raises: the names of what its client raises. bad_key: words of a refusal that is about the key, whatever
+    its status. adds_counts: whether the parts of a reply count tokens each for themselves.
     """
 
     prefix: str
@@ -69,8 +70,10 @@ class Vendor:
     address: str
     listing: Listing
     build: Callable[[ClientOptions], "BaseChatModel"]
+    raises: tuple[str, ...]
     options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
     form: Form = field(default_factory=Form)
+    bad_key: str = ""
     adds_counts: bool = False
 
     def count(self, usage: Mapping[str, Any] | None, given: int, written: int) -> tuple[int, int]:
@@ -93,6 +96,11 @@ class Vendor:
     def named(self, model: str) -> str:
         """The model's whole name."""
         return f"{self.prefix}:{model}" if self.prefix else model
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What its client raises; imports it. Raises SettingsError."""
+        self.load()
+        return tuple(resolve_name(name) for name in self.raises)
 
     def check(self) -> None:
         """Raises SettingsError when the integration is not installed. Nothing is imported."""
@@ -184,6 +192,7 @@ COMPATIBLE = Vendor(
     address="OPENAI_BASE_URL",
     listing=Listing("/models", "data", "id", _bearer),
     build=_openai,
+    raises=("openai.OpenAIError",),
 )
 
 # --- Anthropic
@@ -259,6 +268,7 @@ _VENDORS = (
         address="ANTHROPIC_BASE_URL",
         listing=Listing("/v1/models?limit=1000", "data", "id", _anthropic_headers),
         build=_anthropic,
+        raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
         form=Form(counted=False, ladder=("json_schema", "text")),
     ),
@@ -272,8 +282,14 @@ _VENDORS = (
             "/v1beta/models?pageSize=1000", "models", "name", lambda key: {"x-goog-api-key": key} if key else {}
         ),
         build=_google,
+        raises=(
+            "google.genai.errors.APIError",
+            "google.genai.errors.UnknownApiResponseError",
+            "langchain_google_genai.chat_models.ChatGoogleGenerativeAIError",
+        ),
         options=_google_options,
         form=Form(counted=False),
+        bad_key="API key",
         adds_counts=True,
     ),
     Vendor(
@@ -284,6 +300,7 @@ _VENDORS = (
         address="OLLAMA_HOST",
         listing=Listing("/api/tags", "models", "name", lambda _: {}),
         build=_ollama,
+        raises=("ollama.ResponseError", "ollama.RequestError", "builtins.ConnectionError"),
         options=_ollama_options,
         form=Form(counted=False),
     ),
