@@ -120,7 +120,7 @@ def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str,
     unfit: dict[str, set[int]] = {}
     for error in wrong.errors():
         field, at = str(error["loc"][0]), error["loc"][1:2]
-        if not isinstance(made.get(field), list) or not (at or error["type"] == "is_too_long"):
+        if not isinstance(made.get(field), list) or not (at or error["type"] == "too_long"):
             return None
         beyond = range(error.get("ctx", {}).get("max_length", 0), len(made[field]))
         unfit.setdefault(field, set()).update(at if at else beyond)  # type: ignore[arg-type]  # a list's places
