@@ -15,18 +15,7 @@ from toys import ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, NewsSet, load_news
-from evals.metrics.diversity import (
-    PAPER,
-    coverage,
-    density,
-    distance,
-    f1,
-    figures,
-    measures,
-    precision,
-    ratios,
-    recall,
-)
+from evals.metrics.diversity import PAPER, coverage, density, distance, f1, figures, measures, precision, ratios, recall
 from evals.reports.lines import lines_of
 from evals.retrievers.news import METHODS, Ready, article_cosine, held_out, prepared
 from evals.suites.news import Plan, measured, named, scored, table
