@@ -25,14 +25,14 @@ from tools.store.database import Database
 # The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
 # patience with whoever shows none. To encode a text on culverts takes as many seconds as HANG says.
 COMMAND = """
-import os, sys, time
+import functools, os, sys, time
 import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.left_runs
 from agent.runs.service import Runs
 from instant_providers import InstantEncoder
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
-agent.runs.service.Runs = lambda settings, _, most: Runs(settings, made, most)
+agent.runs.service.Runs = functools.partial(Runs, build=made)
 agent.runs.parts.index_samples = lambda *_: None
 agent.runs.store.STALE_SECONDS = api.left_runs.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2
