@@ -29,11 +29,7 @@ def test_polarity_counts_parity_and_prefixes(one: str, other: str, same: bool) -
         ("Each school should decide for itself whether to ban smartphones.", "Should schools ban smartphones?", ""),
         ("Critics say schools should not ban smartphones.", "Should schools ban smartphones?", ""),
         ("Tea is better than coffee, they say.", "Is coffee better than tea?", "no"),
-        (
-            "Working in an office is better than working from home because it trains.",
-            "Is working from home better than working in an office?",
-            "no",
-        ),
+        ("Work in offices is better than work at home: it trains.", "Is work at home better than work in offices?", "no"),
         ("Smartphones distract pupils.", "Should schools ban smartphones?", ""),
         ("", "Zoos?", ""),
     ],
