@@ -29,7 +29,7 @@ def test_polarity_counts_parity_and_prefixes(one: str, other: str, same: bool) -
         ("Each school should decide for itself whether to ban smartphones.", "Should schools ban smartphones?", ""),
         ("Critics say schools should not ban smartphones.", "Should schools ban smartphones?", ""),
         ("Tea is better than coffee, they say.", "Is coffee better than tea?", "no"),
-        ("Work in offices is better than work at home: it trains.", "Is work at home better than work in offices?", "no"),
+        ("Office work is better than work at home: it trains.", "Is work at home better than office work?", "no"),
         ("Smartphones distract pupils.", "Should schools ban smartphones?", ""),
         ("", "Zoos?", ""),
     ],
