@@ -54,7 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_keys(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Bearer keys. Until the first one is made, whoever reaches the server may use it; from then on every call "
-        "needs one, also after the last was revoked. A running server notices within two seconds."
+        "needs one, also after the last was revoked. A running server notices at once."
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     make = actions.add_parser("make", help="make a key and print it, this once")
@@ -136,7 +136,7 @@ def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
         )
     elif args.action == "revoke":
         key = keys.revoke(args.key)
-        print(f"Revoked key {key.id} ({key.name}). A running server refuses it within two seconds.")
+        print(f"Revoked key {key.id} ({key.name}). A running server refuses it from now on.")
     else:
         _list_keys(keys)
 

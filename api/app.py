@@ -58,7 +58,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
 
 def _watch(service: Service, figures: Metrics) -> None:
     most = service.settings.api_runs
-    service.on_end = lambda outcome: figures.runs_ended.labels(outcome).inc()
+    service.runs.executor.on_end = lambda outcome: figures.runs_ended.labels(outcome).inc()
     service.jobs.on_end = lambda status: figures.jobs_ended.labels(status).inc()
     figures.working.set_function(lambda: min(len(service.runs.at_work), most))
     figures.waiting.set_function(lambda: max(len(service.runs.at_work) - most, 0))

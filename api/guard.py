@@ -35,7 +35,6 @@ _PROBES = frozenset(("/healthz", "/readyz"))
 OPEN = _PROBES | {"/docs", "/openapi.json"}
 """What needs no key, besides what the page of the calls loads: a browser that opens it could not send one."""
 _LOADED = "/docs/assets/"
-_FRESH_SECONDS = 1.0
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
 _METHODS = ("GET", "POST", "DELETE")
@@ -73,17 +72,13 @@ class Guard:
         self._hosts = frozenset((*hosts, urlsplit(settings.public_url).hostname or ""))
         self._limits = parse_many(settings.api_rate)
         self._window = MovingWindowRateLimiter(MemoryStorage())
-        self._read = float("-inf")
-        self._keys: list[Key] = []
         self._upload = settings.api_upload * 1_000_000
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await self._observed(scope, *_ended(Headers(scope=scope), receive, send))
-        elif scope["type"] == "lifespan":
+        else:
             await self._app(scope, receive, send)
-        else:  # nothing here speaks WebSocket
-            await send({"type": "websocket.close", "code": 1008})
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets requests through that name this server, and that no page sent which may not. Its own page may."""
@@ -136,13 +131,11 @@ class Guard:
         Callers without a key, or with a wrong one, share one rate, so that nobody can try keys at any speed.
         """
         given = Headers(scope=scope).getlist("authorization")
-        if time.monotonic() - self._read > _FRESH_SECONDS:  # which takes no millisecond
-            self._keys = Keys(scope["app"].state.service.runs.database).all()
-            self._read = time.monotonic()
-        caller = _caller(given, self._keys)
+        keys = Keys(scope["app"].state.service.runs.database).all()  # which takes no millisecond
+        caller = _caller(given, keys)
         scope["state"]["caller"] = caller or Caller()
         self._count(scope["state"]["caller"].key_id)
-        if caller is None and (self._keys or not self._loopback):
+        if caller is None and (keys or not self._loopback):
             name, told, asks = "key-missing", "This call needs a key.", "Bearer"
             if given:
                 name, told = "key-wrong", "The key is wrong, or it was revoked."
@@ -151,14 +144,12 @@ class Guard:
             raise ProblemError(401, name, detail, headers={"WWW-Authenticate": asks})
 
     def _count(self, caller: str) -> None:
-        """Counts a request of the caller. Raises ProblemError (429) for one too many, which then does not count."""
+        """Counts a request of the caller. Raises ProblemError (429) for one too many."""
         for limit in self._limits:
-            if not self._window.test(limit, caller):
+            if not self._window.hit(limit, caller):
                 seconds = max(1, math.ceil(self._window.get_window_stats(limit, caller).reset_time - time.time()))
                 detail = f"The rate is {limit.amount} in {limit.get_expiry()} seconds. Come again in {seconds} seconds."
                 raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
-        for limit in self._limits:
-            self._window.hit(limit, caller)
 
 
 def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:

@@ -14,13 +14,11 @@ LOOK_AGAIN = 0.5
 
 
 class LeftRuns:
-    """`cut_short` finds those that count as running, `resume` goes on with one; `ids` are still to be taken up."""
+    """`cut_short` finds those that count as running; `ids` are still to be taken up."""
 
-    def __init__(
-        self, runs: Runs, cut_short: Callable[[], Awaitable[set[str]]], resume: Callable[[str], Awaitable[None]]
-    ) -> None:
+    def __init__(self, runs: Runs, cut_short: Callable[[], Awaitable[set[str]]]) -> None:
         self.ids: set[str] = set()
-        self._runs, self._cut_short, self._resume = runs, cut_short, resume
+        self._runs, self._cut_short = runs, cut_short
 
     async def take_up(self) -> None:
         """Goes on with them as far as the server before this one has let go of them."""
@@ -47,7 +45,7 @@ class LeftRuns:
             try:
                 run, events = await self._runs.run(run_id), await self._runs.recent_events(run_id)
                 if not (run.abandoned and run.owner and any(event.kind == "resumed" for event in events)):
-                    await self._resume(run_id)
+                    await self._runs.resume(run_id)
             except RunBusyError:
                 continue
             except SteelmanError as exc:  # deleted meanwhile, or waiting for a person

@@ -17,8 +17,6 @@ _STAGES = {
 }
 """About how many hundredths of the way are behind a run that begins a stage, and what it does there."""
 _STEP = 0.05  # of what is left: a step that ends no stage shows, and never reaches the end
-FIRST_STEP = WHOLE * _STEP
-"""What the first event of a run tells at least."""
 
 
 class Progress:

@@ -34,10 +34,7 @@ _NEW_COLLECTION = _told(
 _DOMAIN = _told(r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", "A domain looks like gov.uk or example.org.")
 _RUN = _told(r"^[0-9a-f]{12}$", "A run's id has 12 characters of 0-9 and a-f.")
 _JOB = _told(r"^j[0-9a-f]{12}$", "A job's id is a j and 12 characters of 0-9 and a-f.")
-_CURSOR = _told(
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$",
-    "This is no 'next' of a list of runs.",
-)
+_CURSOR = _told(r"^[0-9]{4}(-[0-9]{2}){2}T[0-9:]{8}\.[0-9]{3}Z-[0-9a-f]{12}$", "This is no 'next' of a list of runs.")
 _DIALLED, _PLAIN = ("|".join(name for name, dial in DIALS.items() if bool(dial) is has) for has in (True, False))
 _SELECTION = _told(
     rf"^(({_PLAIN})|({_DIALLED})(:(0|1|0?\.[0-9]{{1,6}}|1\.0))?)$",
@@ -45,14 +42,6 @@ _SELECTION = _told(
 )
 
 
-def _in_digits(value: object) -> object:
-    """A number of an address or a header: '1_0', '5.0' and ' 5 ', which pydantic would read, are none."""
-    if isinstance(value, str) and not (value.isascii() and value.removeprefix("-").isdigit()):
-        raise ValueError("a whole number is written in digits")
-    return value
-
-
-InDigits = BeforeValidator(_in_digits)
 WholeNumber = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]
 """In JSON 1.0 is a whole number too."""
 RunId = Annotated[str, StringConstraints(pattern=_RUN)]

@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-import json
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, Request
 
@@ -28,7 +27,6 @@ from api.schemas import Cursor, Judged, JudgeRequest, Question, RunDetails, RunL
 from tools.errors import (
     JudgeError,
     RunAbandonedError,
-    SteelmanError,
     UnknownRunError,
     as_sentence,
     without_hint,
@@ -48,15 +46,12 @@ class Service:
     def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
         """`in_thread`: where the table of who began which run is read and written."""
         self.runs, self.settings = runs, settings
-        self.on_end: Callable[[str], object] = lambda _: None
-        """Told how each run ended: the outcome of its answer, or the run's status where it has none."""
         self.jobs = Jobs(runs, settings.data_dir / "uploads")
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
         self._beginning = asyncio.Lock()  # so that limits hold for requests that come together
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._beside: Counter[str] = Counter()  # requests of a key that judge or store
-        self._followed: set[asyncio.Task[None]] = set()
-        self.left = LeftRuns(runs, lambda: in_thread(self._caller_runs.cut_short), self._resume)
+        self.left = LeftRuns(runs, lambda: in_thread(self._caller_runs.cut_short))
 
     async def start(
         self, caller: Caller, request: Question, *, writing: bool = True, idempotency_key: str | None = None
@@ -89,7 +84,6 @@ class Service:
                 run_id = await self.runs.start(question, options, thread)
                 self._begun_by[run_id] = key
                 if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
-                    self._follow(run_id)
                     if self.settings.api_log_questions:
                         SERVER.info("run %s is begun", run_id, extra={"run": run_id, "question": question})
                     return run_id
@@ -229,31 +223,11 @@ class Service:
             raise ProblemError(409, "run-waits", detail)
         async with self._beginning:
             self._check_room(caller)
-            await self._resume(run_id, None if sides is None else [side.model_dump() for side in sides])
+            await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
             self._begun_by[run_id] = caller.key_id
-
-    async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
-        """Goes on with the run, and follows it unless it was at work already or is done: it would be counted twice."""
-        known = run_id in self.runs.at_work
-        await self.runs.resume(run_id, sides)
-        if not known and run_id in self.runs.at_work:
-            self._follow(run_id)
-
-    def _follow(self, run_id: str) -> None:
-        async def follow() -> None:
-            with contextlib.suppress(SteelmanError):  # deleted meanwhile, or the disk fails: whoever asks is told
-                run = await self.runs.settled(run_id)
-                answer = await asyncio.to_thread(json.loads, run.answer or "{}")
-                self.on_end(answer.get("outcome") or run.status)
-
-        task = asyncio.create_task(follow())
-        self._followed.add(task)
-        task.add_done_callback(self._followed.discard)
 
     async def close(self) -> None:
         """Leaves the runs at work as they are, to the next server; jobs are interrupted."""
-        for task in self._followed:
-            task.cancel()
         await asyncio.gather(self.runs.executor.suspend(), self.jobs.close())
 
 

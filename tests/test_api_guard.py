@@ -30,11 +30,6 @@ def address(standing: Door) -> str:
     return standing.address
 
 
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.guard._FRESH_SECONDS", 0.05)
-
-
 def with_(settings: Settings, **changes: object) -> Settings:
     return settings.model_copy(update=changes)
 

@@ -24,7 +24,7 @@ from agent.runs.service import Runs
 from agent.settings import Settings
 from api.__main__ import configuration_help
 from api.callers import Caller
-from api.mcp.server import Opened, build_server
+from api.mcp.server import build_server
 from api.schemas import AskRequest
 from api.service import Service, open_service
 
@@ -176,10 +176,9 @@ async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: p
 @asynccontextmanager
 async def client_of(service: Service, caller: Caller) -> AsyncIterator[Client]:
     @asynccontextmanager
-    async def opening() -> AsyncIterator[Opened]:
-        async def opened() -> Service:
-            return service
-
+    async def opening() -> AsyncIterator[asyncio.Future[Service]]:
+        opened = asyncio.Future[Service]()
+        opened.set_result(service)
         yield opened
 
     async with Client(build_server(opening, caller)) as client:

@@ -98,6 +98,8 @@ class RunExecutor:
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
         """Runs whose end could not be recorded, as on a full disk, with the reason: whoever follows one is told."""
+        self.on_end: Callable[[str], object] = lambda _: None
+        """Told how each run ended here: the outcome of its answer, or the run's status where it has none."""
         self.turns = asyncio.Semaphore(max_concurrent or sys.maxsize)  # first come, first served
         self._graph, self._providers = graph, providers
         self._run_store, self._in_thread = run_store, thread
@@ -191,7 +193,8 @@ class RunExecutor:
         error: str | None = None,
     ) -> None:
         try:
-            await self._in_thread(self._run_store.finish, run_id, self.owner, status, data, answer, error)
+            if await self._in_thread(self._run_store.finish, run_id, self.owner, status, data, answer, error):
+                self.on_end(data.get("outcome", status))
         except SteelmanError as exc:
             self.unrecorded[run_id] = exc
         self._wake(run_id)

@@ -41,14 +41,14 @@ _NOT_READ = (
 
 
 class Reply:
-    """The reply to one request: of a run, or without one, as a task is answered.
+    """The reply to one request: of a run, or without one the text that answers a task.
 
     `base` is this server's address as the caller knows it, for sources that have none of their own; `aside`: passages
     were sent along. What OpenAI's shapes have no place for stands beside them in `steelman`.
     """
 
-    def __init__(self, model: str, run: RunRow | None = None, *, base: str = "", aside: bool = False) -> None:
-        self._run, self._base, self._aside = run, base, aside
+    def __init__(self, model: str, run: RunRow | None, text: str = "", base: str = "", *, aside: bool = False) -> None:
+        self._run, self._text, self._base, self._aside = run, text, base, aside
         at = datetime.fromisoformat(run.created_at).timestamp() if run else time.time()
         self._head = {"id": f"chatcmpl-{run.id if run else uuid4().hex[:12]}", "created": int(at), "model": model}
         about: dict[str, str | None] = {"run_id": run.id, "thread": run.thread, "outcome": None} if run else {}
@@ -56,19 +56,21 @@ class Reply:
 
     async def whole(self, service: Service) -> dict[str, Any]:
         """The completion. Raises ProblemError where the run has no answer."""
-        assert self._run
+        if not self._run:
+            return self._completion({"content": self._text, "annotations": []}, _usage(None))
         try:
             answer = await service.answer(self._run.id)
         except SteelmanError as exc:
             raise _failed(self._run.id, exc) from exc
         return self._completion(self._message(answer), _usage(answer))
 
-    def of_task(self, text: str) -> dict[str, Any]:
-        return self._completion({"content": text, "annotations": []}, _usage(None))
-
-    async def chunks(self, service: Service, include_usage: bool) -> AsyncIterator[dict[str, str]]:
+    async def _chunks(self, service: Service, include_usage: bool) -> AsyncIterator[dict[str, str]]:
         """The same as it comes; an error, where the run has no answer, ends it."""
-        assert self._run
+        if not self._run:
+            yield self._chunk({"role": "assistant", "content": self._text})
+            for last in self._ending(_usage(None) if include_usage else None):
+                yield last
+            return
         opening = self._opening(self._run.question)
         yield self._chunk({"role": "assistant", "content": ""})
         yield self._chunk({"content": opening})
@@ -90,14 +92,10 @@ class Reply:
         for last in self._ending(_usage(answer) if include_usage else None):
             yield last
 
-    async def chunks_of_task(self, text: str, include_usage: bool) -> AsyncIterator[dict[str, str]]:
-        yield self._chunk({"role": "assistant", "content": text})
-        for last in self._ending(_usage(None) if include_usage else None):
-            yield last
-
-    def streamed(self, chunks: AsyncIterator[dict[str, str]]) -> EventSourceResponse:
+    def streamed(self, service: Service, include_usage: bool) -> EventSourceResponse:
         """A client that goes away costs the run nothing."""
-        return sent(chunks, self._run.id if self._run else "", ServerSentEvent(self._chunk({})["data"], sep="\n"))
+        quiet = ServerSentEvent(self._chunk({})["data"], sep="\n")
+        return sent(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
 
     def _completion(self, message: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         said = {"role": "assistant", "refusal": None, **message}

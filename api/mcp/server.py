@@ -8,11 +8,11 @@ command or as the name of a file: collections are names of the store, runs are i
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from asyncio import Future
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -43,13 +43,11 @@ from agent.settings import Settings
 from api.callers import Caller
 from api.mcp.tools import RUNS, SCHEME, TOOLS, Call, failure
 from api.problems import ProblemError
-from api.progress import FIRST_STEP, WHOLE
 from api.service import Service, open_service, stored_answer
 from tools.errors import SteelmanError, UnknownRunError
 
 logger = logging.getLogger(__name__)
 PATH = "/mcp"
-_OPENING_SECONDS = 2.0
 _LISTED = 50
 _ADDRESS = re.compile(rf"{re.escape(SCHEME)}([0-9a-f]{{12}})")
 _MARKDOWN = "text/markdown"
@@ -59,10 +57,8 @@ citations, `retrieve` the passages alone, `judge` checks whether a passage suppo
 is right. Keep quotations word for word and their numbers with the list of sources, and report what was not found. \
 Follow up with `thread`. Earlier answers are resources under steelman://answers/."""
 
-Opened = Callable[[], Awaitable[Service]]
-"""The service, once it is open."""
-Opening = Callable[[], AbstractAsyncContextManager[Opened | None]]
-Context = ServerRequestContext[Opened | None, Any]
+Opening = Callable[[], AbstractAsyncContextManager[Future[Service] | None]]
+Context = ServerRequestContext[Future[Service] | None, Any]
 
 
 class Handlers:
@@ -125,7 +121,7 @@ class Handlers:
         return caller
 
 
-def build_server(opening: Opening, caller: Caller) -> Server[Opened | None]:
+def build_server(opening: Opening, caller: Caller) -> Server[Future[Service] | None]:
     """The server over the service that `opening` opens, or that of the application by which a request came; `caller`:
     whose the requests are that came by no guard."""
     handlers = Handlers(caller)
@@ -144,22 +140,12 @@ def build_server(opening: Opening, caller: Caller) -> Server[Opened | None]:
 
 
 async def _opened(ctx: Context) -> Service:
-    """The service; a caller that has to wait until it is open is told so, lest its patience end."""
+    """The service, once it is open."""
     if ctx.request is not None:
         service: Service = ctx.request.scope["app"].state.service
         return service
     assert ctx.lifespan_context
-    opening = asyncio.ensure_future(ctx.lifespan_context())
-    try:
-        for turn in itertools.count(1):
-            await asyncio.wait([opening], timeout=_OPENING_SECONDS)
-            if opening.done():
-                break
-            done = FIRST_STEP * turn / (turn + 1)
-            await ctx.session.report_progress(done, WHOLE, "opening the store; the first time takes a minute or two")
-        return opening.result()
-    finally:
-        opening.cancel()
+    return await asyncio.shield(ctx.lifespan_context)
 
 
 def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
@@ -209,13 +195,13 @@ async def _serve(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _opening(settings: Settings) -> AsyncIterator[Opened]:
+async def _opening(settings: Settings) -> AsyncIterator[Future[Service]]:
     """Opens the service beside the first messages; whoever needs it waits for it, or hears why it cannot be opened."""
     async with contextlib.AsyncExitStack() as stack:
         opening = asyncio.create_task(stack.enter_async_context(open_service(settings)))
         opening.add_done_callback(_tell)
         try:
-            yield lambda: asyncio.shield(opening)
+            yield opening
         finally:
             opening.cancel()
             await asyncio.wait([opening])

@@ -50,21 +50,19 @@ async def chat_completion(
     answered at once and begins no run. Where and how to look is said in `steelman`. System messages, temperature and
     whatever else shapes a model's text change nothing.
     """
-    model = conversation.model
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
     if task := task_of(conversation.messages):
         check(conversation, task=True)
         known = await follow_ups(service, caller, conversation.messages) if task.is_follow_ups else ()
-        reply, text = Reply(model), task.reply(known)
-        if conversation.stream:
-            return reply.streamed(reply.chunks_of_task(text, include_usage))
-        return JSONResponse(reply.of_task(text))
-    asked = await question_of(service, caller, conversation)
-    run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
-    reply = Reply(model, await service.run(caller, run_id), base=address_of(request), aside=asked.aside)
+        reply, headers = Reply(conversation.model, None, task.reply(known)), {}
+    else:
+        asked = await question_of(service, caller, conversation)
+        run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
+        run, headers = await service.run(caller, run_id), {"Content-Location": f"/v1/runs/{run_id}"}
+        reply = Reply(conversation.model, run, base=address_of(request), aside=asked.aside)
     if conversation.stream:
-        return reply.streamed(reply.chunks(service, include_usage))
-    return JSONResponse(await reply.whole(service), headers={"Content-Location": f"/v1/runs/{run_id}"})
+        return reply.streamed(service, include_usage)
+    return JSONResponse(await reply.whole(service), headers=headers)
 
 
 @router.get("/models")

@@ -16,7 +16,7 @@ from api import schemas
 from api.callers import TheCaller
 from api.jobs import LARGE_COUNT, Job
 from api.problems import LOCATED, ProblemError
-from api.schemas import LONGEST_ID, AnyCollection, CollectionName, InDigits, JobDetails, JobId, Stored
+from api.schemas import LONGEST_ID, AnyCollection, CollectionName, JobDetails, JobId, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
 from tools.documents.apart import read_in_process
@@ -81,8 +81,8 @@ async def list_collections(service: TheService) -> schemas.Collections:
 async def list_documents(
     name: AnyCollection,
     service: TheService,
-    limit: Annotated[int, Query(ge=1, le=1_000), InDigits] = 100,
-    offset: Annotated[int, Query(ge=0, le=2**53), InDigits] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
 ) -> schemas.Documents:
     """The documents of a collection, in the order in which they were stored."""
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
@@ -165,9 +165,7 @@ async def delete_document(
     id: Annotated[
         str, PathParameter(min_length=1, max_length=2000, description="The document's id, as the list shows it.")
     ],
-    number: Annotated[
-        int | None, Query(ge=1, le=2**53, description="Where several have the id: which."), InDigits
-    ] = None,
+    number: Annotated[int | None, Query(ge=1, le=2**53, description="Where several have the id: which.")] = None,
 ) -> schemas.Deleted:
     """Removes one document."""
     _check_own(name)
