@@ -117,7 +117,7 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="with --sync: remove without asking")
     parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")
     parser.add_argument("--report", metavar="FILE", help="write here what could not be read and what was left out")
-    columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl), guessed where they are plain")
+    columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl), else taken for their names")
     columns.add_argument(
         "--text",
         action="append",

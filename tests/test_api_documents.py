@@ -68,15 +68,15 @@ def test_files_of_every_kind_are_stored_under_their_names(client: httpx.Client) 
     assert upload(client, "kinds", *FILES.items()).json()["unchanged"] == 11
 
 
-def test_columns_of_tables_are_guessed_told_and_named(client: httpx.Client) -> None:
+def test_columns_of_tables_are_told_and_named(client: httpx.Client) -> None:
     unclear = f"pro,con,who\n{TEXT},{TEXT} Not.,Ann\n".encode()
     reply = upload(client, "tables", ("talk.csv", b"comment,stars\n" + TEXT.encode() + b",5\n"), ("a.csv", unclear))
     assert reply.json()["notes"] == [
         "talk.csv: read 'comment' as the text; ids from the row numbers; not used: 'stars'."
     ]
     [problem] = reply.json()["problems"]
-    assert "a.csv: is 'con' the text, or 'pro'?" in problem
-    assert "Send the form field text_column=con with it." in problem
+    assert "a.csv: is 'pro' the text, or 'con'?" in problem
+    assert "Send the form field text_column=pro with it." in problem
     files = [("files", ("a.csv", unclear))]
     named = {"text_column": ["pro", "con"], "title_column": "who", "id_column": "who"}
     reply = client.post("/v1/collections/tables/files", files=files, data=named)

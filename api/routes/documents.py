@@ -44,7 +44,7 @@ _NAMED: dict[str, Any] = {
 _BYTES: dict[str, Any] = {"items": {"contentMediaType": "application/octet-stream"}}
 _OneColumn = Annotated[str, Form(max_length=1000)]
 _TEXT_COLUMN = (
-    "In tables: the column of the text, guessed where it is plain; sent several times, they are joined in that order."
+    "In tables: the column of the text, else taken for its name; sent several times, they are joined in that order."
 )
 
 

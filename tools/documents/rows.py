@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from statistics import mode
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.columns import ALL_NAMES, TEXT_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
+from tools.documents.columns import ALL_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -31,15 +30,15 @@ _SEPARATORS = (",", ";", "\t", "|")
 _ONE_COLUMN = "\x1f"  # a separator that does not occur
 _TRIED = 200  # rows
 _ABOVE = 6  # lines that may stand above the names of the columns
+_TEXT = re.compile(r"https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # an address, or a sentence
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
-_DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
 
 def read_rows(path: Path, name: str, given: Columns = GUESS_ALL) -> Iterator[ReaderOutput]:
     """A document a row, an error for each that is none; first and last what is to be told of the whole file."""
     text, ending = read_decoded(path, name).text, path.suffix.lower()
     separated = ending in (".csv", ".tsv")
-    table = _separated_table(text, name, given) if separated else _json_table(text, name, lines=ending != ".json")
+    table = _separated_table(text, name) if separated else _json_table(text, name, lines=ending != ".json")
     first = list(islice(table.rows, _LOOKED_AT))
     rows = [row.values for row in first if isinstance(row, Row)]
     if not first:
@@ -90,8 +89,8 @@ def _document(
     return replace(document_of_text(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))
 
 
-def _separated_table(text: str, name: str, given: Columns) -> Table:
-    """The rows of a csv file; columns that its first line does not name are called 1, 2, 3 …
+def _separated_table(text: str, name: str) -> Table:
+    """The rows of a csv file, whose first one names the columns.
 
     Raises SourceError for a file without rows.
     """
@@ -110,11 +109,9 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
-    if _names_columns([cells for _, cells in first], given):
-        names = [cell.strip() for cell in first.pop(0)[1]]
-    else:
-        names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
-        notes.append("its first line names no columns, so they are called 1, 2, 3 …")
+    names = [cell.strip() for cell in first.pop(0)[1]]
+    if any(map(_TEXT.fullmatch, names)):
+        raise SourceError(f"{name}: its first line names no columns. Put names above the rows, as 'id,text'.")
     return Table(_filled_rows(chain(first, rows), names, name), names, notes)
 
 
@@ -167,38 +164,10 @@ def _is_closed(taken: Sequence[str], separator: str) -> bool:
     return True
 
 
-def _width(cells: Sequence[str]) -> int:
-    """The number of a row's cells, without empty ones at its end: programs that write tables put a separator after the
-    last cell of some rows."""
-    return max((at for at, cell in enumerate(cells, start=1) if cell.strip()), default=1)
-
-
 def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
-    """The share of the rows that have the usual number of cells, and that number; empty cells at the end are none.
-
-    Where rows only leave out cells at their end, the first one has all.
-    """
-    if not rows:
-        return 0.0, 0
-    counts = [_width(row) for row in rows]
-    width, count = Counter(counts).most_common(1)[0]
-    if count < len(counts) and all(1 < n <= counts[0] for n in counts):
-        return 0.9, counts[0]
-    return count / len(counts), width
-
-
-def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
-    """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
-    first = [cell.strip() for cell in rows[0]]
-    asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
-    if any(fold_name(cell) in asked for cell in first if cell):
-        return True
-    if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
-        return False
-    below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
-    if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
-        return False
-    return any(fold_name(cell) in ALL_NAMES for cell in first) or not any(map(_DATUM.fullmatch, first))
+    """The share of the rows that have the usual number of cells, and that number."""
+    [(width, count)] = Counter(map(len, rows)).most_common(1) or [(0, 0)]
+    return count / max(1, len(rows)), width
 
 
 def _filled_rows(lines: Iterable[_Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:
@@ -239,23 +208,19 @@ def _loaded(text: str) -> Any:
 
 
 def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
-    """The one array of rows; an object whose values are all objects is a table too, each row under its key.
-
-    An object with a field that is called as texts are is a row itself.
-    """
+    """The one array of rows; an object whose values are all objects is a table too, each row under its key, and any
+    other a row itself."""
     if isinstance(whole, list):
         return whole
-    if any(isinstance(v, str) and v.strip() and fold_name(k) in TEXT_NAMES for k, v in whole.items()):
-        return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
     if len(arrays) == 1:
         return next(iter(arrays.values()))
     if not arrays and len(whole) > 1 and all(isinstance(v, dict) for v in whole.values()):
         return [{"key": key, **row} for key, row in whole.items()]
-    many = ", ".join(map(repr, arrays))
-    raise SourceError(
-        f"{name}: " + (f"several arrays of objects ({many}). Keep the one that is meant." if many else _NONE)
-    )
+    if arrays:
+        many = ", ".join(map(repr, arrays))
+        raise SourceError(f"{name}: several arrays of objects ({many}). Keep the one that is meant.")
+    return [whole]
 
 
 def _rows_by_line(text: str, name: str) -> Iterator[Row | SourceError]:

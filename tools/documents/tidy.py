@@ -3,13 +3,12 @@
 Pages come this way and whatever is turned into HTML first, before `tools.documents.markup` makes blocks of them. Raised
 digits are written as a power (10^6, km^2), or left out where they are the mark of a note: one rule for every format.
 Glued to what they stand behind, they would make another figure of it. What is lowered stays as it is (CO2), and so do
-the letters of an ordinal (21st) and the charge of an ion (Ca2+).
+the letters of an ordinal (21st).
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 _BLOCK = frozenset("p li div aside dd td tr".split())
@@ -21,7 +20,6 @@ _CODE = ("code", "samp", "kbd", "tt")
 STRUCK = ("del", "s", "strike")
 """What an author takes back and leaves to be seen."""
 _LONGEST_NOTE = 6_000  # characters; what is longer is a section that a mark points to, and no note
-_LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many rows stands in the first of them only
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
 )
@@ -30,16 +28,13 @@ SUPERSCRIPT, SUPERSCRIPT_END = "\ue000", "\ue001"
 
 NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
 _SUPERSCRIPT = re.compile(f"{SUPERSCRIPT}([^{SUPERSCRIPT}{SUPERSCRIPT_END}]*){SUPERSCRIPT_END}")
-_POWER = re.compile(r"([+−–-]?)\s?\d{1,3}(?:[.,/]\d{1,3})?|[nxk]")
-_NUMBER, _SYMBOL = re.compile(r"\d$"), re.compile(r"(?:^|[\W\d_])[^\W\d_]{1,2}$")
-_UNIT = re.compile(r"\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|\w{0,5}met(?:er|re)s?)$", re.IGNORECASE)
-_TERM = r"(?:\d[\d.,]*|[^\W\d_])"
-_FORMULA = re.compile(rf"\({_TERM}(?:\s?[+−×*·/]\s?{_TERM}|\s-\s{_TERM})+\)$")
-_WORD = re.compile(  # with at least three letters, or one of the shorter ones, which are no units
-    r"[^\W\d_]{3}$|(?:^|\W)(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$"
+_POWER = re.compile(r"[+−–-]?\s?\d[\w.,/]{0,6}|[nxk]")
+# A digit, a symbol, a sum in brackets, or a unit: 'in' and longer words after a number.
+_BASE = re.compile(
+    r"\d$|[+−×*·]\s?\w{1,3}\)$|(?:^|[\W\d_])(?!(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$)"
+    r"[^\W\d_]{1,2}$|\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|\w{0,5}met(?:er|re)s?)$",
+    re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.,;:!?%)\]\"'”’»…]$")
-_SLASHES = ("/", "\u2044", "\u2215")
 _LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is looked at before it
 _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
@@ -145,50 +140,18 @@ def _is_superscript_mark(element: Any) -> bool:
     )
 
 
-def repeat_merged(table: Any) -> None:
-    """A cell that is merged over several rows stands in each of them, so that each row says all that it says."""
-    rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-    for at, row in enumerate(rows):
-        column = 0
-        for cell in row.iterchildren("td", "th"):
-            for below in rows[at + 1 : at + int(cell.attrib.pop("rowspan", "1"))]:
-                _put(deepcopy(cell), column, below)
-            column += int(cell.get("colspan", "1"))
-
-
-def _put(cell: Any, column: int, row: Any) -> None:
-    """Inserts the copy of a cell into a row, where as many columns stand before it."""
-    cell.tail = None
-    if len("".join(cell.itertext())) > _LONGEST_REPEATED:
-        cell[:], cell.text = [], None
-    for other in row.iterchildren("td", "th"):
-        if column <= 0:
-            other.addprevious(cell)
-            return
-        column -= int(other.get("colspan", "1"))
-    row.append(cell)
-
-
 def superscript_text(text: str, before: str, after: str = "") -> str | None:
     """What is written for a superscript between two texts; None for the mark of a note, which is no text.
 
-    After a number, a unit or a symbol it is a power; after a word or the end of a sentence it is a mark.
+    After a number, a unit or a symbol it is a power; elsewhere a number or a sign is a mark.
     """
     said = text.strip()
     apart = not before or before[-1].isspace()
-    if apart and (after[:1].isalpha() or after[:1] in _SLASHES):
-        return text  # an isotope or the fraction before a word
-    power = _POWER.fullmatch(said)
-    if power and not apart:
-        if after[:1] in _SLASHES and before[-1].isdigit():
-            return f" {said}"  # 1 1/2
-        symbol = _SYMBOL.search(before) and not _WORD.search(before)
-        if power[1] or symbol or any(base.search(before) for base in (_NUMBER, _UNIT, _FORMULA)):
-            return f"^{said}"
-    before = before.rstrip()
-    if NOTE_MARK.fullmatch(said) and (_WORD.search(before) or _SENTENCE_END.search(before)):
-        return None
-    return text
+    if after[:1] in ("/", "\u2044") or (apart and after[:1].isalpha()):  # a fraction, or an isotope
+        return text if apart else f" {said}"
+    if not apart and _POWER.fullmatch(said) and (said[0] in "+−–-" or _BASE.search(before)):
+        return f"^{said}"
+    return None if before.strip() and NOTE_MARK.fullmatch(said) else text
 
 
 def mark_superscript(text: str) -> str:
