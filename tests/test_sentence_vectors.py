@@ -1,7 +1,6 @@
 """Vectors of sentences: stored with their passages, read where sentences are compared, made where they are missing."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,13 +34,6 @@ class Watched(ToyEncoder):
 @pytest.fixture
 def house(tmp_path: Path) -> House:
     return House(tmp_path, Watched())
-
-
-def put_without(house: House, **texts: str) -> None:
-    """As versions before these vectors stored documents."""
-    collection = house.store.ensure_collection("c", house.encoder.name)
-    prepared = [house.prepared(SourceDocument(name, text)) for name, text in texts.items()]
-    house.store.put(collection, [replace(p, sentences=()) for p in prepared])
 
 
 def stored(house: House) -> dict[str, NDArray[np.float32]]:
@@ -88,20 +80,6 @@ def test_another_encoder_makes_them_again_at_rebuild(house: House, tmp_path: Pat
     other = House(tmp_path, ToyEncoder("other", 48))
     other.search.rebuild()
     assert_of(stored(other)["bees"], other.encoder, *split_sentences(BEES))
-
-
-def test_none_are_kept_of_what_is_gone_or_was_encoded_otherwise_meanwhile(house: House) -> None:
-    put_without(house, bees=BEES, ants=ANTS)
-    bees, ants = house.store.without_sentences("toy", 0, 10)
-    assert [p.id for p in house.store.without_sentences("toy", bees.id, 10)] == [ants.id]
-    assert house.store.without_sentences("other", 0, 10) == []
-    rows = np.ones((3, 32), np.float32)
-    house.store.keep_sentence_vectors("other", {bees.id: rows})
-    house.store.delete_document("c", "ants")
-    house.store.keep_sentence_vectors("toy", {ants.id: rows})
-    assert stored(house) == {}
-    house.store.keep_sentence_vectors("toy", {bees.id: rows})
-    assert stored(house)["bees"].tolist() == rows.tolist()
 
 
 # What compares sentences

@@ -63,7 +63,6 @@ def test_the_kind_of_a_source(url: str, kind: SourceKind) -> None:
         ("https://news.bbc.co.uk/x", "News Front Page", "BBC"),
         ("https://pmc.ncbi.nlm.nih.gov/x", "", "National Library of Medicine (PubMed)"),
         ("https://www.example.org/x", "  The  Example Post ", "The Example Post, example.org"),
-        ("https://www.example-post.org/x", "The Example Post", "The Example Post"),
         ("https://news.example.net/x", "BBC News", "BBC News, example.net"),
         ("https://someone.substack.com/p/x", "", "someone.substack.com"),
     ],

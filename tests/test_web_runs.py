@@ -56,7 +56,7 @@ async def test_web_passages_are_judged_cited_and_told_apart(
         answer = await run(runs)
     assert answer.outcome == "answered"
     [cited] = [c for c in answer.citations if c.url == page]
-    assert (cited.publisher, cited.date, cited.title) == ("The Gazette", "2026-03-12", "On it")
+    assert (cited.publisher, cited.date, cited.title) == ("The Gazette, gazette.example", "2026-03-12", "On it")
     assert (cited.collection, cited.document_id, cited.sample) == (WEB, page, False)
     assert cited.passage_id < 0
     assert cited.quote.split(".")[0][-20:] in prose(1)

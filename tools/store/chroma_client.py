@@ -1,12 +1,11 @@
 """Chroma's client for a server, with an end to each request: by itself it waits for ever, from byte to byte."""
 
+import asyncio
 import threading
-import time
 from collections.abc import Mapping
-from inspect import signature
+from functools import cache
 from typing import Any
 
-import httpcore
 import httpx
 from chromadb.api.client import Client
 from chromadb.auth import UserIdentity
@@ -14,7 +13,7 @@ from chromadb.config import Settings
 
 from tools.budget import current_budget
 from tools.net.http import CONNECT_SECONDS
-from tools.net.route import PROXY, proxy_for, proxy_refusal, transport_options
+from tools.net.route import proxy_transport
 
 _WHOLE = 6  # times the longest silence: a whole request, with thousands of vectors in it
 
@@ -23,7 +22,7 @@ class ServerClient(Client):
     """Chroma's client whose requests end, those of its own beginning among them; it keeps one session."""
 
     def __init__(self, address: str, headers: Mapping[str, str], seconds: float) -> None:
-        self._seconds, self._address = seconds, address
+        self._seconds = seconds
         ours = Settings(
             anonymized_telemetry=False,
             chroma_api_impl="chromadb.api.fastapi.FastAPI",
@@ -43,7 +42,7 @@ class ServerClient(Client):
 
     def get_user_identity(self) -> UserIdentity:
         """The first request that Chroma's client makes."""
-        limit_request_time(self.session, self._seconds, self._address)
+        limit_request_time(self.session, self._seconds)
         return super().get_user_identity()
 
     def _validate_tenant_database(self, tenant: str, database: str) -> None:
@@ -58,61 +57,45 @@ class ServerClient(Client):
         super().close()
 
 
-def limit_request_time(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
-    """The client, no request of which takes longer than a few times the longest silence, or than the run has time.
-
-    It goes the way of all clients to the address. Raises ProviderDownError; httpx.TimeoutException from its requests.
-    """
-    proxy = proxy_for(address)
+def limit_request_time(client: httpx.Client, seconds: float) -> httpx.Client:
+    """The client, no request of which takes longer than a few times the longest silence, or than the run has time."""
     client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
-    clock = _Clock(_WHOLE * seconds)
-    transport: Any = httpx.HTTPTransport(**transport_options(address, proxy))
-    transport._pool._network_backend = _Timed(transport._pool._network_backend, clock)
-    client._transport, client._mounts = transport, {}
-
-    def mark(request: httpx.Request) -> None:
-        request.extensions[PROXY] = proxy
-
-    def check(response: httpx.Response) -> None:
-        if (said := proxy_refusal(proxy, address, response.status_code)) is not None:
-            raise httpx.ProxyError(said, request=response.request)
-
-    client.event_hooks = {"request": [clock.start, mark], "response": [check]}
+    client._transport, client._mounts = _InTime(_WHOLE * seconds), {}
     return client
 
 
-class _Clock(threading.local):
-    """When the request that this thread waits for has to be over."""
+class _InTime(httpx.BaseTransport):
+    """The project's own way to a server for a client that waits, but no longer than these seconds for a whole reply."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._end = 0.0
+        self._way = proxy_transport()
 
-    def start(self, _: httpx.Request) -> None:
-        self._end = time.monotonic() + min(self._seconds, current_budget().seconds_left())
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        asked = asyncio.run_coroutine_threadsafe(self._ask(request), _loop())
+        try:
+            return asked.result(max(0.0, min(self._seconds, current_budget().seconds_left())))
+        except TimeoutError as exc:
+            asked.cancel()
+            raise httpx.ReadTimeout("the time for the whole request was used up", request=request) from exc
 
-    def left(self, timeout: float | None) -> float:
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise httpcore.ReadTimeout("the time for the whole request was used up")
-        return left if timeout is None else min(timeout, left)
+    async def _ask(self, request: httpx.Request) -> httpx.Response:
+        sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        sent.extensions = request.extensions  # one and the same: what is marked on one request is on both
+        response = await self._way.handle_async_request(sent)
+        try:
+            data = b"".join([part async for part in response.stream])  # type: ignore[union-attr]  # it is asynchronous
+        finally:
+            await response.aclose()
+        return httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(data))
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._way.aclose(), _loop()).result()
 
 
-class _Timed:
-    """A connection of httpcore, or what opens one, that looks at the clock whenever it waits."""
-
-    def __init__(self, inner: Any, clock: _Clock) -> None:
-        self._inner, self._clock = inner, clock
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        if name not in ("connect_tcp", "start_tls", "read", "write"):
-            return found
-
-        def in_time(*given: Any, **named: Any) -> Any:
-            asked = signature(found).bind(*given, **named)
-            asked.arguments["timeout"] = self._clock.left(asked.arguments.get("timeout"))
-            made = found(*asked.args, **asked.kwargs)
-            return _Timed(made, self._clock) if name in ("connect_tcp", "start_tls") else made
-
-        return in_time
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop in which the connections live, in a thread of its own until the process ends."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="steelman-chroma", daemon=True).start()
+    return loop

@@ -87,9 +87,7 @@ class DenseServer(ChromaIndex):
 
         from tools.store.chroma_client import limit_request_time
 
-        with limit_request_time(
-            httpx.Client(headers=self._headers, trust_env=False), self._seconds, self.address
-        ) as client:
+        with limit_request_time(httpx.Client(headers=self._headers, trust_env=False), self._seconds) as client:
             response = client.get(f"{self.address}/api/v2/version")
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(

@@ -48,7 +48,7 @@ class HybridSearch:
     """Passages for a query by meaning and by words. Safe to use from several threads and processes.
 
     dense: an index elsewhere in the place of the embedded one, such as a `DenseServer`.
-    keeps_sentences: whether vectors of sentences are stored with the passages, as those are ingested or rebuilt.
+    keeps_sentences: whether vectors of sentences are stored with the passages, as those are ingested or encoded again.
     """
 
     def __init__(
@@ -138,18 +138,13 @@ class HybridSearch:
         return [said for upkeep in self._upkeeps if (said := upkeep.condition())]
 
     def rebuild(self, progress: Progress = lambda *_: None) -> None:
-        """Makes both indexes again from the store; vectors of another encoder are computed again first.
-
-        Passages that have no vectors of their sentences get them at last, when the indexes can be searched again.
-        """
+        """Makes both indexes again from the store; vectors of another encoder are computed again first."""
         for upkeep in self._upkeeps:
             with upkeep.locked(time.monotonic() + lock_timeout()):
                 upkeep.empty()  # were the process to end on the way, it would not hold the old vectors
                 if upkeep.name == self.dense.name:
                     self._reencode(progress)
                 upkeep.update(progress)
-        if self.keeps_sentences:
-            self._encode_sentences(progress)
 
     def _collection_ids(self, names: Sequence[str]) -> list[int]:
         ids = []
@@ -164,22 +159,17 @@ class HybridSearch:
             return
         # Until all are done, the vectors are a mixture that no encoder may search.
         self._store.set_encoder(f"{self.encoder.name} (unfinished)")
+        self._store.drop_sentence_vectors()
         reached = 0
         while batch := self._store.scan(reached, BATCH):
             texts = [passage_text(p.title, p.text, p.section) for _, p in batch]
-            vectors = self.encoder.encode(texts)
-            self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
+            own = [split_sentences(p.text) for _, p in batch] if self.keeps_sentences else []
+            vectors, sentences = encode_with_sentences(self.encoder, texts, own)
+            ids = [p.id for _, p in batch]
+            self._store.replace_vectors(dict(zip(ids, vectors, strict=True)), dict(zip(ids, sentences, strict=False)))
             reached = batch[-1][1].id
             progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)
-
-    def _encode_sentences(self, progress: Progress) -> None:
-        reached = 0
-        while batch := self._store.without_sentences(self.encoder.name, reached, BATCH):
-            _, vectors = encode_with_sentences(self.encoder, [], [split_sentences(p.text) for p in batch])
-            self._store.keep_sentence_vectors(self.encoder.name, {p.id: v for p, v in zip(batch, vectors, strict=True)})
-            reached = batch[-1].id
-            progress("sentences", len(batch))
 
 
 def passage_text(title: str, text: str, section: str = "") -> str:

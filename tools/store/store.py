@@ -204,38 +204,30 @@ class Store:
         rows = self._db.rows_of("SELECT * FROM sentence_vectors WHERE passage_id IN", list(ids))
         return {number: from_half(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
 
-    def without_sentences(self, encoder: str, after: int, limit: int) -> list[Passage]:
-        """Up to `limit` passages with ids above `after` that this encoder indexed, but not their sentences."""
-        missing = "NOT EXISTS (SELECT 1 FROM sentence_vectors s WHERE s.passage_id = p.id)"
-        query = f"{_PASSAGE} WHERE p.id > ? AND c.encoder = ? AND {missing} ORDER BY p.id LIMIT ?"
-        return [Passage(*row) for row in self._db.rows(query, (after, encoder, limit))]
-
-    def keep_sentence_vectors(self, encoder: str, vectors: dict[int, NDArray[np.float32]]) -> None:
-        """Stores the vectors of passages' sentences; nothing for one that is gone or that another encoder indexed."""
-        query = f"""
-            INSERT OR REPLACE INTO sentence_vectors
-            SELECT p.id, ?, ? FROM {_JOINED} WHERE p.id = ? AND c.encoder = ?
-        """
-        with self._db.write() as db:
-            db.executemany(query, [(len(v), to_half(v), i, encoder) for i, v in vectors.items()])
-
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
         columns = _PASSAGE.replace("SELECT p.id", "SELECT d.collection_id, p.id")
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         return [(collection, Passage(*row)) for collection, *row in self._db.rows(query, (after, limit))]
 
-    def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
-        """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
+    def replace_vectors(
+        self, vectors: dict[int, NDArray[np.float32]], sentences: dict[int, NDArray[np.float32]]
+    ) -> None:
+        """Other vectors for stored passages, and for their sentences; of a passage that was deleted meanwhile none."""
+        kept = "INSERT OR REPLACE INTO sentence_vectors SELECT id, ?, ? FROM passages WHERE id = ?"
         with self._db.write() as db:
             rows = [(to_half(v), i) for i, v in vectors.items()]
             db.executemany("UPDATE vectors SET vector = ? WHERE passage_id = ?", rows)
+            db.executemany(kept, [(len(v), to_half(v), i) for i, v in sentences.items()])
 
     def set_encoder(self, encoder: str) -> None:
-        """Names what the vectors of all collections are made by; those of sentences go, since another one made them."""
+        """Names what the vectors of all collections are made by."""
+        with self._db.write() as db:
+            db.execute("UPDATE collections SET encoder = ?", (encoder,))
+
+    def drop_sentence_vectors(self) -> None:
         with self._db.write() as db:
             db.execute("DELETE FROM sentence_vectors")
-            db.execute("UPDATE collections SET encoder = ?", (encoder,))
 
     # Notes of this machine
 

@@ -4,7 +4,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -25,7 +24,6 @@ _FORUM_HOST = re.compile(r"^(forum|forums|community|discuss|boards?)\.")
 _FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|$)")
 _NO_NAMES = frozenset("home homepage website blog index untitled news welcome site start".split())
 _LONGEST_NAME = 60
-_LETTERS = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
@@ -84,12 +82,11 @@ class DomainLists:
 
     def publisher_of(self, url: str, site_name: str = "") -> str:
         """The publisher's name as it is shown: by the list; else what the page calls its site and where it lies
-        ('Daily Hill, example.net'), or that name alone where the registrable domain bears it out.
-        """
+        ('Daily Hill, example.net')."""
         owner, name = self.owner_of(url), " ".join(site_name.split())
         if self._listed(url) or not _is_sane(name) or host_of(name) == host_of(url):  # some only repeat their address
             return owner
-        return name if self._borne_out(name, owner) else f"{name}, {owner}"
+        return f"{name}, {owner}"
 
     def owner_of(self, url: str) -> str:
         """Who answers for what lies at the address, whatever it calls itself: the publisher by the list, else the
@@ -107,21 +104,10 @@ class DomainLists:
         pattern = _best(self.publishers, host_of(url))
         return self.publishers[pattern] if pattern is not None else ""
 
-    def _borne_out(self, name: str, owner: str) -> bool:
-        """Whether a domain is made of the name's letters, and the name is not that of a listed publisher."""
-        words = _LETTERS.findall(name.casefold())
-        known = any(f" {listed} " in f" {' '.join(words)} " for listed in self._known_names)
-        label = "".join(_LETTERS.findall(owner.partition(".")[0]))
-        return not known and label in ("".join(words), "".join(words[words[:1] == ["the"] :]))
-
     def order(self, results: Sequence[WebResult]) -> list[WebResult]:
         """The results with each trusted one up to three ranks higher; otherwise in their order."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]
-
-    @cached_property
-    def _known_names(self) -> frozenset[str]:
-        return frozenset(" ".join(_LETTERS.findall(name.casefold())) for name in self.publishers.values())
 
 
 def _is_sane(name: str) -> bool:
