@@ -142,11 +142,7 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deadline", type=float, metavar="SECONDS", help="end in an answer from what was found by then"
     )
-    parser.add_argument(
-        "--judge-prompt",
-        metavar="FILE",
-        help="what a chat model is asked as the judge",
-    )
+    parser.add_argument("--judge-prompt", metavar="FILE", help="what a chat model is asked as the judge")
     parser.add_argument(
         "--selection",
         metavar="NAME[:NUMBER]",
@@ -242,11 +238,9 @@ def _run(arguments: list[str] | None) -> int:
 
 def command_of(name: str) -> Callable[[argparse.Namespace], int]:
     """What carries out the command, whose module is imported only now."""
-    if name in ("ask", "batch", "chat", "ingest"):
-        run = importlib.import_module(f"agent.commands.{name}").run
-    else:
-        run = getattr(importlib.import_module("agent.commands.housekeeping"), name)
-    return cast(Callable[[argparse.Namespace], int], run)
+    modules = {"ask": "ask", "chat": "ask", "batch": "batch", "ingest": "ingest"}
+    module = importlib.import_module(f"agent.commands.{modules.get(name, 'housekeeping')}")
+    return cast(Callable[[argparse.Namespace], int], getattr(module, name))
 
 
 def _check_text(args: argparse.Namespace) -> None:

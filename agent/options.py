@@ -111,8 +111,7 @@ class RunOptions:
     def check(self) -> None:
         if not self.collections:
             raise SettingsError(
-                "no collection to search.",
-                hint="Name one with --collection, or see `python -m agent collections`.",
+                "no collection to search.", hint="Name one with --collection, or see `python -m agent collections`."
             )
         for name in ("max_pairs", "pool", "claims_per_side", "deadline_seconds"):
             if not 0 < getattr(self, name) < math.inf:

@@ -10,11 +10,6 @@ from agent.runs.store import WITHOUT_ANSWER, RunRow, run_row
 from tools.store.database import Database
 
 _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key))"
-_ANSWERED = f"""
-    SELECT {WITHOUT_ANSWER} FROM runs
-    WHERE status = 'done' AND json_extract(answer, '$.outcome') <> 'retrieved' AND {_OF_KEY}
-    ORDER BY created_at DESC, rowid DESC LIMIT :limit
-"""
 _LISTED = f"""
     SELECT {WITHOUT_ANSWER} FROM runs
     WHERE {_OF_KEY} AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
@@ -62,11 +57,6 @@ class CallerRuns:
         with self._db.read() as db:
             query = "SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?"
             return db.execute(query, (run_id, key_id)).fetchone() is not None
-
-    def answered(self, key_id: str, limit: int) -> list[RunRow]:
-        """The last ones that wrote an answer, and did not end with their passages."""
-        with self._db.read() as db:
-            return [run_row(r) for r in db.execute(_ANSWERED, {"key": key_id, "limit": limit})]
 
     def listed(
         self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None

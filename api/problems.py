@@ -16,8 +16,8 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from agent.runs.executor import RunCrashedError, RunFailure
+from api.forms import PATTERNS
 from api.outside import link
-from api.schemas import PATTERNS
 from tools import errors
 
 MEDIA_TYPE = "application/problem+json"

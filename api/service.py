@@ -19,18 +19,13 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event, RunRow, RunStatus, TableThread
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
+from api.forms import Cursor
 from api.jobs import Jobs
 from api.left_runs import LOOK_AGAIN, LeftRuns
 from api.observing import SERVER
 from api.problems import ProblemError, failed_run
-from api.schemas import Cursor, Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
-from tools.errors import (
-    JudgeError,
-    RunAbandonedError,
-    UnknownRunError,
-    as_sentence,
-    without_hint,
-)
+from api.schemas import Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
+from tools.errors import JudgeError, RunAbandonedError, UnknownRunError, as_sentence, without_hint
 from tools.models.judges.judge import Pair
 
 Result = TypeVar("Result", bound=Answer | Retrieved)
@@ -201,8 +196,9 @@ class Service:
         return RunList(runs=await self._summaries(rows), next=cursor)
 
     async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
-        """The caller's runs that have an answer, newest first."""
-        return await self._in_thread(self._caller_runs.answered, caller.key_id, limit)
+        """Those of the caller's last runs that wrote an answer, and did not end with their passages; newest first."""
+        rows, _ = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, None, "done", None)
+        return [row for row in rows if row.options["writing"]]
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
         failures = await self.runs.failures([row.id for row in rows if row.error])

@@ -141,12 +141,14 @@ def test_messages_come_by_post_and_need_no_session(standing: Door) -> None:
         assert '"name":"judge"' in httpx.post(f"{standing.address}{path}", json=body, headers=known).text
 
 
-async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
+async def test_a_caller_sees_its_own_answers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_service(settings, lambda: Runs(settings, build())) as service:
         mine = await service.start(Caller("k1"), AskRequest(question=QUESTION))
         await service.runs.answer(mine)
         for key, titles in (("k1", [QUESTION]), ("k2", []), ("", [QUESTION])):
-            async with client_of(service, Caller(key)) as client:
+            caller = Caller(key)
+            monkeypatch.setattr("api.mcp.server._caller_of", lambda _, caller=caller: caller)
+            async with client_of(service) as client:
                 assert [r.title for r in (await client.list_resources()).resources] == titles
                 follow = await client.call_tool("ask", {"question": "What about the cost?", "thread": mine})
                 assert follow.is_error == (key == "k2")
@@ -164,7 +166,7 @@ class Broken:
 async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     async with (
         open_service(settings, lambda: Runs(settings, build(frame=Broken().frame))) as service,
-        client_of(service, Caller()) as client,
+        client_of(service) as client,
     ):
         crashed = await client.call_tool("ask", {"question": QUESTION})
         assert crashed.is_error
@@ -174,14 +176,14 @@ async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: p
 
 
 @asynccontextmanager
-async def client_of(service: Service, caller: Caller) -> AsyncIterator[Client]:
+async def client_of(service: Service) -> AsyncIterator[Client]:
     @asynccontextmanager
     async def opening() -> AsyncIterator[asyncio.Future[Service]]:
         opened = asyncio.Future[Service]()
         opened.set_result(service)
         yield opened
 
-    async with Client(build_server(opening, caller)) as client:
+    async with Client(build_server(opening)) as client:
         yield client
 
 

@@ -392,5 +392,5 @@ def test_progress_is_shown_to_a_terminal_only(settings: Settings) -> None:
         pass
     os.close(controller)
     assert json.loads(out)["outcome"] == "answered"
-    for stage in ("frame", "sides", "search", "judge", "write", "check"):
-        assert stage in shown.decode()
+    for told in ("Reading", "Sides: ", "Searching", "Judging", "Writing", "Checking", "Done."):
+        assert told in shown.decode()

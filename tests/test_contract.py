@@ -31,8 +31,8 @@ from agent.__main__ import build_parser
 from agent.__main__ import main as agent_line
 from agent.answer.files import write_answer
 from agent.answer.model import Note
-from agent.answer.notes import stage_notes
 from agent.answer.outline import to_terminal
+from agent.answer.summary import stage_notes
 from agent.commands.ingest import _columns
 from agent.options import check_question
 from agent.settings import Settings, load_settings

@@ -14,8 +14,7 @@ from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.answer.words import claim_text
-from agent.evidence.cases import document_responses
-from agent.evidence.quoting import quotations
+from agent.evidence.cases import document_responses, quotations
 from agent.models.providers import Brief, SentenceScores
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState

@@ -24,30 +24,21 @@ from agent.answer.model import (
     passage_fields,
     strength,
 )
-from agent.answer.notes import (
+from agent.answer.summary import (
     deleted_source_notes,
     further_reading_notes,
     notes_of,
+    passages_without_quotation,
     query_notes,
     stage_notes,
+    summarise,
     uncited_notes,
 )
-from agent.answer.summary import passages_without_quotation, summarise
 from agent.evidence.claims import verbatim
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
-from agent.state import (
-    Claim,
-    Coverage,
-    Perspective,
-    Quote,
-    Reason,
-    Response,
-    RunState,
-    in_case,
-    quotes_of,
-)
+from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
 from tools.passages import Passage
 from tools.store.store import SAMPLES

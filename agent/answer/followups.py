@@ -54,10 +54,7 @@ _ONE = r"[\[(#]?\d{1,3}[\])]?"
 NUMBERED = re.compile(
     rf"(?:the )?(?:{_NOUN} )?{_NUMBER}|(?:the )?(?P<ordinal>{'|'.join(_ORDINALS)}|last)(?: (?:one|{_NOUN}))?", re.I
 )
-SEVERAL = re.compile(
-    rf"(?:the )?(?:{_NOUN}s? )?{_ONE}(?:(?:\s*(?:,|and|or|&|\+|,\s*and)\s*|\s+){_ONE})+",
-    re.I,
-)
+SEVERAL = re.compile(rf"(?:the )?(?:{_NOUN}s? )?{_ONE}(?:(?:\s*(?:,|and|or|&|\+|,\s*and)\s*|\s+){_ONE})+", re.I)
 SIDE = re.compile(
     r"(?:the )?(?:side (?P<number>\d{1,2})|(?P<ordinal>first|second|third|fourth|fifth|sixth) side|"
     r"(?P<pro>for|pro|yes|agree)|(?P<con>against|contra|no|disagree))(?:[- ](?:side|case))?",
@@ -170,9 +167,7 @@ def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerCla
     one beside them, its perspective's thesis rather than another, the best supported."""
     citing = [(s, c) for s in answer.perspectives for c in s.claims if number in c.citations]
     return min(
-        citing,
-        key=lambda sc: (sc[0].stance == "other", sc[1].role != "thesis", -_support(answer, sc[1])),
-        default=None,
+        citing, key=lambda sc: (sc[0].stance == "other", sc[1].role != "thesis", -_support(answer, sc[1])), default=None
     )
 
 

@@ -1,4 +1,4 @@
-"""`ask`: one question, one answer; and what other commands share with it: arguments as options, and progress."""
+"""`ask`: one question, one answer; `chat`: one after the other, line by line; and what `batch` shares with them."""
 
 import argparse
 import asyncio
@@ -6,7 +6,8 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Any, TextIO
+from textwrap import shorten
+from typing import Any
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer.files import check_ending, write_answer
@@ -17,6 +18,7 @@ from agent.answer.words import plain
 from agent.options import RunOptions
 from agent.runs.executor import RunCrashedError, resume_command
 from agent.runs.parts import usual_options
+from agent.runs.progress import Progress
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event
 from agent.settings import Settings, load_settings
@@ -51,66 +53,30 @@ def _domains(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(hosts))
 
 
-_STAGES = {"expand": "sides", "lookup": "look up", "verify": "check"}
-"""What people read where it is not the stage's own name."""
-
-
 class TerminalProgress:
-    """Prints one line a stage: what it did and how long it took."""
+    """A line a stage on a terminal: what happened last in it, and the seconds since the run began."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stderr
-        self._on = self._stream.isatty()
-        self._stage, self._began, self._detail = "", time.monotonic(), ""
-        self._names: dict[str, str] = {}
-        self._parts: dict[str, str] = {}
+    def __init__(self) -> None:
+        self._progress = Progress() if sys.stderr.isatty() else None
+        self._began = time.monotonic()
 
     def show(self, event: Event) -> None:
         """Takes in one event."""
-        if not self._on:
+        if self._progress is None:
             return
-        if event.kind == "stage":
-            self._begin(str(event.data["stage"]))
-        elif event.kind in ("done", "failed", "cancelled", "waiting"):
-            self._finish()
-        else:
-            self._detail = self._words(event) or self._detail
-            self._draw(end="\r")
-
-    def _begin(self, stage: str) -> None:
-        if stage != self._stage:
-            self._finish()
-            self._stage, self._began, self._detail, self._parts = stage, time.monotonic(), "", {}
-
-    def _finish(self) -> None:
-        if self._stage:
-            self._draw(end="\n")
-        self._stage = ""
-
-    def _draw(self, end: str) -> None:
-        name = _STAGES.get(self._stage, self._stage)
-        detail = plain(self._detail)
-        detail = detail if len(detail) <= 78 else detail[:77] + "…"
-        self._stream.write(f"\r\x1b[2K  {name:<9}  {detail:<78} {time.monotonic() - self._began:5.1f} s{end}")
-        self._stream.flush()
-
-    def _words(self, event: Event) -> str:
-        data = event.data
-        if event.kind == "framed":
-            return str(data["neutral"])
-        if event.kind == "sides":
-            self._names = {s["id"]: s["name"] for s in data["sides"]}
-            return f"{len(self._names)}: " + " · ".join(self._names.values())
-        if event.kind in ("found", "judged"):
-            pages = f" ({data['pages']} pages)" if data.get("pages") else ""
-            self._parts[str(data["side"])] = f"{data['passages']}{pages}"
-            return " · ".join(f"{self._names.get(side, side)} {count}" for side, count in self._parts.items())
-        if event.kind == "reading":
-            return f"{data['characters']:,} characters"
-        return ""
+        told = f"{event.data['characters']:,} characters" if event.kind == "reading" else ""
+        if step := self._progress.step(event):
+            told = step[1]
+        if told:
+            line = "\n" if event.kind == "stage" else ""
+            shown = shorten(plain(told), 78, placeholder=" …")
+            sys.stderr.write(f"{line}\r\x1b[2K  {shown:<78} {time.monotonic() - self._began:5.1f} s")
+        if event.kind in ("done", "failed", "cancelled", "waiting"):
+            sys.stderr.write("\n")
+        sys.stderr.flush()
 
 
-def run(args: argparse.Namespace) -> int:
+def ask(args: argparse.Namespace) -> int:
     """Prints the answer; exit status 3 when nothing was found, 4 when a provider had to be replaced, and when nothing
     was found of which not all could be searched, read or judged."""
     if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
@@ -169,3 +135,48 @@ def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> Non
         return
     width = shutil.get_terminal_size((88, 24)).columns
     print(to_terminal(answer, width, bold=sys.stdout.isatty(), explain=explain), end="", flush=True)
+
+
+_HELLO = "Ask a contentious question; follow up with 'what about the cost?'. 'new' begins another subject, Ctrl-D ends."
+
+
+def chat(args: argparse.Namespace) -> int:
+    """Reads questions from standard input until it ends."""
+    terminal = sys.stdin.isatty()
+    if terminal:
+        print(_HELLO)
+    # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
+    with asyncio.Runner() as runner:
+        opening = open_runs(settings_of(args), offline=args.no_web)
+        runs = runner.run(opening.__aenter__())
+        try:
+            _converse(runner, runs, options_of(args, runs), terminal)
+        finally:
+            runner.run(opening.__aexit__(None, None, None))
+    return OK
+
+
+def _converse(runner: asyncio.Runner, runs: Runs, options: RunOptions, terminal: bool) -> None:
+    thread: str | None = None
+    while line := _read(terminal):
+        question = line.strip()
+        if question in ("", "new"):
+            thread = None if question == "new" else thread
+            continue
+        try:
+            thread = runner.run(_reply(runs, question, options, thread))
+        except SteelmanError as exc:
+            print(f"steelman: {plain(str(exc))}", file=sys.stderr)
+
+
+async def _reply(runs: Runs, question: str, options: RunOptions, thread: str | None) -> str:
+    """Prints the answer; returns the id of the thread for what follows."""
+    run_id = await runs.start(question, options, thread)
+    print_answer(await follow(runs, run_id), as_json=False)
+    return thread or run_id
+
+
+def _read(terminal: bool) -> str:
+    if terminal:
+        print("\n> ", end="", flush=True)
+    return sys.stdin.readline()

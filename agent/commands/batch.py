@@ -15,7 +15,7 @@ from tools.errors import InputError, SteelmanError
 from tools.store.database import database_errors
 
 
-def run(args: argparse.Namespace) -> int:
+def batch(args: argparse.Namespace) -> int:
     """Appends a line for each question that has none yet; exit status 1 when any failed, 4 when a provider did."""
     if args.parallel < 1:
         raise InputError(f"--parallel has to be 1 or more, not {args.parallel}.")

@@ -27,7 +27,7 @@ _EVERY = 10.0  # seconds between two lines of progress where there is no termina
 _NAME_WIDTH = 48
 
 
-def run(args: argparse.Namespace) -> int:
+def ingest(args: argparse.Namespace) -> int:
     """Says what was stored and names what could not be read; exit status 1 when something could not."""
     if args.collection == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name.")

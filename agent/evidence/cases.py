@@ -1,5 +1,5 @@
-"""The case of each perspective: what its writer is given, what its documents answer, and the quotations that stand
-beside what a model wrote, so that no perspective is shorter for having been written.
+"""The case of each perspective: what its writer is given, the words that are quoted for it, what its documents answer,
+and the quotations that stand beside what a model wrote, so that no perspective is shorter for having been written.
 
 What documents answer (a thesis, the evidence for it, which theses are near each other) is that of a multi-perspective
 search engine (`tools/selection/responses.py`), given what a run knows.
@@ -7,14 +7,16 @@ search engine (`tools/selection/responses.py`), given what a run knows.
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.claims import ClaimVerifier
+from agent.evidence.sentences import score_sentences
+from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
-from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, in_case, quotes_of
+from agent.state import Claim, Dropped, Perspective, Response, RunState, Tier, contrary_statements, in_case, quotes_of
 from tools.budget import current_log
 from tools.passages import Passage
 from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
@@ -59,7 +61,7 @@ async def brief_of(providers: Providers, state: RunState, perspective: Perspecti
     models, support = providers.models, state["support"]
     judge = models.judge(state.get("judge", ""))
     well_judged = judge.checks_claims
-    if providers.quote is not None or judge.checks_claims:
+    if providers.quote is not None or well_judged:
         judge = models.judge(models.own_judge.name)
     chosen = state.get("selected", {}).get(perspective["id"], [])
     passages = await asyncio.to_thread(providers.passages, chosen)
@@ -76,10 +78,76 @@ async def brief_of(providers: Providers, state: RunState, perspective: Perspecti
     )
 
 
+_MIN_CASE_CLAIMS = 2  # of a case, from which nothing that merely leans is shown beside it
+_MOST_LEANING = 3  # quotations under 'may speak for this side'
+_SPARES = 3
+_REPEATS = 0.72  # cosine at which a sentence says what another one has said
+_A_PASSAGE = 2  # quotations of one passage at most
+
+
+async def quotations(models: Models, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+    """Quotes the words that argue most clearly for a side; where those make no case, also what may speak for it."""
+    reading = brief.reading or (await score_sentences(models, [brief]))[0]
+    groups = _groups(reading, brief.responses)
+    picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit + _SPARES, [])
+    case = [_claim(brief, reading, i, "case") for i in picked]
+    if len(case) >= _MIN_CASE_CLAIMS:
+        return case[: brief.limit], case[brief.limit :]
+    most = len(picked) + _MOST_LEANING - len(case)
+    ids = np.array([u.passage.id for u in reading.units], np.int64)
+    elsewhere = reading.leaning & ~np.isin(ids, ids[reading.case])  # what other passages hold is counted in the case
+    beside = _pick(reading, np.flatnonzero(elsewhere), groups, most, picked)[len(picked) :]
+    return [*case, *(_claim(brief, reading, i, "leaning") for i in beside)], []
+
+
+def _pick(
+    reading: SentenceScores, among: NDArray[np.int_], groups: Sequence[int | None], most: int, before: Sequence[int]
+) -> list[int]:
+    """`before` and, of the positions `among` which to choose, up to `most` in all that repeat nothing: greedily the
+    best ranked of each source, then of each group of responses, then any. groups: of each quotable part's document."""
+    order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
+    sources = [u.passage.source for u in reading.units]
+    chosen = list(before)
+
+    def take(candidates: Iterable[int]) -> None:
+        for i in candidates:
+            same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
+            nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
+            overlaps = any(_overlap(reading, i, j) for j in same)
+            if len(chosen) < most and nearest < _REPEATS and len(same) < _A_PASSAGE and not overlaps:
+                chosen.append(i)
+
+    def new(of: Sequence[object]) -> Iterator[int]:
+        return (i for i in order if of[i] not in [of[j] for j in chosen])
+
+    for turn in (new(sources), new(groups), order):
+        take(turn)
+    return chosen
+
+
+def _groups(reading: SentenceScores, responses: Sequence[Response]) -> list[int | None]:
+    """For each quotable part the group of its document's response."""
+    known = {r["thesis"]["passage"]: r["group"] for r in responses}
+    found = {u.passage.document: known[u.passage.id] for u in reading.units if u.passage.id in known}
+    return [found.get(u.passage.document) for u in reading.units]
+
+
+def _claim(brief: Brief, reading: SentenceScores, at: int, tier: Tier) -> Claim:
+    quote = reading.quote(at)
+    return Claim(
+        perspective=brief.perspective["id"],
+        text=quote["text"],
+        shown=quote["shown"],
+        passages=[quote["passage"]],
+        support=quote["support"],
+        role="case",
+        tier=tier,
+    )
+
+
 NOT_WRITTEN = "The answer was not written"
 """Begins the note of a stage that ran out of time for all perspectives."""
 _SOURCES = 3  # of a perspective's case, where there are so many
-_USUAL = 4  # claims of a perspective
 
 
 async def add_quotations(
@@ -97,21 +165,17 @@ async def add_quotations(
     now = {i: [*own[i], *filling[i]] for i in own}
     most = min(limit, max(case_sizes(now).values(), default=0))
     for i, claims in now.items():
-        filling[i] += await quotations_of_new_sources(
-            checks, claims, ready[i], max(most - sum(map(in_case, claims)), 0)
-        )
+        room = max(most - sum(map(in_case, claims)), 0)
+        filling[i] += await quotations_of_new_sources(checks, claims, ready[i], room)
     lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"} - {c["perspective"] for c in held}
-    unwritten = _unwritten(checks)
-    for perspective in perspectives:
-        own_id, name = perspective["id"], perspective["name"]
+    unwritten, note = _unwritten(checks), current_log().note
+    for own_id, name in ((p["id"], p["name"]) for p in perspectives):
         quoted = ": its sources are quoted instead." if filling[own_id] else "."
         brief = "Quotations stand in for what the model wrote." if filling[own_id] else ""
         if own_id in lost and filling[own_id]:
-            current_log().note(
-                "degraded", f"Nothing that the model wrote for '{name}' passed the checks{quoted}", brief
-            )
+            note("degraded", f"Nothing that the model wrote for '{name}' passed the checks{quoted}", brief)
         if own_id in unwritten:
-            current_log().note("degraded", f"The model wrote nothing for '{name}'{quoted}", brief)
+            note("degraded", f"The model wrote nothing for '{name}'{quoted}", brief)
     return [claim for claims in filling.values() for claim in claims]
 
 

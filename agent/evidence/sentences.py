@@ -163,9 +163,8 @@ def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[Quot
     lean, weight = stance_log_odds(_passage_stances(brief, units))
     around = group_log_odds(lean, weight, [u.passage.document for u in units])
     known = ~np.isnan(lean)
-    return np.stack(
-        [features[:, 0], *(np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))], 1
-    )
+    columns = (np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))
+    return np.stack([features[:, 0], *columns], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,8 @@ def _scored(
     sure = side_confidence(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
     fit = view.on_topic & rescored & ~_contradicting(brief, units)
     fit &= supports_perspective(stances) if brief.contrary else True
-    shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
+    alone = {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
+    shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else alone
     case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, units, sure, view.nearness)
     vectors, question = view.vectors, view.question_vector
@@ -256,12 +256,6 @@ def _grounds(
     judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
     of = dict(zip(members, relevance_features(made, near, judged, known), strict=True))
     return np.array([of[u.passage.id] for u in units], np.float64).reshape(len(units), RELEVANCE_FEATURES)
-
-
-def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
-    """The tiers of a perspective without a contrary, which is judged by its statement alone and has no second one."""
-    with np.errstate(invalid="ignore"):
-        return {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
 
 
 async def _vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.float32]:

@@ -196,9 +196,7 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
     if not settings.encoder:
         return embedded
     return TransformersEncoder(
-        settings.encoder,
-        query_prompt=settings.encoder_query_prompt,
-        document_prompt=settings.encoder_document_prompt,
+        settings.encoder, query_prompt=settings.encoder_query_prompt, document_prompt=settings.encoder_document_prompt
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from agent.evidence.quoting import quotations
+from agent.evidence.cases import quotations
 from agent.models.from_settings import (
     STAGES,
     build_chat_models,

@@ -185,12 +185,7 @@ class RunExecutor:
             await self._end(run_id, "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
 
     async def _end(
-        self,
-        run_id: str,
-        status: RunStatus,
-        data: dict[str, Any],
-        answer: str | None = None,
-        error: str | None = None,
+        self, run_id: str, status: RunStatus, data: dict[str, Any], answer: str | None = None, error: str | None = None
     ) -> None:
         try:
             if await self._in_thread(self._run_store.finish, run_id, self.owner, status, data, answer, error):

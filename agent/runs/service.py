@@ -133,12 +133,6 @@ class Runs:
         kept = await self._in_thread(self.run_store.failures, run_ids)
         return {run_id: RunFailure(**data) for run_id, data in kept.items()}
 
-    async def settled(self, run_id: str) -> RunRow:
-        """The run once this process does not work on it any more."""
-        if task := self.executor.tasks.get(run_id):
-            await asyncio.wait([task])
-        return await self.run(run_id)
-
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
         """The run's events with numbers above `after`, as they come, until the run ends or waits for a person.
 

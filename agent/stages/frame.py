@@ -18,11 +18,7 @@ from agent.stages.stage import RULES, Fallback, ask_model, report, stage
 from agent.state import FramingState, RunState, StageNote
 from prompts import as_data, one_line
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.language.identification import (
-    is_english,
-    question_language,
-    reads_as_english,
-)
+from tools.language.identification import is_english, question_language, reads_as_english
 from tools.language.question import read_question
 from tools.models.chat.model import ChatModel
 

@@ -144,11 +144,7 @@ def pair_budget(options: RunOptions, done_rounds: int, spent: int) -> int:
 
 
 async def _worth_most(
-    providers: Providers,
-    state: RunState,
-    wanted: dict[str, list[int]],
-    known: dict[str, dict[int, float]],
-    budget: int,
+    providers: Providers, state: RunState, wanted: dict[str, list[int]], known: dict[str, dict[int, float]], budget: int
 ) -> list[tuple[str, int]]:
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     ids = list(dict.fromkeys(i for w in wanted.values() for i in w))
@@ -157,10 +153,7 @@ async def _worth_most(
 
 
 def pairs_worth_judging(
-    wanted: dict[str, list[int]],
-    known: dict[str, dict[int, float]],
-    near: dict[int, NDArray[np.float32]],
-    budget: int,
+    wanted: dict[str, list[int]], known: dict[str, dict[int, float]], near: dict[int, NDArray[np.float32]], budget: int
 ) -> list[tuple[str, int]]:
     """The (perspective, passage) pairs within the budget whose verdicts can change most, best first (`pairs_to_judge`).
 

@@ -1,6 +1,6 @@
 """Write: each perspective's claims from its chosen passages, with comparable room for all of them.
 
-Without a model they are quotations (`agent.evidence.quoting`). A chat model writes finished sentences, each with the
+Without a model they are quotations (`agent.evidence.cases`). A chat model writes finished sentences, each with the
 passages that say it; verification decides what stays.
 """
 

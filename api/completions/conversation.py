@@ -21,8 +21,9 @@ from agent.options import LONGEST_QUESTION, Depth, RunOptions
 from agent.runs.parts import usual_options
 from api.callers import Caller
 from api.completions.tasks import CONTEXT, Message, Sent, blocks, unframed
+from api.forms import WholeNumber
 from api.problems import FieldProblem, ProblemError
-from api.schemas import SearchOptions, WholeNumber
+from api.schemas import SearchOptions
 from api.service import Service
 from tools.errors import UnknownRunError
 
@@ -132,10 +133,7 @@ def depth_of(model: str) -> Depth:
 def impossible(member: str, wrong: str) -> ProblemError:
     """A request that is well-formed and cannot be honoured."""
     return ProblemError(
-        400,
-        "impossible-request",
-        f"{member}: {wrong}.",
-        fields=[FieldProblem(field=member, message=wrong)],
+        400, "impossible-request", f"{member}: {wrong}.", fields=[FieldProblem(field=member, message=wrong)]
     )
 
 

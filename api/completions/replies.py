@@ -23,10 +23,10 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from agent.answer.files import escape, title, to_markdown
 from agent.answer.model import Answer, Citation
 from agent.answer.words import plain
+from agent.runs.progress import Progress
 from agent.runs.store import RunRow
 from api.events import sent
 from api.problems import ProblemError, problem_of
-from api.progress import Progress
 from api.service import Service
 from tools.errors import RunCancelledError, RunError, SteelmanError
 

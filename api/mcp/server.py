@@ -40,10 +40,10 @@ from starlette.routing import Route
 
 from agent.answer.files import to_markdown
 from agent.settings import Settings
-from api.callers import Caller
+from api.callers import Caller, caller_of
 from api.mcp.tools import RUNS, SCHEME, TOOLS, Call, failure
 from api.problems import ProblemError
-from api.service import Service, open_service, stored_answer
+from api.service import Service, open_service, service_of, stored_answer
 from tools.errors import SteelmanError, UnknownRunError
 
 logger = logging.getLogger(__name__)
@@ -61,70 +61,64 @@ Opening = Callable[[], AbstractAsyncContextManager[Future[Service] | None]]
 Context = ServerRequestContext[Future[Service] | None, Any]
 
 
-class Handlers:
-    """Answers what the package hands on. A cancelled request ends here, and its run where the process is its own."""
-
-    def __init__(self, caller: Caller) -> None:
-        """caller: whose the requests are that came by no guard."""
-        self._caller = caller
-
-    async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=TOOLS)
-
-    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        if params.name not in RUNS:
-            raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. The tools are: {', '.join(RUNS)}.")
-        try:
-            call = Call(self._caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
-            return await RUNS[params.name](await _opened(ctx), call, params.arguments or {})
-        except Exception as exc:  # told to the model
-            if not isinstance(exc, SteelmanError | ProblemError):
-                logger.exception("%s failed", params.name)
-            return failure(exc)
-
-    async def list_resources(self, ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        """The caller's last answers, newest first."""
-        service = await _opened(ctx)
-        resources = [
-            Resource(
-                uri=f"{SCHEME}{run.id}",
-                name=run.id,
-                title=run.question,
-                description=f"Answered {run.finished_at}",
-                mime_type=_MARKDOWN,
-            )
-            for run in await service.answered(self._caller_of(ctx), _LISTED)
-        ]
-        return ListResourcesResult(resources=resources)
-
-    async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address."""
-        service, uri = await _opened(ctx), str(params.uri)
-        address = _ADDRESS.fullmatch(uri)
-        if address is None:
-            what = f"There is no such resource. Resources are {SCHEME} and the twelve characters of a run's id."
-            raise MCPError(code=INVALID_PARAMS, message=what, data={"uri": uri})
-        try:
-            row = await service.run(self._caller_of(ctx), address[1])
-            answer = stored_answer(row)
-            why = "" if answer else f"Run {row.id} has no answer: it is {row.status}. Read it again, or ask again."
-        except UnknownRunError:
-            answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your last ones."
-        if answer is None:
-            raise MCPError(code=INVALID_PARAMS, message=why, data={"uri": uri})
-        shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
-        return ReadResourceResult(contents=[shown])
-
-    def _caller_of(self, ctx: Context) -> Caller:
-        """As the guard found out, where a request came through it."""
-        caller: Caller = self._caller if ctx.request is None else ctx.request.scope["state"]["caller"]
-        return caller
+async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+    return ListToolsResult(tools=TOOLS)
 
 
-def build_server(opening: Opening, caller: Caller) -> Server[Future[Service] | None]:
-    """The server over the service that `opening` opens, or that of the application by which a request came; `caller`:
-    whose the requests are that came by no guard."""
-    handlers = Handlers(caller)
+async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    if params.name not in RUNS:
+        raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. The tools are: {', '.join(RUNS)}.")
+    try:
+        call = Call(_caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
+        return await RUNS[params.name](await _opened(ctx), call, params.arguments or {})
+    except Exception as exc:  # told to the model
+        if not isinstance(exc, SteelmanError | ProblemError):
+            logger.exception("%s failed", params.name)
+        return failure(exc)
+
+
+async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
+    """The caller's last answers, newest first."""
+    service = await _opened(ctx)
+    resources = [
+        Resource(
+            uri=f"{SCHEME}{run.id}",
+            name=run.id,
+            title=run.question,
+            description=f"Answered {run.finished_at}",
+            mime_type=_MARKDOWN,
+        )
+        for run in await service.answered(_caller_of(ctx), _LISTED)
+    ]
+    return ListResourcesResult(resources=resources)
+
+
+async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address."""
+    service, uri = await _opened(ctx), str(params.uri)
+    address = _ADDRESS.fullmatch(uri)
+    if address is None:
+        what = f"There is no such resource. Resources are {SCHEME} and the twelve characters of a run's id."
+        raise MCPError(code=INVALID_PARAMS, message=what, data={"uri": uri})
+    try:
+        row = await service.run(_caller_of(ctx), address[1])
+        answer = stored_answer(row)
+        why = "" if answer else f"Run {row.id} has no answer: it is {row.status}. Read it again, or ask again."
+    except UnknownRunError:
+        answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your last ones."
+    if answer is None:
+        raise MCPError(code=INVALID_PARAMS, message=why, data={"uri": uri})
+    shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
+    return ReadResourceResult(contents=[shown])
+
+
+def _caller_of(ctx: Context) -> Caller:
+    """As the guard found out, where a request came through it."""
+    return caller_of(ctx.request) if ctx.request else Caller()
+
+
+def build_server(opening: Opening) -> Server[Future[Service] | None]:
+    """The server over the service that `opening` opens, or that of the application by which a request came."""
     return Server(
         "steelman",
         version="1.0",
@@ -132,18 +126,17 @@ def build_server(opening: Opening, caller: Caller) -> Server[Future[Service] | N
         description="Every side's strongest sourced case for a contentious question.",
         instructions=_INSTRUCTIONS,
         lifespan=lambda _: opening(),
-        on_list_tools=handlers.list_tools,
-        on_call_tool=handlers.call_tool,
-        on_list_resources=handlers.list_resources,
-        on_read_resource=handlers.read_resource,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
     )
 
 
 async def _opened(ctx: Context) -> Service:
     """The service, once it is open."""
-    if ctx.request is not None:
-        service: Service = ctx.request.scope["app"].state.service
-        return service
+    if ctx.request:
+        return service_of(ctx.request)
     assert ctx.lifespan_context
     return await asyncio.shield(ctx.lifespan_context)
 
@@ -155,7 +148,7 @@ def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
     the end: a redirect would lose a client that follows none.
     """
     logging.getLogger("mcp").setLevel(logging.WARNING)  # two lines for every request otherwise
-    server = build_server(contextlib.nullcontext, Caller())
+    server = build_server(contextlib.nullcontext)
     mounted = server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=settings.api_upload * 1_000_000,
@@ -188,7 +181,7 @@ def serve_stdio(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> None:
-    server = build_server(partial(_opening, settings), Caller())
+    server = build_server(partial(_opening, settings))
     async with stdio_server() as (reading, writing):
         with contextlib.redirect_stdout(sys.stderr):  # what a library prints
             await server.run(reading, writing, server.create_initialization_options())

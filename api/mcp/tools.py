@@ -18,10 +18,10 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import all_looked_into
 from agent.answer.words import plain, undone
+from agent.runs.progress import WHOLE, Progress
 from agent.state import is_answer
 from api.callers import Caller
 from api.problems import ProblemError, problem_of
-from api.progress import WHOLE, Progress
 from api.schemas import Judged, JudgePair, JudgeRequest, Question
 from api.service import Service
 from tools.errors import RunCancelledError, RunError, SteelmanError, UnknownCollectionError, UnknownRunError

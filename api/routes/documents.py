@@ -14,9 +14,10 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
+from api.forms import AnyCollection, CollectionName, JobId
 from api.jobs import LARGE_COUNT, Job
 from api.problems import LOCATED, ProblemError
-from api.schemas import LONGEST_ID, AnyCollection, CollectionName, JobDetails, JobId, Stored
+from api.schemas import LONGEST_ID, JobDetails, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
 from tools.documents.apart import read_in_process
@@ -95,9 +96,7 @@ Prefer = Annotated[
     str | None,
     Header(description="`respond-async` (RFC 7240): a job stores it, however little it is; the reply is 202."),
 ]
-_STORED: dict[int | str, dict[str, Any]] = {
-    202: {"model": JobDetails, **LOCATED},
-}
+_STORED: dict[int | str, dict[str, Any]] = {202: {"model": JobDetails, **LOCATED}}
 
 
 @router.post("/{name}/documents", response_model=Stored, responses=_STORED)

@@ -14,20 +14,9 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
 from api.events import EVENTS, event_stream, wants_events
+from api.forms import IDEMPOTENCY_KEY, Cursor, RunId
 from api.problems import LOCATED, ProblemError
-from api.schemas import (
-    IDEMPOTENCY_KEY,
-    AskRequest,
-    Cancelled,
-    Cursor,
-    Judged,
-    JudgeRequest,
-    ResumeRequest,
-    RetrieveRequest,
-    RunDetails,
-    RunId,
-    RunList,
-)
+from api.schemas import AskRequest, Cancelled, Judged, JudgeRequest, ResumeRequest, RetrieveRequest, RunDetails, RunList
 from api.service import Service, TheService
 
 questions = APIRouter()
