@@ -127,7 +127,7 @@ class Claim(TypedDict):
     Claims of the `role` 'crux', which says what the dispute turns on, and 'plain', which answers a question without
     perspectives, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
     passage word for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage
-    that say it. `shown` is the text with what it leans on in square brackets, empty or missing where it stands alone.
+    that say it. `shown` is the text with what was changed in square brackets, empty or missing where it stands alone.
     Of the `tier` 'leaning' it may speak for the perspective, and is no part of its case.
     """
 
@@ -143,7 +143,7 @@ class Claim(TypedDict):
 
 
 def decontextualised(claim: Claim) -> str:
-    """The claim with what it leans on in square brackets."""
+    """The claim with what was changed in square brackets."""
     return claim.get("shown") or claim["text"]
 
 
@@ -153,7 +153,7 @@ def in_case(claim: Claim) -> bool:
 
 
 class Quote(TypedDict):
-    """A sentence that stands in its passage word for word. `shown` is the same with what it leans on in square
+    """A sentence that stands in its passage word for word. `shown` is the same with what was changed in square
     brackets, empty where it stands alone. `support` is the judge's for the perspective it serves."""
 
     text: str

@@ -57,17 +57,7 @@ SHOWN = [
     ("- So, the ferry stops whenever the river freezes.", "[T]he ferry stops whenever the river freezes."),
     # Too little would be left.
     ("On the other hand, ferries freeze in winter.", "On the other hand, ferries freeze in winter."),
-    # What a pronoun surely stands for is added.
-    (
-        "The night ferry runs twice. It leaves whole families on the wrong bank.",
-        "It [the night ferry] leaves whole families on the wrong bank.",
-    ),
-    ("The boats are old. Their crews leave in every storm.", "Their [the boats'] crews leave in every storm."),
-    (
-        "In the north\n- The boats are old.\n- They sink in every storm that comes.",
-        "They [the boats] sink in every storm that comes.",
-    ),
-    # Where it is not sure, the sentence before is quoted too.
+    # What a pronoun stands for is quoted before it.
     (
         "The mayor wants a ban on every ferry. It would hurt the smallest shops.",
         "The mayor wants a ban on every ferry. It would hurt the smallest shops.",

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.language.quotable import with_antecedent
 from tools.selection.responses import ThesisWeights, choose_thesis, group_theses, supported_side, without_question
 
 NAN = math.nan
@@ -60,34 +59,3 @@ def test_the_part_along_the_question_is_taken_out() -> None:
 def test_theses_that_share_the_question_only_are_told_apart() -> None:
     vectors = at(20, 15, -20)  # cosines of 0.77 and more: without the question they are 1 and -1
     assert group_theses(vectors, QUESTION, threshold=0.7) == [[0, 1], [2]]
-
-
-@pytest.mark.parametrize(
-    ("before", "sentence", "shown"),
-    [
-        (
-            "The night ferry runs twice.",
-            "It leaves whole families on the wrong bank for weeks.",
-            "It [the night ferry] leaves whole families on the wrong bank for weeks.",
-        ),
-        (
-            "In 2019, the ferry was closed.",
-            "“Its price has fallen in every year since the war.”",
-            "“Its [the ferry's] price has fallen in every year since the war.”",
-        ),
-        (
-            "Maria Lopez runs the harbour.",
-            "She would close it in winter for good.",
-            "She [Maria Lopez] would close it in winter for good.",
-        ),
-        ("The team left.", "They would close the harbour for good.", ""),  # other number
-        ("The mayor wants a ban.", "It would hurt the smallest shops in town.", ""),  # the mayor, or the ban
-        ("The night ferry runs twice.", "It is important to keep a boat for the winter.", ""),  # stands for none
-        ("The night ferry runs twice.", "It’s a price which no small town can pay.", ""),
-        ("The night ferry runs twice.", "However, it leaves families on the wrong bank.", ""),
-        # leans on more than its first word
-        ("The night ferry runs twice.", "It would need this approach in every small town.", ""),
-    ],
-)
-def test_what_an_opening_pronoun_surely_stands_for_is_added(before: str, sentence: str, shown: str) -> None:
-    assert with_antecedent(sentence, before) == shown

@@ -104,7 +104,7 @@ WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
     "an array": ("a.json", json.dumps(objects(lambda i, t: {"id": i, "message": t}), indent=1), {"external_id": "0"}),
     "an array inside": ("o.json", json.dumps({"status": "ok", "data": objects(lambda _, t: {"body": t})}), {}),
     "by ids": ("k.json", json.dumps({f"k{i}": {"body": t} for i, t in enumerate(LONG)}), {"external_id": "k0"}),
-    "lines called json": ("l.json", lines(*objects(lambda _, t: {"headline": t, "is_sarcastic": 0})), {}),
+    "lines called json": ("l.json", lines(*objects(lambda _, t: {"remark": t, "is_sarcastic": 0})), {}),
 }
 
 

@@ -32,7 +32,7 @@ class AnswerClaim(Part):
 
     `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
     quotes say it.
-    `shown` is the text with what it leans on in square brackets, empty where it stands alone. `tier`: 'case' for what
+    `shown` is the text with what was changed in square brackets, empty where it stands alone. `tier`: 'case' for what
     surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used.
     """
 
@@ -47,7 +47,7 @@ class AnswerClaim(Part):
 class ResponseSentence(Part):
     """A sentence that stands in its passage word for word, and the judge's probability for its side.
 
-    `shown` is the same with what it leans on in square brackets, empty where it stands alone.
+    `shown` is the same with what was changed in square brackets, empty where it stands alone.
     """
 
     text: str

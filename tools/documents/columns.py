@@ -14,7 +14,7 @@ from tools.errors import SourceError, option
 
 _TEXT_NAMES = (
     "text body content full_text fulltext comment argument answer opinion tweet message abstract review response "
-    "statement antwort".split()
+    "statement speech selftext antwort".split()
 )
 """What columns of texts are called; names here are as `fold_name` has them."""
 _NAMES = {  # by field, the best first
@@ -31,6 +31,7 @@ ALL_NAMES = frozenset([*_TEXT_NAMES, *(name for names in _NAMES.values() for nam
 """What columns are usually called."""
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
+_MANY = 4  # words that no name has
 
 Value = str | tuple[str, ...]
 """What a row has under a column: a text, or the texts of a list."""
@@ -128,9 +129,10 @@ def _called(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
 
 
 def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
-    """The column that is called 'text', or else the only one that is called as texts are, or that has several words."""
+    """The column that is called 'text', or else the only one that is called as texts are, or that has many words."""
     free = [name for name, values in columns.items() if name not in taken and values]
-    found = _called(_TEXT_NAMES, free) or [name for name in free if any(" " in value for value in columns[name])]
+    other = _called(list(ALL_NAMES), free)
+    found = _called(_TEXT_NAMES, free) or [n for n in free if n not in other and _has_many_words(columns[n])]
     if len(found) == 1 or "text" in map(fold_name, found):
         return found[0]
     if found:
@@ -138,6 +140,10 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
         raise SourceError(f"{file}: is '{found[0]}' the text, or '{found[1]}'? {_listed(columns)} {both}")
     hint = f" If one is the text all the same: {_hint(given, file, free[-1])}" if free else ""
     raise SourceError(f"{file}: no column holds text. {_listed(columns)}{hint}")
+
+
+def _has_many_words(values: Sequence[str]) -> bool:
+    return any(len(value.split(maxsplit=_MANY)) > _MANY for value in values)
 
 
 def _hint(given: Columns, file: str, column: str) -> str:

@@ -19,6 +19,14 @@ _OF_BLOCK = tuple(each.name for each in fields(Block))
 # Encoded data, a picture in an address: as a word it would be a passage of megabytes. Other scripts have no spaces.
 _ENDLESS = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
 _COUNTED = "words without end"
+# The title that a program gives to every document, or the name of a file.
+_JUNK_TITLE = re.compile(
+    r"(?:untitled|unknown|no title|title|document|presentation|slide|page|dokument|doc|layout|default|normal|report|"
+    r"brochure|word document|powerpoint.presentation|pr[äé]sentation|python-docx)?[\s\d_.-]*"
+    r"|(?:microsoft \w+|powerpoint|word|adobe \w+) ?- .*"
+    r"|.*\.(?:pdf|\w?html?|txt|md|rtf|do[ct]x?|p[po]tx?|xlsx?|od[tp]|indd|tex)|(?:https?|file|about|data):\S*|[a-z]:\\.*|/\S+/\S*|\W*|[0-9a-f-]{16,}",
+    re.IGNORECASE,
+)
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
 
 
@@ -208,6 +216,13 @@ def printable(name: str) -> str:
 def title_of(name: str) -> str:
     """What a file is called where it has no title of its own."""
     return re.sub(r"[_-]+", " ", Path(name).stem).strip()
+
+
+def title_unless_junk(title: str, name: str = "") -> str:
+    """The title; empty where a program set it and no author: a file's name, a template's, 'untitled'."""
+    title = " ".join(title.split())
+    same = bool(name) and title_of(title).casefold() == title_of(Path(name).name).casefold()
+    return "" if same or _JUNK_TITLE.fullmatch(title) or "\ufffd" in title else title
 
 
 LARGEST_TEXT = 20_000_000

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tools.documents.document import document_of_blocks, title_of
+from tools.documents.document import document_of_blocks, title_of, title_unless_junk
 from tools.documents.encodings import decode_text
 from tools.documents.markup import blocks_of, parse
 from tools.documents.packed import (
@@ -15,7 +15,6 @@ from tools.documents.packed import (
     local_name,
     open_package,
     resolve_part,
-    title_unless_placeholder,
 )
 from tools.documents.tidy import drop, drop_mark, is_mark, remove_non_text
 from tools.passages import Block, SourceDocument
@@ -41,9 +40,7 @@ def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
         for part in _chapters(root, str(PurePosixPath(book).parent), package, left_out):
             blocks += _chapter(package.read(part), left_out)
         title, date = _said(root, "title"), _said(root, "date")
-    yield document_of_blocks(
-        name, blocks, {"title": title_unless_placeholder(title), "date": date}, left_out, title_of(name)
-    )
+    yield document_of_blocks(name, blocks, {"title": title_unless_junk(title), "date": date}, left_out, title_of(name))
 
 
 def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:

@@ -7,9 +7,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import document_of_blocks, read_decoded
+from tools.documents.document import document_of_blocks, read_decoded, title_unless_junk
 from tools.documents.markup import SILENT, blocks_of, parse, shorten
-from tools.documents.packed import title_unless_placeholder
 from tools.documents.tidy import drop, remove_non_text
 from tools.errors import SourceError
 from tools.passages import Block, SourceDocument
@@ -80,7 +79,7 @@ def _empty(name: str) -> SourceError:
 def _fields(found: Any, url: str) -> dict[str, Any]:
     if found is None or isinstance(found, dict):
         return {"url": url}
-    title = title_unless_placeholder(found.title or "")
+    title = title_unless_junk(found.title or "")
     return {"title": title, "url": found.url or url, "publisher": found.sitename, "date": found.date}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import document_of_blocks, title_of
+from tools.documents.document import document_of_blocks, title_of, title_unless_junk
 from tools.documents.markup import blocks_of
 from tools.documents.packed import (
     Package,
@@ -15,7 +15,6 @@ from tools.documents.packed import (
     local_name,
     open_package,
     parse_number,
-    title_unless_placeholder,
 )
 from tools.documents.tidy import drop, write_superscript_elements
 from tools.passages import SourceDocument
@@ -70,7 +69,7 @@ def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
 
 def _said(package: Package) -> tuple[str, str]:
     found = {local_name(e): e.text or "" for e in package.xml("meta.xml").iter()} if package.has("meta.xml") else {}
-    return title_unless_placeholder(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
+    return title_unless_junk(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
 
 
 class _OdtText:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from tools.documents.document import title_unless_junk
 from tools.errors import SourceError
 from tools.passages import BlockForm
 
@@ -30,12 +31,7 @@ _TITLES = {"title", "titel", "titre", "título", "titolo"}
 _MOST_XML = 20_000_000  # bytes unpacked; forty times as many are needed, and minutes, while a library reads them
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # what Office wrote before 2007, and what it puts around an encrypted document
-# The title that a program gives to every document, and the dates of python-docx's and python-pptx's templates.
-_PLACEHOLDERS = re.compile(
-    r"(?:word document|python-docx|microsoft word - .*|untitled.{0,4}|unknown|(?:powerpoint.)?pr[eäé]sentat?\w{1,4}|"
-    r"pr[eé]sentat?\w{1,4}(?: de)? powerpoint)?",
-    re.IGNORECASE,
-)
+# The dates of python-docx's and python-pptx's templates.
 _TEMPLATE_DATES = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2013-01-27T09:15:58Z")
 
 
@@ -79,7 +75,7 @@ class Package:
         parts = [part for kind, part in self.relations() if kind == "core-properties"]
         said = {local_name(e): " ".join((e.text or "").split()) for part in parts[:1] for e in self.xml(part)}
         date = said.get("modified", "") or said.get("created", "")
-        return title_unless_placeholder(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
+        return title_unless_junk(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
 
 
 @contextmanager
@@ -123,11 +119,6 @@ def resolve_part(folder: str, target: str) -> str:
     return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
 
 
-def title_unless_placeholder(title: str) -> str:
-    """The title; empty where a program put it there, as 'Untitled'."""
-    return "" if _PLACEHOLDERS.fullmatch(title.strip()) else title.strip()
-
-
 def local_name(element: Any) -> str:
     """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
@@ -148,13 +139,6 @@ def find_child(element: Any, *path: str) -> Any:
         if element is None:
             return None
     return element
-
-
-def newest_alternative(element: Any) -> list[Any]:
-    """The elements of the newest `mc:AlternateContent` branch that has text, or else of the newest."""
-    ways = [each for each in element if local_name(each) in ("Choice", "Fallback")]
-    texts = [each for each in ways if any(local_name(inner) == "t" for inner in each.iter())]
-    return [inner for way in [*texts, *ways][:1] for inner in way]
 
 
 def parse_number(text: str, otherwise: int = 0) -> int:

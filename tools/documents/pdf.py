@@ -8,23 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from tools.documents.document import document_of_blocks, title_of
+from tools.documents.document import document_of_blocks, title_of, title_unless_junk
 from tools.documents.pdf_pages import CELL, Line, Sheet, sheets_of
-from tools.documents.plain import LIGATURES, Vocabulary
+from tools.documents.plain import LIGATURES, join_lines
 from tools.errors import SourceError
 from tools.passages import Block, SourceDocument
 
-_JUNK_TITLE = re.compile(
-    r"(?:untitled|no title|title|document|presentation|slide|page|dokument|doc|layout|template|default|normal|report|"
-    r"brochure|word document|powerpoint presentation)?[\s\d_.-]*"
-    r"|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*"
-    r"|\S*\.(?:pdf|docx?|dotx?|pptx?|potx?|xlsx?|indd|qxd|qxp|p65|tex|dvi|ps|eps|rtf|odt|odp|html?|txt|md|ai|cdr|wpd)"
-    r"|.*\.(?:docx?|dotx?|pptx?|xlsx?|indd|qxd|p65|dvi|tex|rtf|odt)"
-    r"|(?:https?|file|about|data):\S*|[a-z]:\\.*|/\S+/\S*|.*\btemplate\b.*|\W*|[0-9a-f-]{16,}",
-    re.IGNORECASE,
-)
 _EDGE = 0.14  # of the height of a page: its margins
 _LONGEST_MARGIN, _LONGEST_HEADING = 120, 200  # characters
 _PAGE = re.compile(
@@ -68,7 +59,6 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
     cannot be stopped.
     """
     sheets, count, said = sheets_of(file, name, most_pages)
-    own_title = " ".join(said.split())
     left_out = Counter({"pages after the last that is read": count - len(sheets)})
     readable = [sheet for sheet in sheets if sheet.is_readable]
     if not readable:
@@ -82,14 +72,7 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
             "unreadable characters": sum(sheet.unreadable for sheet in sheets),
         }
     )
-    chosen = "" if is_junk_title(own_title, name) else own_title
-    return document_of_blocks(name, blocks, {"title": chosen}, left_out, title)
-
-
-def is_junk_title(title: str, name: str) -> bool:
-    """Whether a title was set by a program, not by an author: a file's name, a template's, 'untitled'."""
-    same = title_of(title).casefold() == title_of(PurePath(name).name).casefold()
-    return not title or same or bool(_JUNK_TITLE.fullmatch(title)) or "\ufffd" in title
+    return document_of_blocks(name, blocks, {"title": title_unless_junk(said, name)}, left_out, title)
 
 
 def _no_text(sheets: Sequence[Sheet]) -> str:
@@ -108,11 +91,10 @@ def _blocks_of(sheets: Sequence[Sheet]) -> tuple[list[Block], Counter[str]]:
         sizes[round(line.size)] += len(line.text)
     body = max(sizes, key=sizes.__getitem__, default=0.0)
     parts = _parts(_without_margins(sheets, body, left_out), body)
-    words = Vocabulary(line.text for part in parts for line in part.lines)
     larger = sorted({round(part.size) for part in parts if part.size >= _LARGER * body}, reverse=True)
     blocks = []
     for part in parts:
-        text = words.join(" ".join(line.text.translate(LIGATURES).split()) for line in part.lines)
+        text = join_lines(" ".join(line.text.translate(LIGATURES).split()) for line in part.lines)
         if not any(c.isalnum() for c in text):
             left_out["lines without words"] += len(part.lines)
             continue

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tools.documents.document import document_of_blocks, title_of
-from tools.documents.packed import HYPHENS, form_of_style, title_unless_placeholder
+from tools.documents.document import document_of_blocks, title_of, title_unless_junk
+from tools.documents.packed import HYPHENS, form_of_style
 from tools.errors import SourceError
 from tools.passages import Block, BlockForm, SourceDocument
 
@@ -42,7 +42,7 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     when = max(_WHEN.findall(text), key=lambda found: tuple(map(int, found)), default=())
     try:
         blocks = list(_blocks(_plain(_with_headings(text))))
-        own = title_unless_placeholder(_plain(f"{{\\rtf1 {title[1]}}}")) if title else ""
+        own = title_unless_junk(_plain(f"{{\\rtf1 {title[1]}}}")) if title else ""
     except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf meets damage in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
     date = "-".join(part.zfill(2) for part in when)

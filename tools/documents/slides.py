@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.documents.document import document_of_blocks, title_of
-from tools.documents.packed import find_child, local_name, newest_alternative, open_package
+from tools.documents.packed import find_child, local_name, open_package
 from tools.passages import Block, BlockForm, SourceDocument
 
 _STRICT = b"http://purl.oclc.org/ooxml/"  # the names of a form that python-pptx does not read
@@ -37,7 +37,7 @@ def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
             continue
         left_out["comments"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
         for way in [each for each in slide.element.iter() if local_name(each) == "AlternateContent"]:
-            for shown in newest_alternative(way):
+            for shown in [each for newest in way[:1] for each in newest]:
                 way.addprevious(shown)
             way.getparent().remove(way)
         found = list(_shapes(slide.shapes, left_out))

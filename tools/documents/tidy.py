@@ -35,6 +35,7 @@ _BASE = re.compile(
     r"[^\W\d_]{1,2}$|\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|\w{0,5}met(?:er|re)s?)$",
     re.IGNORECASE,
 )
+_SLASHES = ("/", "\u2044")
 _LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is looked at before it
 _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
@@ -147,8 +148,10 @@ def superscript_text(text: str, before: str, after: str = "") -> str | None:
     """
     said = text.strip()
     apart = not before or before[-1].isspace()
-    if after[:1] in ("/", "\u2044") or (apart and after[:1].isalpha()):  # a fraction, or an isotope
-        return text if apart else f" {said}"
+    if apart and (after[:1].isalpha() or after[:1] in _SLASHES):  # an isotope, or a fraction
+        return text
+    if after[:1] in _SLASHES and before[-1:].isdigit():
+        return f" {said}"  # 1 1/2
     if not apart and _POWER.fullmatch(said) and (said[0] in "+−–-" or _BASE.search(before)):
         return f"^{said}"
     return None if before.strip() and NOTE_MARK.fullmatch(said) else text

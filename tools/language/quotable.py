@@ -1,18 +1,14 @@
-"""Quotable parts of a passage: sentences that a reader understands by themselves, or with their context added.
+"""Quotable parts of a passage: sentences that a reader understands by themselves, or with the one before them.
 
-A sentence that leans on the one before it is decontextualised, by the subject of that one in square brackets, or is
-quoted with it. An opening 'But' or 'And' is left out, as an editor would: '[S]chools lose more than they gain.'
+An opening 'But' or 'And' is left out, as an editor would: '[S]chools lose more than they gain.'
 References, page numbers and addresses in a sentence are no reason to refuse it; a long address is shown by where it
 begins. A word of more than a hundred letters that is no address is one: it would fill a page, and nobody reads it.
-
-Decontextualisation (Choi et al. 2021) is by form: which word a pronoun stands for is guessed, and only where one word
-can be meant.
 """
 
 import re
 from dataclasses import dataclass, replace
 
-from tools.language.lexicon import AUXILIARIES, PREPOSITIONS, core_of, finite_verb, tag_of
+from tools.language.lexicon import finite_verb
 from tools.language.sentences import is_heading, split_sentences, without_mark
 from tools.passages import Passage
 
@@ -130,69 +126,6 @@ def is_prose(sentence: str) -> bool:
     return balanced and plain and readable
 
 
-_PERSONAL = re.compile(r"^[\"'“‘(]?(it|its|they|their|them|he|she|his|her|him)(?=\W)", re.IGNORECASE)
-_FIRST_WORD = re.compile(r"\w+")
-_PLURALS = ("NNS", "NNPS")
-_LONGEST_SUBJECT = 8  # words of a subject that is put in brackets
-_LAST_SIGN = re.compile(r"[.!?…:;][\"'”’)\]]*$")
-_PLURAL, _PERSON, _OWNING = ({"they", "their", "them"}, {"he", "she", "his", "her", "him"}, {"its", "their", "his"})
-_CLAUSES = frozenset("although because even given if so though unless when whereas whether while".split())
-_NO_NOUN = frozenset("that where which who whom whose what this these those there it they we you he she i one".split())
-
-
-def antecedent(pronoun: str, before: str) -> str:
-    """The subject of the sentence before as it is put in brackets, or '' where it is not surely what is meant."""
-    words = _without_lead(_LAST_SIGN.sub("", before)).split()
-    verb = finite_verb(words)
-    subject, rest = (words[:verb], words[verb + 1 :]) if verb else ([], [])
-    phrase = next((i for i, w in enumerate(subject) if i and core_of(w) in PREPOSITIONS), len(subject))
-    head = next((w for w in reversed(subject[:phrase]) if _is_noun(w)), "")
-    if not head or not 0 < len(subject) <= _LONGEST_SUBJECT or re.search(r"[\"“”‘()\[\],]", " ".join(subject)):
-        return ""
-    named = len(subject) > 1 and all(w[0].isupper() for w in subject)
-    several = tag_of(head) in _PLURALS or "and" in subject
-    agrees = named if pronoun in _PERSON else several == (pronoun in _PLURAL) and (several or not named)
-    others = [w for w in (*subject[phrase:], *rest) if core_of(w) != core_of(head)]
-    if not agrees or any(_could_be_meant(pronoun, w) for w in others):
-        return ""
-    first = subject[0] if tag_of(subject[0]).startswith("NNP") or named else subject[0][0].lower() + subject[0][1:]
-    text = " ".join([first, *subject[1:]])
-    return text + ("'" if text.endswith("s") else "'s") if pronoun in _OWNING else text
-
-
-def _without_lead(sentence: str) -> str:
-    """Without an introduction: 'in 2019, …', 'however, …'."""
-    first, comma, rest = sentence.partition(", ")
-    opening = core_of(first.split(" ", 1)[0])
-    leads = opening in PREPOSITIONS | _CLAUSES or tag_of(opening) == "RB"
-    return rest if comma and leads else sentence
-
-
-def _is_noun(word: str) -> bool:
-    core = core_of(word)
-    return tag_of(word).startswith("NN") and core not in _NO_NOUN | AUXILIARIES and not core.endswith("'s")
-
-
-def _could_be_meant(pronoun: str, word: str) -> bool:
-    if pronoun in _PERSON:
-        return word[0].isupper()
-    return _is_noun(word) and (tag_of(word) in _PLURALS) == (pronoun in _PLURAL)
-
-
-def with_antecedent(sentence: str, before: str) -> str:
-    """The sentence with its opening pronoun's antecedent, 'It [the night ferry] costs …', by the sentence before.
-
-    '' where that is not sure, and where the sentence leans on more than its first word.
-    """
-    pronoun = None if _PREPARES_A_CLAUSE.match(sentence) else _PERSONAL.match(sentence)
-    if pronoun is None or not sentence[pronoun.end() :].startswith(" "):
-        return ""
-    subject = antecedent(pronoun[1].casefold(), before)
-    if not subject or needs_context(_FIRST_WORD.sub("Towns", sentence, count=1)):
-        return ""
-    return f"{sentence[: pronoun.end()]} [{subject}]{sentence[pronoun.end() :]}"
-
-
 SHORTEST, LONGEST, LONGEST_PAIR = 6, 60, 75
 """Words of a sentence, and of two together, that may be quoted."""
 
@@ -225,8 +158,8 @@ _FURNITURE = re.compile(
 class QuotablePart:
     """A part of a passage that can be quoted: a sentence, or two.
 
-    text: as they stand there, white space folded. shown: as they are read, with square brackets for what was changed or
-    added; the same as `text` where nothing was. positions: of its sentences among the passage's. clear: whether a
+    text: as they stand there, white space folded. shown: as they are read, with square brackets for what was changed;
+    the same as `text` where nothing was. positions: of its sentences among the passage's. clear: whether a
     reader who sees only this can be expected to understand it.
     """
 
@@ -260,8 +193,6 @@ def _quotable_part(passage: Passage, sentences: list[str], position: int, before
     if not needs_context(text):
         return QuotablePart(passage, text, _bracketed(text), (position,))
     leading = without_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
-    if text == own and (added := with_antecedent(own, leading)):
-        return QuotablePart(passage, own, added, (position,))
     if own == sentences[position] and (pair := _with_the_one_before(passage, leading, own)):
         return QuotablePart(passage, pair, _bracketed(pair), (before, position))
     return QuotablePart(passage, own, own, (position,), clear=False)
