@@ -25,31 +25,11 @@ if TYPE_CHECKING:
 
 Depth = Literal["quick", "normal", "deep"]
 
+_OF_DEPTH = "max_rounds", "max_pairs", "pool", "claims_per_side", "deadline_seconds", "pages"
 _DEPTHS: dict[Depth, dict[str, int | float]] = {
-    "quick": {
-        "max_rounds": 0,
-        "max_pairs": 60,
-        "pool": 16,
-        "claims_per_side": 3,
-        "deadline_seconds": 30.0,
-        "pages": 10,
-    },
-    "normal": {
-        "max_rounds": 1,
-        "max_pairs": 160,
-        "pool": 24,
-        "claims_per_side": 4,
-        "deadline_seconds": 60.0,
-        "pages": 20,
-    },
-    "deep": {
-        "max_rounds": 2,
-        "max_pairs": 600,
-        "pool": 60,
-        "claims_per_side": 6,
-        "deadline_seconds": 180.0,
-        "pages": 100,
-    },
+    "quick": dict(zip(_OF_DEPTH, (0, 60, 16, 3, 30.0, 10), strict=True)),
+    "normal": dict(zip(_OF_DEPTH, (1, 160, 24, 4, 60.0, 20), strict=True)),
+    "deep": dict(zip(_OF_DEPTH, (2, 600, 60, 6, 180.0, 100), strict=True)),
 }
 
 _LISTS = ("collections", "domains", "earlier")
@@ -190,14 +170,7 @@ def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:
 
 Phase = Literal["frame", "expand", "search", "judge", "write", "verify"]
 """The phases of a run that each have to end while there is time for the next ones."""
-_RESERVED: dict[Phase, float] = {
-    "frame": 0.8,
-    "expand": 0.55,
-    "search": 0.25,
-    "judge": 0.15,
-    "write": 0.05,
-    "verify": 0.0,
-}
+_RESERVED = {"frame": 0.8, "expand": 0.55, "search": 0.25, "judge": 0.15, "write": 0.05, "verify": 0.0}
 """The share of a run's usual time that is reserved for what follows each phase. A deadline that the user sets later
 than usual leaves all that it adds to the calls: a slow model may take what the run's time allows."""
 T = TypeVar("T")

@@ -166,6 +166,7 @@ LOCATED: dict[str, Any] = {
 _JSON, _FORM = "application/json", "multipart/form-data"
 _WORDS = {
     "missing": "This is needed.",
+    "int_parsing": "This has to be a whole number, in digits.",
     "extra_forbidden": "There is no such field; /openapi.json lists them.",
     "string_unicode": "This is no text: it holds half of a surrogate pair.",
     "model_attributes_type": "This has to be a JSON object.",

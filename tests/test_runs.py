@@ -137,7 +137,9 @@ async def test_a_follow_up_is_read_with_the_threads_earlier_question(settings: S
 
 async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Settings) -> None:
     gate = Gate()
+    ended: list[str] = []
     async with door(settings, build(before_search=gate)) as runs:
+        runs.executor.on_end = ended.append
         run_id = await runs.start(QUESTION)
         await eventually(lambda: gate.asked)  # frame is finished and kept
         assert await runs.cancel(run_id)
@@ -151,6 +153,7 @@ async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Setting
         await runs.resume(run_id)
         assert (await runs.answer(run_id)).outcome == "answered"
         assert not await runs.cancel(run_id)
+        assert ended == ["cancelled", "answered"]
         stages = [e.data["stage"] for e in await followed(runs, run_id) if e.kind == "stage"]
         assert stages.count("frame") == 1
 
