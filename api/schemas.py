@@ -288,7 +288,4 @@ class JobDetails(_Reply):
 
 
 class Health(_Reply):
-    """`status` is "degraded" where questions are answered, but not with all that is stored for now; `notes` say why."""
-
-    status: Literal["ok", "ready", "degraded"]
-    notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)
+    status: Literal["ok", "ready"]
