@@ -10,10 +10,6 @@ from tools.passages import SourceDocument
 _OFFICE = "http://schemas.openxmlformats.org"
 _PACKAGE = f"{_OFFICE}/package/2006"
 _W = f"{_OFFICE}/wordprocessingml/2006/main"
-_STRICT = {
-    _W: "http://purl.oclc.org/ooxml/wordprocessingml/main",
-    f"{_OFFICE}/officeDocument/2006/relationships": "http://purl.oclc.org/ooxml/officeDocument/relationships",
-}
 _NAMES = (
     f'xmlns:w="{_W}" xmlns:r="{_OFFICE}/officeDocument/2006/relationships" xmlns:v="urn:schemas-microsoft-com:vml" '
     f'xmlns:mc="{_OFFICE}/markup-compatibility/2006" xmlns:a="{_OFFICE}/drawingml/2006/main" '
@@ -51,26 +47,14 @@ def relations(**targets: str) -> str:
     return f'<Relationships xmlns="{_PACKAGE}/relationships">{kinds}</Relationships>'
 
 
-def word(path: Path, body: str, strict: bool = False, properties: str = "", **others: str) -> Path:
+def word(path: Path, body: str, **others: str) -> Path:
     """A Word document with this body; the other parts by the kind of their relation."""
-    core = "http://purl.org/dc/elements/1.1/"
-    terms = (
-        f'xmlns:cp="{_PACKAGE}/metadata/core-properties" xmlns:dc="{core}" xmlns:dcterms="http://purl.org/dc/terms/"'
-    )
     parts = {
-        "_rels/.rels": relations(officeDocument="word/document.xml").replace(
-            "</Relationships>",
-            f'<Relationship Id="c" Type="{_PACKAGE}/relationships/metadata/core-properties" Target="core.xml"/>'
-            "</Relationships>",
-        ),
-        "core.xml": f"<cp:coreProperties {terms}>{properties}</cp:coreProperties>",
+        "_rels/.rels": relations(officeDocument="word/document.xml"),
         "word/document.xml": f"<w:document {_NAMES}><w:body>{body}</w:body></w:document>",
         "word/_rels/document.xml.rels": relations(**{kind: f"{kind}.xml" for kind in others}),
         **{f"word/{kind}.xml": f"<w:{kind} {_NAMES}>{inside}</w:{kind}>" for kind, inside in others.items()},
     }
-    if strict:
-        for usual, other in _STRICT.items():
-            parts = {name: part.replace(usual, other) for name, part in parts.items()}
     return packed(path, parts)
 
 
@@ -109,20 +93,11 @@ def shape(*texts: str, place: str = "") -> str:
     return f"<p:sp><p:nvSpPr><p:nvPr>{filled}</p:nvPr></p:nvSpPr><p:spPr/><p:txBody>{lines}</p:txBody></p:sp>"
 
 
-def odt(path: Path, body: str, styles: str = "", meta: str = "", headers: str = "") -> Path:
+def odt(path: Path, body: str) -> Path:
     uri = "urn:oasis:names:tc:opendocument:xmlns"
-    names = " ".join(f'xmlns:{name}="{uri}:{name}:1.0"' for name in ("office", "text", "table", "style", "meta"))
-    names += f' xmlns:draw="{uri}:drawing:1.0" xmlns:dc="http://purl.org/dc/elements/1.1/"'
-    inside = f"<office:automatic-styles>{styles}</office:automatic-styles><office:body><office:text>{body}"
-    inside += "</office:text></office:body>"
-    return packed(
-        path,
-        {
-            "content.xml": f"<office:document-content {names}>{inside}</office:document-content>",
-            "styles.xml": f"<office:document-styles {names}>{headers}</office:document-styles>",
-            "meta.xml": f"<office:document-meta {names}><office:meta>{meta}</office:meta></office:document-meta>",
-        },
-    )
+    names = " ".join(f'xmlns:{name}="{uri}:{name}:1.0"' for name in ("office", "text", "table"))
+    inside = f"<office:body><office:text>{body}</office:text></office:body>"
+    return packed(path, {"content.xml": f"<office:document-content {names}>{inside}</office:document-content>"})
 
 
 def epub(

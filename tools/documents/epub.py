@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tools.documents.document import document_of_blocks, title_of, title_unless_junk
+from tools.documents.document import document_of_blocks, title_of
 from tools.documents.encodings import decode_text
 from tools.documents.markup import blocks_of, parse
 from tools.documents.packed import (
@@ -15,6 +15,7 @@ from tools.documents.packed import (
     local_name,
     open_package,
     resolve_part,
+    title_and_date,
 )
 from tools.documents.tidy import drop, drop_mark, is_mark, remove_non_text
 from tools.passages import Block, SourceDocument
@@ -39,8 +40,8 @@ def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
         blocks: list[Block] = []
         for part in _chapters(root, str(PurePosixPath(book).parent), package, left_out):
             blocks += _chapter(package.read(part), left_out)
-        title, date = _said(root, "title"), _said(root, "date")
-    yield document_of_blocks(name, blocks, {"title": title_unless_junk(title), "date": date}, left_out, title_of(name))
+        title, date = title_and_date(root)
+    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
 
 
 def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:
@@ -81,11 +82,3 @@ def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
             element.set("role", "doc-footnote")
     left_out.update(remove_non_text(root))
     yield from blocks_of(root)
-
-
-def _said(root: Any, field: str) -> str:
-    """What the book says of itself; of several dates the one of its publication."""
-    metadata = find_child(root, "metadata")
-    found = [e for e in metadata.iter() if local_name(e) == field and e.text] if metadata is not None else []
-    best = next((e for e in found if attr(e, "event") == "publication"), found[0] if found else None)
-    return " ".join(best.text.split()) if best is not None else ""

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import document_of_blocks, title_of, title_unless_junk
+from tools.documents.document import document_of_blocks, title_of
 from tools.documents.markup import blocks_of
 from tools.documents.packed import (
-    Package,
     attr,
     find_child,
     local_name,
     open_package,
     parse_number,
+    title_and_date,
 )
 from tools.documents.tidy import drop, write_superscript_elements
 from tools.passages import SourceDocument
@@ -63,13 +63,8 @@ def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
         for kind in ("header", "footer"):
             shown = (each for each in others.iter() if local_name(each) == kind and "".join(each.itertext()).strip())
             text.left_out[f"running {kind}s"] += sum(1 for _ in shown)
-        title, date = _said(package)
+        title, date = title_and_date(package.xml("meta.xml")) if package.has("meta.xml") else ("", "")
     yield document_of_blocks(name, blocks_of(body), {"title": title, "date": date}, text.left_out, title_of(name))
-
-
-def _said(package: Package) -> tuple[str, str]:
-    found = {local_name(e): e.text or "" for e in package.xml("meta.xml").iter()} if package.has("meta.xml") else {}
-    return title_unless_junk(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
 
 
 class _OdtText:
@@ -121,19 +116,16 @@ class _OdtText:
             name = attr(self._styles[name], "parent-style-name")
 
     def _aside(self, each: Any, name: str, body: Any) -> None:
-        """Notes and boxes come after the paragraph or table that they hang on, endnotes after the text."""
+        """Boxes come after the paragraph or table that they hang on, notes after the text."""
         outer = [up for up in each.iterancestors() if up.tag in _BLOCKS]
         drop(each)
         each.tag = "div"
         if name == "note":
             each.set("role", "doc-footnote")
-        if attr(each, "note-class") == "endnote" or not outer:
+        if name == "note" or not outer:
             body.append(each)
         else:
-            place = outer[-1]
-            while (following := place.getnext()) is not None and following.tag == "div":
-                place = following
-            place.addnext(each)
+            outer[-1].addnext(each)
 
 
 def _property(style: Any, name: str) -> str:

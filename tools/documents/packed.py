@@ -71,11 +71,9 @@ class Package:
         return found
 
     def title_and_date(self) -> tuple[str, str]:
-        """What the properties of an Office document say, without what its program or template put there."""
+        """What the properties of an Office document say."""
         parts = [part for kind, part in self.relations() if kind == "core-properties"]
-        said = {local_name(e): " ".join((e.text or "").split()) for part in parts[:1] for e in self.xml(part)}
-        date = said.get("modified", "") or said.get("created", "")
-        return title_unless_junk(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
+        return title_and_date(self.xml(parts[0])) if parts else ("", "")
 
 
 @contextmanager
@@ -117,6 +115,15 @@ def resolve_part(folder: str, target: str) -> str:
     """The part that an address in a part of this folder means."""
     path = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
+
+
+def title_and_date(properties: Any) -> tuple[str, str]:
+    """The title and the date that a document says it has, without what its program or template put there."""
+    said: dict[str, str] = {}
+    for each in properties.iter():
+        said[local_name(each)] = said.get(local_name(each)) or " ".join((each.text or "").split())
+    date = next(filter(None, map(said.get, ("modified", "date", "created", "creation-date"))), "")
+    return title_unless_junk(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
 
 
 def local_name(element: Any) -> str:
