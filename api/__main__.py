@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tools.errors import InputError, SteelmanError
 
 if TYPE_CHECKING:
-    from api.keys import Keys
+    from api.callers import Keys
 
 _EPILOG = """\
 examples:
@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace) -> int:
         return serve_stdio(load_settings())
 
     if args.command == "keys":
-        from api.keys import Keys
+        from api.callers import Keys
         from tools.store.database import Database
 
         with contextlib.closing(Database(load_settings().database_path)) as database:

@@ -23,8 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.forms import split_list
 from agent.settings import Settings
-from api.callers import Caller
-from api.keys import Key, Keys, digest_of
+from api.callers import Caller, Key, Keys, digest_of
 from api.observing import Metrics, Observed
 from api.outside import link
 from api.problems import ProblemError, problem_of

@@ -1,4 +1,6 @@
-"""Serves over HTTP until Ctrl-C.
+"""The application (routes, problems and what guards them, over one service), served over HTTP until Ctrl-C.
+
+request ─▶ guard (api/guard.py) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's service (agent/runs/service.py)
 
 Slow senders and slow readers are not timed here: that is the work of a proxy.
 """
@@ -9,7 +11,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
 from types import FrameType
 
 import uvicorn
@@ -17,14 +20,65 @@ from fastapi import FastAPI
 
 from agent.runs.service import open_runs
 from agent.settings import Settings
-from api.app import create_app
-from api.guard import is_loopback
-from api.keys import Keys
-from api.observing import SERVER, configure, told_by_loop
+from api.callers import Keys
+from api.guard import Guard, is_loopback
+from api.mcp.server import mount
+from api.observing import SERVER, Metrics, configure, told_by_loop
+from api.outside import Outside
+from api.problems import RESPONSES, add_handlers
+from api.routes import completions, documents, runs, server
+from api.service import OpenRuns, Service, open_service
 from tools.documents.apart import stop_readers
 from tools.errors import InputError, SteelmanError
-from tools.memory import use_few_heaps
+from tools.memory import regular_trims, use_few_heaps
 from tools.store.database import Database
+
+_ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
+
+
+def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
+    """The application; the agent is opened when it starts. `opening`: another way to open it."""
+    figures = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with regular_trims(), open_service(settings, opening) as service, app.state.mcp.run():
+            app.state.service = service
+            _watch(service, figures)
+            yield
+
+    app = FastAPI(
+        title="Steelman",
+        version="1.0",
+        description=_ABOUT,
+        lifespan=lifespan,
+        telemetry={"logs": False, "metrics": False},  # a log record would hold the text of an error
+        openapi_url=None,  # the route is in api/routes/server.py
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        responses=RESPONSES,
+    )
+    app.state.metrics = figures
+    for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):
+        app.include_router(router)
+    app.state.mcp = mount(app, settings)
+    app.mount(server.ASSETS, server.assets())
+    app.add_middleware(Guard, settings=settings, metrics=figures)
+    app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
+    add_handlers(app)
+    return app
+
+
+def _watch(service: Service, figures: Metrics) -> None:
+    most = service.settings.api_runs
+    service.runs.executor.on_end = lambda outcome: figures.runs_ended.labels(outcome).inc()
+    service.jobs.on_end = lambda status: figures.jobs_ended.labels(status).inc()
+    figures.working.set_function(lambda: min(len(service.runs.at_work), most))
+    figures.waiting.set_function(lambda: max(len(service.runs.at_work) - most, 0))
+    figures.jobs.set_function(lambda: len(service.jobs))
+
 
 _CLOSING_SECONDS = 3
 _CUT_SECONDS = 9.0

@@ -20,8 +20,7 @@ from providers import Build, build
 
 from agent.runs.service import Runs
 from agent.settings import Settings
-from api.app import create_app
-from api.serving import config_of
+from api.serving import config_of, create_app
 
 
 @contextmanager

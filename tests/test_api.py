@@ -20,8 +20,7 @@ from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
-from api.callers import Caller, CallerRuns
-from api.keys import Keys
+from api.callers import Caller, CallerRuns, Keys
 from api.schemas import RunDetails
 from api.service import open_service
 from tools.errors import RunAbandonedError

@@ -18,8 +18,8 @@ from conftest import ROOT
 from written_files import pdf
 
 from agent.settings import Settings
+from api.callers import Keys
 from api.client import CallError, JudgePair, NewDocument, RunEndedError, Steelman, UnreachableError
-from api.keys import Keys
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]

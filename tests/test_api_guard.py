@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from agent.settings import Settings
 from api import serving
 from api.__main__ import main
-from api.keys import Keys
+from api.callers import Keys
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]

@@ -21,8 +21,8 @@ from raw_http import wait_until
 from written_files import pdf
 
 from agent.settings import Settings
+from api.callers import Keys
 from api.events import KINDS
-from api.keys import Keys
 from tools.store.database import Database
 
 if TYPE_CHECKING:

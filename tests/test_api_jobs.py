@@ -18,9 +18,9 @@ from raw_http import problem_of, wait_until
 
 from agent.models.providers import Providers
 from agent.settings import Settings
+from api.callers import Keys
 from api.client import JobEndedError, Steelman
 from api.jobs import Job
-from api.keys import Keys
 from tools.documents.apart import ReaderPool
 from tools.store.database import Database
 from tools.store.store import Store

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from raw_http import wait_until
 
 from agent.settings import Settings
-from api.keys import Keys
+from api.callers import Keys
 from api.observing import configure, told_by_loop
 from tools.store.database import Database
 

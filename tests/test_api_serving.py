@@ -19,7 +19,7 @@ from raw_http import connected, head, wait_until
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.__main__ import main
-from api.keys import Keys
+from api.callers import Keys
 from tools.store.database import Database
 
 # The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
