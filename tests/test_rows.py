@@ -82,13 +82,13 @@ DEBATES = objects(lambda i, t: {"id": f"g{i}", "conclusion": "Zoos help", "premi
 # The name of a file, what it says, and what is known of its first row.
 WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
     "the index of pandas": ("p.csv", sheet(",Unnamed: 0,count,tweet", lambda i, t: [i, i, 0, t]), {}),
-    "arguments": ("a.csv", ARGUED, {}),
+    "arguments": ("a.csv", ARGUED, {"external_id": "arg_0"}),
     "news": (
         *("n.csv", NEWS),
         {"title": TITLE, "date": "2026-03-12", "url": "https://x.example/0", "publisher": "The Ex"},
     ),
     "a German Excel": ("d.csv", codecs.BOM_UTF8 + GERMAN.encode(), {"external_id": "0", "title": TITLE}),
-    "Excel's Unicode text": ("u.tsv", EXCEL.encode("utf-16"), {}),
+    "Excel's Unicode text": ("u.tsv", EXCEL.encode("utf-16"), {"external_id": "0"}),
     "Excel's own word": ("e.csv", "sep=;\r\n" + sheet("ID,Comment", lambda i, t: [i, t], ";"), {"external_id": "0"}),
     "lines above": ("v.csv", "Survey of March\n\n" + sheet("n,comment", lambda _, t: [2, t]), {}),
     "one column": ("o.csv", "Opinion\n" + "\n".join(LONG), {}),

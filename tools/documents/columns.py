@@ -18,7 +18,8 @@ _TEXT_NAMES = (
 )
 """What columns of texts are called; names here are as `fold_name` has them."""
 _NAMES = {  # by field, the best first
-    "id": "id uid nr uuid guid doc_id docid document_id key index idx no number".split(),
+    "id": "id uid nr uuid guid doc_id docid document_id arg_id argument_id comment_id post_id tweet_id response_id "
+    "respondent_id key index idx no number".split(),
     "title": "title headline titel heading".split(),
     "url": "url link uri permalink href source_url".split(),
     "publisher": "publisher publication outlet newspaper journal source site site_name source_name domain website "
