@@ -32,7 +32,7 @@ ALL_NAMES = frozenset([*_TEXT_NAMES, *(name for names in _NAMES.values() for nam
 """What columns are usually called."""
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
-_MANY = 4  # words that no name has
+_MANY = 3  # words; a text has more
 
 Value = str | tuple[str, ...]
 """What a row has under a column: a text, or the texts of a list."""
