@@ -192,7 +192,7 @@ async def test_pages_become_passages_with_their_source(engine: SearchServer, sit
     assert " ".join(p.text for p in sorted(mine, key=lambda p: p.position)).endswith(text)
     assert len(mine) >= 4
     assert {(p.collection, p.title, p.url, p.publisher, p.owner, p.date) for p in mine} == {
-        ("web", "On it", page, "The Gazette", "gazette.example", "2026-03-12")
+        ("web", "On it", page, "The Gazette, gazette.example", "gazette.example", "2026-03-12")
     }
     [other] = [p for p in passages if p.document_id == plain]
     assert (other.publisher, other.kind, other.date) == ("plain.org", "forum", "2025-01-02")
