@@ -27,6 +27,11 @@ def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
+def _gone(instead: str) -> Any:
+    """A setting of earlier states, which is an error that says what to use."""
+    return Field(default="", exclude=True, description=instead)
+
+
 _key = partial(aliased, default=_NO_KEY)
 
 
@@ -86,13 +91,13 @@ class Settings(Network):
     prices: str = _text("Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2.")
 
     # The judge
-    judge: Literal["auto", "embedded", "batch", "chat"] = Field(
+    judge: Literal["auto", "embedded", "batch", "chat", "score"] = Field(
         default="auto",
         description="'batch' asks a chat model about many passages in one call, 'chat' one with log-probabilities "
-        "Yes or No, and both fail where their server fails; 'auto' uses "
+        "Yes or No, 'score' a cross-encoder on vLLM's /score, and all three fail where their server fails; 'auto' uses "
         "STEELMAN_JUDGE_URL if it is set, else the chat model in batches if one is set, and falls back with a note.",
     )
-    judge_url: _Address = _text("The judge's server.")
+    judge_url: _Address = _text("The judge's server; an address that ends in /score is a scorer.")
     judge_model: str = _text("The judge's model.")
     judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
     judge_prompt: Path | None = Field(default=None, description="A file with the chat judge's prompt.")
@@ -118,12 +123,15 @@ class Settings(Network):
     chroma_url: _Address = aliased("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
+    encoder_query: str = _gone("name an encoder that serves queries and passages in STEELMAN_ENCODER")
     encoder_query_prompt: str = _text("Text put before every query.")
     encoder_document_prompt: str = _text("Text put before every passage.")
+    encoder_pooling: str = _gone("set the pooling in the model's own folder (1_Pooling/config.json)")
     embeddings_url: _Address = _text("An OpenAI-compatible embeddings server as the encoder.")
     embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
     embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
+    reranker: str = _gone("a cross-encoder can be the judge, STEELMAN_JUDGE=score")
 
     # The HTTP service
     api_host: str = Field(
@@ -141,6 +149,7 @@ class Settings(Network):
     public_url: Annotated[str, AfterValidator(forms.public_address)] = _text(
         "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
     )
+    trusted_proxies: str = _gone("STEELMAN_PUBLIC_URL says where callers reach the server")
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
     api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
     api_key_runs: int = Field(default=64, ge=1, description="Runs of one key at work or waiting; past it 429.")
@@ -149,6 +158,13 @@ class Settings(Network):
     )
     api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most.")
     api_log_questions: bool = Field(default=False, description="Whether questions stand in the logs.")
+
+    @field_validator("judge", mode="before")
+    @classmethod
+    def _no_nli(cls, value: object) -> object:
+        if value == "nli":
+            raise ValueError("it is no judge any more; serve a cross-encoder (`make local-models`) and set 'score'")
+        return value
 
     @field_validator("data_dir", mode="after")
     @classmethod
@@ -174,6 +190,9 @@ class Settings(Network):
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
         """Settings that need each other; the first word of the message is the variable to look at."""
+        for name, field in type(self).model_fields.items():
+            if field.exclude and getattr(self, name):
+                raise ValueError(f"{variable_of(name)} is no setting any more: {field.description}")
         for is_wrong, message in (*self._wrong_models, *self._wrong_retrieval):
             if is_wrong:
                 raise ValueError(message)
@@ -182,6 +201,7 @@ class Settings(Network):
     @property
     def _wrong_models(self) -> "tuple[tuple[object, str], ...]":
         """What must not be true of the chat models and the judge, and the message that says so."""
+        chat_judge = self.judge in ("batch", "chat") and self.chat_is_set
         return (
             (
                 self.provider == "chat" and not self.chat_is_set,
@@ -195,7 +215,7 @@ class Settings(Network):
                 "STEELMAN_MODEL is needed beside OPENAI_BASE_URL: name one of that server's models",
             ),
             (
-                self.judge in ("batch", "chat") and not self.judge_url and not self.chat_is_set,
+                self.judge in ("batch", "chat", "score") and not self.judge_url and not chat_judge,
                 f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL",
             ),
             (self.judge_url and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),

@@ -16,7 +16,7 @@ from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
 NO_VERDICT = "it was not answered with a verdict"
-CHOICES = ("settings", "embedded", "close", "chat", "cosine")
+CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
 Floats = NDArray[np.float32]
 Score = Callable[[Sequence[Pair]], Floats]
 """From pairs to shape (n,); NaN for a pair without an answer. May raise ProviderError, ModelError."""
@@ -74,7 +74,7 @@ def open_judge(choice: str) -> PairJudge:
         return cosine(load_encoder())
     if choice in ("embedded", "close"):
         return judged(load_judge()) if choice == "embedded" else closely(load_judge())
-    named = choice == "chat"
+    named = choice in ("chat", "score")
     settings = load_settings(judge=choice) if named else load_settings()
     if (remote := build_judge(settings)) is not None:
         return judged(remote)

@@ -63,6 +63,12 @@ def word_vector(text: str, dimensions: int = 64) -> list[float]:
     return [float(x) for x in vector / np.linalg.norm(vector)]
 
 
+def word_overlap(first: str, second: str) -> float:
+    """The share of the words of both that are in both."""
+    one, two = set(first.lower().split()), set(second.lower().split())
+    return len(one & two) / max(1, len(one | two))
+
+
 def _content_text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content)
@@ -150,3 +156,11 @@ def embeddings(body: Body, embed: Callable[[str], Sequence[float]]) -> dict[str,
     tokens = sum(len(t.split()) for t in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "model": body.get("model", ""), "data": data, "usage": usage}
+
+
+def scores(body: Body, score: Callable[[str, str], float]) -> Reply:
+    both = list(zip(body["text_1"], body["text_2"], strict=True))
+    data = [{"index": i, "object": "score", "score": score(a, b)} for i, (a, b) in enumerate(both)]
+    tokens = sum(len(a.split()) + len(b.split()) for a, b in both)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
+    return Reply({**_head(body, "list"), "data": data, "usage": usage})

@@ -1,13 +1,13 @@
 """A scripted model server over real HTTP on this machine: it records what it was sent and can misbehave.
 
-It speaks OpenAI's interface (chat, plain and streamed, models, embeddings). A chat
+It speaks OpenAI's interface (chat, plain and streamed, models, embeddings) and vLLM's /score. A chat
 request gets the next reply of the first rule that matches it and has replies left:
 
     with ModelServer() as server:
         server.on("opposes", {"sides": []})  # a substring of the messages; JSON as the content
         server.on(lambda body: body.get("stream"), Reply("late", delay=1), "this one for ever after")
         server.on("again", "the same", times=2)
-        server.on("", Reply(status=503), path="/embeddings")  # a path other than the chat's
+        server.on("", Reply(status=503), path="/score")  # a path other than the chat's
 
 Leaving the block raises AssertionError where a script went unused or a request found no reply.
 """
@@ -30,11 +30,13 @@ from model_replies import (
     Request,
     embeddings,
     plain_parts,
+    scores,
     stream_parts,
+    word_overlap,
     word_vector,
 )
 
-__all__ = ["ModelServer", "Reply", "Request", "word_vector"]
+__all__ = ["ModelServer", "Reply", "Request", "word_overlap", "word_vector"]
 
 Script = Content | Callable[[Body], Content]
 Match = str | Callable[[Body], object]
@@ -72,15 +74,18 @@ class ModelServer(Served):
         models: Sequence[str] = ("test-model",),
         judge: Callable[[str], float] | None = None,
         embed: Callable[[str], Sequence[float]] | None = None,
+        score: Callable[[str, str], float] | None = None,
         no_stream_options: bool = False,
         no_logprobs: bool = False,
         most_logprobs: int = 20,
+        score_paths: Sequence[str] = ("/score", "/v1/score"),
         strict: bool = True,
     ) -> None:
-        """judge: a prompt's probability of Yes. embed: a text's vector. most_logprobs: 400 above.
-        The rest reads as in the class and in `Reply`."""
+        """judge: a prompt's probability of Yes. embed: a text's vector. score: of two texts. most_logprobs: 400 above.
+        score_paths: the ones that exist. The rest reads as in the class and in `Reply`."""
         self.key, self.models, self.strict = key, models, strict
-        self.judge, self.embed = judge, embed or word_vector
+        self.judge, self.embed, self.score = judge, embed or word_vector, score or word_overlap
+        self.score_paths = score_paths
         self.requests: list[Request] = []
         self.errors: list[str] = []
         self.at_once = self.most_at_once = 0
@@ -145,6 +150,8 @@ class ModelServer(Served):
             return Reply({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
         if path == "/v1/embeddings":
             return Reply(embeddings(body, self.embed))
+        if path.endswith("/score"):
+            return scores(body, self.score) if path in self.score_paths else Reply("Not Found", status=404)
         if not path.endswith("/chat/completions"):
             return Reply("Not Found", status=404)
         if self.judge and body.get("logprobs"):

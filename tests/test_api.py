@@ -273,9 +273,9 @@ def test_a_provider_that_was_insisted_on_and_fails_is_a_problem() -> None:
 def test_a_judge_that_was_insisted_on_and_fails_is_a_problem_of_the_judge() -> None:
     pairs = {"pairs": [{"statement": "Bridges help.", "passage": "A bridge carries a town."}]}
     with ModelServer(strict=False) as server:
-        server.on("", Reply(status=503))
-        for judge, status in (("chat", 502), ("auto", 200)):
-            given = load_settings(judge=judge, judge_url=server.url, judge_model="test-model")
+        server.on("", Reply(status=503), path="/score")
+        for judge, status in (("score", 502), ("auto", 200)):
+            given = load_settings(judge=judge, judge_url=f"{server.root}/score", judge_model="test-model")
             with api(given, build_providers) as address:
                 reply = httpx.post(f"{address}/v1/judge", json=pairs, timeout=30)
                 assert reply.status_code == status, reply.text

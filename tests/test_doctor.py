@@ -20,6 +20,7 @@ from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.chat import ChatJudge
+from tools.models.judges.server import ScoreJudge
 
 NOWHERE = "127.0.0.1:9"
 SECRET = "very-secret"
@@ -216,6 +217,8 @@ def test_what_a_server_says_back_is_told_without_the_keys(echo: ModelServer, tmp
     [
         ({}, None),
         ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m"}, ChatJudge),
+        ({"judge_url": "http://127.0.0.1:1/score", "judge_model": "m"}, ScoreJudge),
+        ({"judge_url": "http://127.0.0.1:1", "judge_model": "m", "judge": "score"}, ScoreJudge),
         ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m", "provider": "embedded"}, None),
         ({"openai_api_key": "k"}, BatchJudge),  # a call for each passage would be thousands: never by a key alone
         ({"openai_api_key": "k", "judge": "chat"}, ChatJudge),
@@ -250,7 +253,7 @@ def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None
     [
         ({"STEELMAN_PROVIDER": "chat"}, "OPENAI_API_KEY"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "STEELMAN_MODEL is needed"),
-        ({"STEELMAN_JUDGE": "chat"}, "set STEELMAN_JUDGE_URL"),
+        ({"STEELMAN_JUDGE": "score"}, "set STEELMAN_JUDGE_URL"),
         ({"STEELMAN_WEB": "tavily"}, "set TAVILY_API_KEY"),
         ({"STEELMAN_EMBEDDINGS_URL": "http://127.0.0.1:1"}, "STEELMAN_EMBEDDINGS_MODEL"),
         ({"STEELMAN_TEMPERATURE": "hot"}, "STEELMAN_TEMPERATURE cannot be 'hot'"),
@@ -272,7 +275,7 @@ def test_keys_are_not_printed() -> None:
     assert "very-secret" not in repr(settings) + str(settings.model_dump())
 
 
-@pytest.mark.parametrize("judge", [{}, {"judge": "batch", "judge_url": "http://127.0.0.1:1", "judge_model": "m"}])
+@pytest.mark.parametrize("judge", [{}, {"judge": "score", "judge_url": "http://127.0.0.1:1", "judge_model": "m"}])
 def test_a_prompt_that_no_chat_model_would_be_asked_is_refused(judge: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="STEELMAN_JUDGE_URL"):
         build_judge(load_settings(judge_prompt=tmp_path / "p.txt", **judge))

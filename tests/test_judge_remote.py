@@ -17,12 +17,17 @@ from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.models.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
 from tools.models.judges.judge import Pair
+from tools.models.judges.server import ScoreJudge
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})
 
 
 def chat(server: ModelServer, **options: Any) -> ChatJudge:
     return ChatJudge(**{"url": server.url, "model": "test-model", "seconds": 5.0, **options})
+
+
+def scores(server: ModelServer, **options: Any) -> ScoreJudge:
+    return ScoreJudge(**{"url": server.url, "model": "test-model", "seconds": 5.0, **options})
 
 
 def pairs(count: int) -> list[Pair]:
@@ -177,18 +182,82 @@ def test_a_prompt_that_cannot_ask_is_refused(text: str, said: str, tmp_path: Pat
             ChatJudge(url="http://127.0.0.1:1/v1", model="m", prompt=read_prompt(file))
 
 
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def scored_by_number(body: dict[str, Any]) -> Reply:
+    """A hundredth of each passage's number, the last one first."""
+    data = [{"index": i, "score": number(text) / 100} for i, text in enumerate(body["text_2"])]
+    return Reply({"data": data[::-1], "usage": {"prompt_tokens": 10}})
+
+
+async def test_scores_come_in_batches_and_by_their_index(server: ModelServer) -> None:
+    server.on("", scored_by_number, path="/score")
+    got = await scores(server, batch=4).support(pairs(10))
+    assert got == pytest.approx([i / 100 for i in range(10)])
+    assert got.dtype == np.float32
+    assert sorted(len(r.body["text_2"]) for r in server.requests) == [2, 4, 4]
+    first = server.requests[0]
+    assert first.path == "/score"
+    assert first.body["text_1"] == ["Bridges last."] * 4
+    assert first.body["model"] == "test-model"
+
+
+@pytest.mark.parametrize("root", [True, False])
+async def test_scores_are_found_at_either_place(root: bool) -> None:
+    with ModelServer(score_paths=("/v1/score",)) as server:
+        judge = scores(server, url=server.root if root else server.url + "/")
+        assert await judge.support([Pair("a b", "a b"), Pair("a b", "b c")]) == pytest.approx([1, 1 / 3])
+
+
+async def test_a_server_that_cannot_cut_long_texts_is_not_asked_to(server: ModelServer) -> None:
+    server.on(lambda body: "truncate_prompt_tokens" in body, Reply("unknown field", status=422), path="/score")
+    server.on("", scored_by_number, path="/score")
+    assert await scores(server, batch=1).support(pairs(2)) == pytest.approx([0, 0.01])
+    assert "truncate_prompt_tokens" not in server.requests[-1].body
+
+
+@pytest.mark.parametrize("score", [-3.2, 1.5])
+async def test_scores_that_are_no_probabilities_are_refused_at_once(score: float) -> None:
+    said = f"scores like {score:.2f}, .* one label and a sigmoid"
+    with ModelServer(score=lambda _, text: score if "102" in text else 0.5) as server:
+        judge = scores(server, batch=1)
+        with pytest.raises(ProviderReplyError, match=said):
+            await judge.support(pairs(9))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"index": 0, "score": 0.5}],
+        [{"index": i, "score": 0.5} for i in range(3)],
+        [{"index": 0, "score": 0.5}, {"index": 1, "score": math.nan}],
+        None,
+    ],
+)
+async def test_a_batch_without_a_score_for_each_pair_is_left_out(server: ModelServer, data: Any) -> None:
+    server.on("102", {"data": data}, path="/score").on("", scored_by_number, path="/score")
+    got = await scores(server, batch=2).support(pairs(6))
+    assert got == pytest.approx([0, 0.01, math.nan, math.nan, 0.04, 0.05], nan_ok=True)
+    with pytest.raises(ProviderReplyError, match=r"gave scores for \d pairs of 2"):
+        await scores(server, batch=2).support(pairs(4)[2:])
+
+
 # --- how many at a time, and how long ---------------------------------------------------------------------------------
 
 
-async def test_requests_overlap_up_to_the_bound(server: ModelServer) -> None:
+@pytest.mark.parametrize("kind", [chat, scores])
+async def test_requests_overlap_up_to_the_bound(server: ModelServer, kind: Any) -> None:
     four = threading.Barrier(4, timeout=10)  # which no three, one after the other, would ever pass
 
     def together(body: dict[str, Any]) -> Reply:
         four.wait()
-        return YES
+        return YES if kind is chat else scored_by_number(body)
 
-    server.on("", YES, together)  # the first one alone, to learn how the server is asked
-    assert np.isfinite(await chat(server, concurrency=4).support(pairs(13))).all()
+    path, first = ("/chat/completions", YES) if kind is chat else ("/score", scored_by_number)
+    server.on("", first, together, path=path)  # the first one alone, to learn how the server is asked
+    judge = kind(server, concurrency=4) if kind is chat else kind(server, concurrency=4, batch=1)
+    assert np.isfinite(await judge.support(pairs(13))).all()
     assert server.most_at_once == 4
 
 
@@ -206,9 +275,12 @@ async def test_what_is_late_is_nan_and_the_rest_is_kept(server: ModelServer) -> 
 
 async def test_calls_and_tokens_are_counted(server: ModelServer) -> None:
     server.on("", Reply("Yes", usage=(100, 2)))
+    server.on("", scored_by_number, path="/score")
     with budget_scope(Budget()) as budget:
         await chat(server).support(pairs(3))
-    assert (budget.calls, budget.input_tokens, budget.output_tokens) == (3, 300, 6)
+        assert (budget.calls, budget.input_tokens, budget.output_tokens) == (3, 300, 6)
+        await scores(server).support(pairs(3))
+    assert (budget.calls, budget.input_tokens) == (4, 310)
     assert (budget.cost, budget.unpriced) == (0, 0)  # on this machine
 
 
@@ -241,10 +313,13 @@ MISBEHAVIOUR = [
 ]
 
 
+@pytest.mark.parametrize("kind", [chat, scores])
 @pytest.mark.parametrize("reply", MISBEHAVIOUR, ids=lambda r: (r.raw or b"cut")[:30].decode())
-async def test_an_answer_that_cannot_be_used_is_left_out(server: ModelServer, reply: Reply) -> None:
-    server.on("101", reply).on("", YES)
-    judge = chat(server)
+async def test_an_answer_that_cannot_be_used_is_left_out(server: ModelServer, kind: Any, reply: Reply) -> None:
+    bad = Reply({"data": []}, cut=True) if reply.cut and kind is scores else reply
+    path = "/score" if kind is scores else "/chat/completions"
+    server.on("101", bad, path=path).on("", scored_by_number if kind is scores else YES, path=path)
+    judge = kind(server, batch=1) if kind is scores else kind(server)
     assert np.isnan(await judge.support(pairs(4))).tolist() == [False, True, False, False]
     with pytest.raises(ProviderReplyError, match=r"1 of 1 answers of test-model at 127.0.0.1:\d+ cannot be used"):
         await judge.support(pairs(2)[1:])

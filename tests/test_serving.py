@@ -49,18 +49,21 @@ def port() -> int:
     return free_port()
 
 
+CROSS = {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}
 CHAT = {"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 131072}
 WHOLE = {"config.json": json.dumps(CHAT).encode(), "model.safetensors": b"w" * 3000, "tokenizer.json": b"{}"}
 
 
 def model_of(folder: Path, **changes: object) -> LocalModel:
-    fields = {"name": "m/chat", "length": 16384, **changes}
+    fields = {"name": "m/chat", "kind": "chat", "length": 16384, **changes}
     return LocalModel(folder, **fields)  # type: ignore[arg-type]
 
 
-def test_a_model_is_called_as_its_folder_or_as_the_hub_has_it(tmp_path: Path) -> None:
+def test_an_instruct_model_serves_both_and_a_cross_encoder_judges(tmp_path: Path) -> None:
+    cross = folder(tmp_path / "cross", **CROSS, max_position_embeddings=1024)
     chat = folder(tmp_path / "chat", **CHAT)
-    assert read_model(chat) == LocalModel(chat, "chat", 16384)
+    assert read_model(cross) == LocalModel(cross, "cross", "score", 512)
+    assert read_model(chat) == LocalModel(chat, "chat", "chat", 16384)
     assert read_model(chat, "owner/name").name == "owner/name"
 
 
@@ -78,11 +81,12 @@ def test_the_lines_are_settings_of_chat_stages_and_judge(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"architectures": ["BertForSequenceClassification"]}, "a classifier. Set MODEL to an instruct model"),
+        ({"architectures": ["BertForSequenceClassification"], "id2label": {"0": "a", "1": "b", "2": "c"}}, "3 classes"),
+        ({"architectures": ["BertForSequenceClassification"]}, "2 classes"),
         ({"max_position_embeddings": "many"}, "no model"),
     ],
 )
-def test_what_cannot_chat_is_refused(tmp_path: Path, config: dict[str, object], said: str) -> None:
+def test_what_cannot_judge_is_refused(tmp_path: Path, config: dict[str, object], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         read_model(folder(tmp_path / "model", **config))
 

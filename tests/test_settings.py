@@ -54,6 +54,20 @@ def test_a_value_that_cannot_be_is_refused_by_name(monkeypatch: pytest.MonkeyPat
         load_settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        ("STEELMAN_JUDGE", "nli", "set 'score'"),
+        ("STEELMAN_ENCODER_QUERY", "a/b", "STEELMAN_ENCODER_QUERY is no setting any more: name an encoder"),
+        ("STEELMAN_RERANKER", "a/b", "STEELMAN_RERANKER is no setting any more: a cross-encoder can be the judge"),
+    ],
+)
+def test_what_is_gone_says_what_to_use(monkeypatch: pytest.MonkeyPatch, name: str, value: str, instead: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=instead):
+        load_settings()
+
+
 def test_a_login_in_an_address_that_is_refused_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHROMA_URL", "ftp://me:hidden@chroma.example")
     with pytest.raises(SettingsError, match=r"CHROMA_URL cannot be 'ftp://chroma\.example'") as caught:

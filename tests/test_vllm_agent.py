@@ -1,4 +1,4 @@
-"""The whole agent over a real vLLM server with a tiny model of random weights: garbage of the right shape.
+"""The whole agent over real vLLM servers with tiny models of random weights: garbage of the right shape.
 
 What such a model says has to be kept from the reader by the same checks that keep a good model's slips from him.
 """
@@ -44,8 +44,8 @@ def settings_over(shared_cache: Path, data: Path, **changes: object) -> Settings
     return load_settings(data_dir=data, **changes)
 
 
-async def test_the_agent_answers_through_a_chat_model_that_judges_too_and_shows_no_garbage(
-    vllm_chat: VllmServer, shared_cache: Path, tmp_path: Path
+async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_garbage(
+    vllm_chat: VllmServer, vllm_score: VllmServer, shared_cache: Path, tmp_path: Path
 ) -> None:
     settings = settings_over(
         shared_cache,
@@ -53,7 +53,9 @@ async def test_the_agent_answers_through_a_chat_model_that_judges_too_and_shows_
         openai_base_url=vllm_chat.url,
         model=vllm_chat.model,
         temperature=0.0,
-        judge="chat",
+        judge="score",
+        judge_url=vllm_score.url.removesuffix("/v1"),
+        judge_model=vllm_score.model,
         judge_threshold=0.01,  # random weights find everything alike; let much through to the other checks
     )
     answer, texts = await answer_of(settings)
@@ -61,7 +63,7 @@ async def test_the_agent_answers_through_a_chat_model_that_judges_too_and_shows_
     assert answer.usage.output_tokens > 100
     assert answer.usage.pairs_judged > 10
     assert answer.usage.cost_usd == 0.0
-    assert answer.providers["judge"].startswith("chat-judge-")
+    assert answer.providers["judge"].startswith("score-judge-")
     assert vllm_chat.model in answer.providers.values()  # at least one stage was the model's
     for side in answer.perspectives:
         for claim in side.claims:
@@ -77,8 +79,8 @@ async def test_the_agent_answers_through_a_chat_model_that_judges_too_and_shows_
 async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_prints(
     shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_tiny(tmp_path / "tiny")
-    with local_models(tmp_path / "tiny", tmp_path) as (printed, _):
+    make_tiny("chat", tmp_path / "tiny")
+    with local_models("chat", tmp_path / "tiny", tmp_path) as (printed, _):
         for name, value in printed.items():
             monkeypatch.setenv(name, value)
         settings = settings_over(shared_cache, tmp_path / "data", judge_threshold=0.01)

@@ -1,7 +1,7 @@
-"""A tiny random chat model for vLLM, made from a seed in seconds: what it says has a form, no more.
+"""Tiny random models of the kinds that vLLM serves, made from a seed in seconds: what they say has a form, no more.
 
-Run by the Python of `.venvs/vllm`, which has torch and transformers: `python tests/tiny_models.py FOLDER`. The
-tokenizer is trained on the project's samples.
+Run by the Python of `.venvs/vllm`, which has torch and transformers: `python tests/tiny_models.py chat|score FOLDER`
+makes one. The tokenizers are trained on the project's samples.
 """
 
 import argparse
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CONTEXT = 16384
-"""Tokens that it reads at most."""
+"""Tokens that the chat model reads at most; the cross-encoder reads 512."""
 _ENTRIES = 2048  # of a vocabulary
 _SEED = 7
 _SHAPE = {
@@ -96,10 +96,30 @@ def _favour(model: Any, tokenizer: "Tokenizer") -> None:
             head[tokenizer.token_to_id(token), column] = more / level
 
 
+def save_cross_encoder(folder: Path) -> None:
+    """A BERT that gives a pair of texts one number."""
+    import torch
+    from tokenizers.processors import TemplateProcessing
+    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+    names = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    core = _train_tokenizer(list(names.values()))
+    core.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(name, core.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
+    )
+    torch.manual_seed(_SEED)
+    BertForSequenceClassification(BertConfig(num_labels=1, **_SHAPE)).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=512, **names).save_pretrained(folder)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("chat", "score"))
     parser.add_argument("folder", type=Path)
-    save_chat_model(parser.parse_args().folder)
+    args = parser.parse_args()
+    {"chat": save_chat_model, "score": save_cross_encoder}[args.what](args.folder)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ from tools.errors import SteelmanError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import VENDORS
 from tools.models.encoders.endpoint import EndpointEncoder
-from tools.models.judges.chat import ChatJudge
 from tools.models.judges.judge import Pair
+from tools.models.judges.server import ScoreJudge
 from tools.store.dense_server import DenseServer
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
@@ -51,7 +51,7 @@ def client(name: str, ask: Callable[[str], Awaitable[object]]) -> Client:
 
 chat = client("chat", lambda url: _ask(f"{url}/v1"))
 anthropic = client("anthropic", lambda url: _ask(url, vendor=VENDORS["anthropic"], key="a-key"))
-judge = client("judge", lambda url: ChatJudge(url=f"{url}/v1", model="m", seconds=5).support([Pair("One.", "Two.")]))
+judge = client("judge", lambda url: ScoreJudge(url=url, model="m", seconds=5).support([Pair("One.", "Two.")]))
 embeddings = client("embeddings", lambda url: asyncio.to_thread(EndpointEncoder(f"{url}/v1", "m").encode, ["x"]))
 serper = client("serper", lambda url: Serper("a-key", url).search("bridges", 5))
 searxng = client("searxng", lambda url: SearXng(url).search("bridges", 5))

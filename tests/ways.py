@@ -217,7 +217,7 @@ def tls(bench: Bench, known: bool = True, name: str = "127.0.0.1", scheme: str =
         ModelServer(strict=False) as server,
         TlsFront(_port(server.root), made.certificate(name, **how), alpn) as front,
     ):
-        server.on("shelf", {"shelf": "B"}).on("", "Yes")
+        server.on("", {"shelf": "B"})
         yield f"{scheme}://127.0.0.1:{front.port}"
 
 
@@ -266,7 +266,7 @@ def over(
     bench.patch.setenv("SSL_CERT_FILE", str(made.file))
     names = {}
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(ModelServer(strict=False)).on("shelf", {"shelf": "B"}).on("", "Yes")
+        server = stack.enter_context(ModelServer(strict=False)).on("", {"shelf": "B"})
         engine, site = stack.enter_context(SearchServer("serper")), stack.enter_context(WebServer())
         engine.otherwise(lambda _: [Found("https://a.public.example/", "The bridge", "It stands.")])
         site.page("/a", article("The old harbour", ["It was closed in May."]))

@@ -16,6 +16,7 @@ from tools.models.judges import embedded
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.chat import ChatJudge, read_judge_prompt
 from tools.models.judges.judge import Judge
+from tools.models.judges.server import ScoreJudge
 from tools.net.http import is_address, is_local, without_login
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
@@ -135,14 +136,17 @@ def _remote_judge(settings: Settings) -> Judge | None:
     if settings.judge == "auto" and not settings.judge_url:
         return None
     url, model, key = _judge_server(settings)
+    threshold, price = settings.judge_threshold, price_of(model, settings.prices)
+    if settings.judge == "score" or url.endswith("/score"):
+        return ScoreJudge(url=url.removesuffix("/score"), model=model, key=key, threshold=threshold, price=price)
     return ChatJudge(
         url=url,
         model=model,
         key=key,
         prompt=read_judge_prompt(settings.judge_prompt) if settings.judge_prompt else None,
         concurrency=settings.judge_concurrency,
-        threshold=settings.judge_threshold,
-        price=price_of(model, settings.prices),
+        threshold=threshold,
+        price=price,
     )
 
 

@@ -121,7 +121,7 @@ def _models(
         own_judge(settings),
         VectorCache(settings.cache_dir / "cache.db"),
         remote=judge,
-        judge_required=settings.judge in ("batch", "chat"),
+        judge_required=settings.judge in ("batch", "chat", "score"),
         retrieval_encoder=build_encoder(settings, encoder),
         store=store,
         checker=BatchJudge(writer) if writer and not (judge and judge.checks_claims) else None,

@@ -36,7 +36,7 @@ from tools.models.encoders.encoder import Encoder
 from tools.models.judges.judge import Pair
 from tools.selection.responses import ThesisWeights, choose_thesis
 
-JUDGES = ("settings", "embedded", "chat")  # those that give probabilities
+JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
 _PREFIX = {"theses": "theses_", "stances": "stance_", "evidence": "evidence_"}
 _TITLES = {

@@ -36,7 +36,7 @@ OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _EPILOG = f"""\
 examples:
   make local-models DOWNLOAD=1
-  make local-models MODEL=models/my-own PORT=8002
+  make local-models MODEL=models/my-cross-encoder PORT=8002
   python -m tools.serving --model {CPU_MODEL} -- --max-num-seqs 8
 
 exit status: 0 ended as asked, 2 bad input, 1 anything else, 130 interrupted before it answered
@@ -48,8 +48,8 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m tools.serving",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EPILOG,
-        description="Serve an instruct model with vLLM on this machine, for the chat stages and the judge. Prints the\n"
-        "lines for .env.\n"
+        description="Serve a model with vLLM on this machine: an instruct model for the chat stages and the judge, or\n"
+        "a judge alone (a cross-encoder with one label). Prints the lines for .env.\n"
         "Without a GPU the embedded providers are faster; this is then for trying a model.",
     )
     parser.add_argument(
@@ -92,7 +92,7 @@ def serve(args: argparse.Namespace) -> int:
     os.close(handle)
     log = Path(name)
     print(f"Starting vLLM with {model.name} on the {'GPU' if gpu else 'CPU'} … (log: {log})", file=sys.stderr)
-    if model.length < CHAT_TOKENS:
+    if model.kind == "chat" and model.length < CHAT_TOKENS:
         print(f"It reads {model.length:,} tokens; longer prompts are left to the embedded providers.", file=sys.stderr)
     environment = build_environment(os.environ, python)
     with running_server(command, args.port, environment=environment, log=log, seconds=args.wait) as server:

@@ -1,13 +1,12 @@
-"""Which model is served: where it is, or how it is fetched, and what its configuration says.
-
-Nothing is asked of the hub except by `fetch`."""
+"""Which model is served: where it is, or how it is fetched, and what it is by its configuration (an instruct model for
+the chat stages and the judge, or a judge alone). Nothing is asked of the hub except by `fetch`."""
 
 import json
 import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tools.errors import ModelError, SettingsError
 from tools.net.causes import cause
@@ -15,6 +14,7 @@ from tools.net.causes import cause
 HOST = "127.0.0.1"
 CHAT_TOKENS = 16384
 """The longest prompt with its answer: twenty passages to judge in a call are about half of it."""
+_SCORE_TOKENS = 512
 _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 
 
@@ -22,32 +22,36 @@ _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 class LocalModel:
     """A model on this machine.
 
-    name: what requests call it. length: tokens of a prompt and its answer. sampling: how its makers would have its
-    words drawn.
+    name: what requests call it. kind: by which of the judges it is asked; one that scores is of use as the judge only.
+    length: tokens of a prompt and its answer. sampling: how its makers would have its words drawn.
     """
 
     folder: Path
     name: str
+    kind: Literal["chat", "score"]
     length: int
     sampling: tuple[tuple[str, float], ...] = ()
 
 
 def read_model(folder: Path, name: str = "") -> LocalModel:
-    """What the folder's `config.json` tells.
+    """What the folder's `config.json` tells. A classifier is a cross-encoder, anything else chats.
 
-    name: the hub's; the folder's own when empty. Raises SettingsError for what is no model, or a classifier.
+    name: the hub's; the folder's own when empty. Raises SettingsError for what is no model or cannot be a judge.
     """
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        chats = not any(kind.endswith("ForSequenceClassification") for kind in config.get("architectures") or [])
+        score = any(kind.endswith("ForSequenceClassification") for kind in config.get("architectures") or [])
+        labels = len(config.get("id2label") or [0, 1])
         inner = config.get("text_config") or {}  # of a model that sees, too
         reads = int(config.get("max_position_embeddings") or inner.get("max_position_embeddings") or CHAT_TOKENS)
     except (OSError, ValueError, AttributeError, TypeError) as exc:
         raise SettingsError(f"{name or folder} is no model: its config.json cannot be read ({exc}).") from exc
     name = name or folder.resolve().name
-    if not chats:
-        raise SettingsError(f"{name} is a classifier. Set MODEL to an instruct model, which can be asked in words.")
-    return LocalModel(folder, name, min(reads, CHAT_TOKENS), _sampling(folder))
+    if score and labels != 1:
+        raise SettingsError(f"{name} tells {labels} classes apart; a judge has to give one score (num_labels=1).")
+    if score:
+        return LocalModel(folder, name, "score", min(reads, _SCORE_TOKENS))
+    return LocalModel(folder, name, "chat", min(reads, CHAT_TOKENS), _sampling(folder))
 
 
 def _sampling(folder: Path) -> tuple[tuple[str, float], ...]:
@@ -59,11 +63,13 @@ def _sampling(folder: Path) -> tuple[tuple[str, float], ...]:
 
 
 def env_lines(model: LocalModel, port: int) -> str:
-    """The lines for `.env`: the chat stages' and the judge's."""
+    """The lines for `.env`: of an instruct model the chat stages' and the judge's, of a cross-encoder the judge's."""
     address = f"http://{HOST}:{port}/v1"
-    # A key of its own, so that one for OpenAI is not sent there.
-    lines = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
-    lines |= {"STEELMAN_JUDGE": "auto", "STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
+    lines = {"STEELMAN_JUDGE": "score"}  # has no fallback
+    if model.kind == "chat":  # a key of its own, so that one for OpenAI is not sent there
+        lines = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
+        lines["STEELMAN_JUDGE"] = "auto"
+    lines |= {"STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
     return "\n".join(f"{variable}={_quoted(value)}" for variable, value in lines.items())
 
 

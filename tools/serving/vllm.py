@@ -45,9 +45,12 @@ def build_command(
     model: LocalModel, port: int, *, python: Path, gpu: bool, options: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """vLLM's command line; `options` are its own and beat those that are set here."""
+    # A cross-encoder is small enough for fp32, in which its scores are those that it was made for; vLLM takes fp16.
+    kind = ["--runner", "pooling", "--dtype=float32"] if model.kind == "score" else ["--enable-prefix-caching"]
     # On the CPU compiling wins little, takes minutes and wants a C++ compiler; fp16, which vLLM takes for fp32 weights,
     # is ten times slower than bf16.
-    cpu = ["--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}", "--dtype=bfloat16"]
+    cpu = ["--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
+    cpu += ["--dtype=bfloat16"] if model.kind == "chat" else []
     # What a chat stage does not say of sampling is as the model's makers say; the judge says that it wants none.
     chat = ["--override-generation-config", json.dumps(dict(model.sampling))] if model.sampling else []
     device = ["--gpu-memory-utilization=0.85"] if gpu else cpu
@@ -56,8 +59,8 @@ def build_command(
         *("--model", str(model.folder), "--served-model-name", model.name),
         *("--host", HOST, "--port", str(port), "--max-model-len", str(model.length)),
         # All of a model's own defaults (a penalty on repetition, say) would bend the judge's probabilities.
-        *("--generation-config", "vllm", "--disable-uvicorn-access-log", "--enable-prefix-caching"),
-        *(*chat, *device, *options),
+        *("--generation-config", "vllm", "--disable-uvicorn-access-log"),
+        *(*kind, *chat, *device, *options),
     )
 
 
