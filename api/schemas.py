@@ -288,4 +288,7 @@ class JobDetails(_Reply):
 
 
 class Health(_Reply):
-    status: Literal["ok", "ready"]
+    """`status` is "degraded" where questions are answered, but not with all that is stored for now; `notes` say why."""
+
+    status: Literal["ok", "ready", "degraded"]
+    notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)

@@ -61,6 +61,7 @@ def assert_whole(folder: Path) -> None:
         vector = house.encoder.encode([text(number)])[0]
         assert house.search.dense.search(vector, [collection], 1)[0][1] > 0.99
     assert house.search.dense.count() == house.search.lexical.count() == MANY
+    assert house.search.condition() == []
     assert not list((folder / "index").glob("*.opening"))
     close(house)
 

@@ -172,6 +172,7 @@ class _Checks:
         settings, encoder = self.settings, self._encoder()
         with self._store() as store:
             search = self._opened.search if self._opened else build_search(settings, store, encoder)
+            before = search.condition()
             try:
                 if self._opened is None:  # an open one is brought up to date by its searches, where it has to be
                     search.refresh()
@@ -182,7 +183,7 @@ class _Checks:
                     search.close()
         chroma = f"Chroma at {without_login(settings.chroma_url)}, tantivy" if settings.chroma_url else ""
         where = f"{chroma or 'Chroma and tantivy, both'} in this process"
-        return f"{where}, up to date with the store"
+        return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
 
     def chat(self, *, ask: bool) -> str:
         """Asks for the lists of models, which costs nothing and tells whether address, key and names are right; and,

@@ -29,16 +29,17 @@ async def healthz() -> Health:
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", response_model=Health)
 async def readyz(request: Request, service: TheService) -> Health:
-    """The store can be read, so that questions can be answered."""
+    """The store can be read, so that questions can be answered; whether its indexes are whole."""
     try:
         await asyncio.to_thread(service.runs.store.encoders)
+        notes = await asyncio.to_thread(service.runs.providers.search.condition)
     except SteelmanError as exc:
         if not request.state.foreign:
             raise
         told = problem_of(exc)
         detail = "Ask by a name of the server's own for the reason."
         raise ProblemError(told.status_code, "not-ready", detail, headers=told.headers) from exc
-    return Health(status="ready")
+    return Health(status="degraded" if notes else "ready", notes=[] if request.state.foreign else notes)
 
 
 @router.get(

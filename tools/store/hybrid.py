@@ -133,6 +133,10 @@ class HybridSearch:
             with upkeep.locked(time.monotonic() + lock_timeout()):
                 upkeep.update(progress)
 
+    def condition(self) -> list[str]:
+        """What is not as it should be with the indexes, in words; a glance, which opens and waits for nothing."""
+        return [said for upkeep in self._upkeeps if (said := upkeep.condition())]
+
     def rebuild(self, progress: Progress = lambda *_: None) -> None:
         """Makes both indexes again from the store; vectors of another encoder are computed again first."""
         for upkeep in self._upkeeps:

@@ -95,6 +95,13 @@ class Upkeep:
         """That the index was closed: its next use looks into it again."""
         self._opened = None
 
+    def condition(self) -> str:
+        """What is not as it should be, in words; a glance, which opens and waits for nothing."""
+        with suppress(StoreBusyError), self.locked(0.0, exclusive=False):
+            if self._changes.position(self.name) and (why := self._doubt()):
+                return f"The {self.name} index is in doubt ({why}); the next search makes it again."
+        return ""
+
     def _is_current(self) -> bool:
         """Whether this process has the index open as it is now, and it holds all that the store does."""
         at = self._opened

@@ -29,6 +29,7 @@ from tools.models.judges.judge import ClaimCheck, Judge, Pair
 
 TOGETHER = 20
 """Passages of a call at most."""
+_CHARACTERS = 24_000  # of the passages of a call at most
 _SIDES = 8  # statements of a call at most
 _MOST_CONCURRENT = 8  # calls
 _ATTEMPTS = 2
@@ -189,7 +190,18 @@ def _calls(pairs: Sequence[Pair], together: int) -> Iterator[tuple[Sequence[str]
     statements = list(dict.fromkeys(s for p in pairs for s in (p.statement, p.contrary) if s))
     for sides in batches(statements, _SIDES):
         texts = dict.fromkeys(p.text for p in pairs if p.statement in sides)
-        yield from ((sides, part) for part in batches(list(texts), together))
+        yield from ((sides, part) for part in _of_bounded_length(list(texts), together))
+
+
+def _of_bounded_length(texts: Sequence[str], together: int) -> Iterator[list[str]]:
+    part: list[str] = []
+    for text in texts:
+        if part and (len(part) == together or sum(map(len, part)) + len(text) > _CHARACTERS):
+            yield part
+            part = []
+        part.append(text)
+    if part:
+        yield part
 
 
 def _labelled(items: Iterable[T], kind: str) -> dict[str, T]:
