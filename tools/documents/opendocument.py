@@ -16,18 +16,10 @@ from tools.documents.packed import (
     parse_number,
     title_and_date,
 )
-from tools.documents.tidy import drop, write_superscript_elements
+from tools.documents.tidy import drop, repeat_merged, write_superscript_elements
 from tools.passages import SourceDocument
 
-_TAGS = {
-    "p": "p",
-    "list": "ul",
-    "list-item": "li",
-    "list-header": "li",
-    "table": "table",
-    "table-row": "tr",
-    "table-cell": "td",
-}
+_TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
 _TAGS |= {"line-break": "br", "body": "body"}
 _NOT_TOLD = ""
 _DROPPED = {
@@ -80,6 +72,8 @@ class _OdtText:
             each = waiting.pop()
             if self._keeps(each, local_name(each), body):
                 waiting += reversed(each)
+        for table in body.iter("table"):
+            repeat_merged(table)
         self.left_out["note marks"] += write_superscript_elements(body)
         del self.left_out[_NOT_TOLD]
 
@@ -93,6 +87,10 @@ class _OdtText:
             return False
         if name in ("note", "text-box"):
             self._aside(each, name, body)
+        elif name == "table-cell":
+            each.tag = "td"
+            each.set("rowspan", str(parse_number(attr(each, "number-rows-spanned"), 1)))
+            each.set("colspan", str(max(parse_number(attr(each, "number-columns-spanned"), 1), 1)))
         elif name in ("s", "tab"):
             each.tag, each.text = "span", " "
         elif name == "span" and any(_ABOVE.match(_property(style, "text-position")) for style in chain):

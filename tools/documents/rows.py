@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from statistics import mode
 from typing import Any
 
 from tools.dates import date_of_cell
@@ -30,15 +31,15 @@ _SEPARATORS = (",", ";", "\t", "|")
 _ONE_COLUMN = "\x1f"  # a separator that does not occur
 _TRIED = 200  # rows
 _ABOVE = 6  # lines that may stand above the names of the columns
-_TEXT = re.compile(r"https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # an address, or a sentence
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
+_DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
 
 def read_rows(path: Path, name: str, given: Columns = GUESS_ALL) -> Iterator[ReaderOutput]:
     """A document a row, an error for each that is none; first and last what is to be told of the whole file."""
     text, ending = read_decoded(path, name).text, path.suffix.lower()
     separated = ending in (".csv", ".tsv")
-    table = _separated_table(text, name) if separated else _json_table(text, name, lines=ending != ".json")
+    table = _separated_table(text, name, given) if separated else _json_table(text, name, lines=ending != ".json")
     first = list(islice(table.rows, _LOOKED_AT))
     rows = [row.values for row in first if isinstance(row, Row)]
     if not first:
@@ -89,8 +90,8 @@ def _document(
     return replace(document_of_text(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))
 
 
-def _separated_table(text: str, name: str) -> Table:
-    """The rows of a csv file, whose first one names the columns.
+def _separated_table(text: str, name: str, given: Columns) -> Table:
+    """The rows of a csv file; columns that its first line does not name are called 1, 2, 3 …
 
     Raises SourceError for a file without rows.
     """
@@ -109,9 +110,11 @@ def _separated_table(text: str, name: str) -> Table:
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
-    names = [cell.strip() for cell in first.pop(0)[1]]
-    if any(map(_TEXT.fullmatch, names)):
-        raise SourceError(f"{name}: its first line names no columns. Put names above the rows, as 'id,text'.")
+    if _names_columns([cells for _, cells in first], given):
+        names = [cell.strip() for cell in first.pop(0)[1]]
+    else:
+        names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
+        notes.append("its first line names no columns, so they are called 1, 2, 3 …")
     return Table(_filled_rows(chain(first, rows), names, name), names, notes)
 
 
@@ -164,10 +167,38 @@ def _is_closed(taken: Sequence[str], separator: str) -> bool:
     return True
 
 
+def _width(cells: Sequence[str]) -> int:
+    """The number of a row's cells, without empty ones at its end: programs that write tables put a separator after the
+    last cell of some rows."""
+    return max((at for at, cell in enumerate(cells, start=1) if cell.strip()), default=1)
+
+
 def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
-    """The share of the rows that have the usual number of cells, and that number."""
-    [(width, count)] = Counter(map(len, rows)).most_common(1) or [(0, 0)]
-    return count / max(1, len(rows)), width
+    """The share of the rows that have the usual number of cells, and that number; empty cells at the end are none.
+
+    Where rows only leave out cells at their end, the first one has all.
+    """
+    if not rows:
+        return 0.0, 0
+    counts = [_width(row) for row in rows]
+    width, count = Counter(counts).most_common(1)[0]
+    if count < len(counts) and all(1 < n <= counts[0] for n in counts):
+        return 0.9, counts[0]
+    return count / len(counts), width
+
+
+def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
+    """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
+    first = [cell.strip() for cell in rows[0]]
+    asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
+    if any(fold_name(cell) in asked for cell in first if cell):
+        return True
+    if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
+        return False
+    below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
+    if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
+        return False
+    return any(fold_name(cell) in ALL_NAMES for cell in first) or not any(map(_DATUM.fullmatch, first))
 
 
 def _filled_rows(lines: Iterable[_Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:

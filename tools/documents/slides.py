@@ -1,7 +1,7 @@
 """Reads PowerPoint presentations (.pptx): a slide counts as a page, its title as a heading, its notes as notes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,10 @@ def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
             left_out["images"] += 1
         elif name == "graphicFrame" and shape.has_table:
             yield from _table(shape.table)
+        elif name == "graphicFrame" and shape.has_chart:
+            yield from _chart(shape.chart)
         elif name == "graphicFrame":
-            left_out["charts" if shape.has_chart else "embedded objects and diagrams"] += 1
+            left_out["embedded objects and diagrams"] += 1
         elif shape.has_text_frame:
             yield from _text(shape, left_out)
 
@@ -83,6 +85,30 @@ def _form(paragraph: Any, place: str) -> BlockForm:
 
 
 def _table(table: Any) -> Iterator[Block]:
-    rows = [[" ".join(cell.text.split()) for cell in row.cells if not cell._tc.hMerge] for row in table.rows]
+    above: dict[int, str] = {}  # by column: a merged cell stands in each row that it covers
+    rows = []
+    for row in table.rows:
+        cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]
+        above |= {at: " ".join(cell.text.split()) for at, cell in cells if not cell._tc.vMerge}
+        rows.append([above.get(at, "") for at, _ in cells])
+    yield from _rows(rows)
+
+
+def _rows(rows: Iterable[Sequence[str]]) -> Iterator[Block]:
     if said := [" | ".join(row) for row in rows if any(row)]:
         yield Block("\n".join(said), "table")
+
+
+def _chart(chart: Any) -> Iterator[Block]:
+    """The title, and the values by category."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield Block(" ".join(chart.chart_title.text_frame.text.split()), "caption")
+    for plot in chart.plots:
+        series = [(one.name, [_rounded(value) for value in one.values]) for one in plot.series]
+        categories = [str(category) for category in plot.categories]
+        values = ([said, *(of[at] for _, of in series if at < len(of))] for at, said in enumerate(categories))
+        yield from _rows([["", *(name for name, _ in series)], *values])
+
+
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"

@@ -9,6 +9,7 @@ the letters of an ordinal (21st).
 import re
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 _BLOCK = frozenset("p li div aside dd td tr".split())
@@ -20,6 +21,7 @@ _CODE = ("code", "samp", "kbd", "tt")
 STRUCK = ("del", "s", "strike")
 """What an author takes back and leaves to be seen."""
 _LONGEST_NOTE = 6_000  # characters; what is longer is a section that a mark points to, and no note
+_LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many rows stands in the first of them only
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
 )
@@ -139,6 +141,30 @@ def _is_superscript_mark(element: Any) -> bool:
         and len("".join(element.itertext()).strip()) <= 8
         and (element.tag == "sup" or "note" in (element.get("class") or ""))
     )
+
+
+def repeat_merged(table: Any) -> None:
+    """A cell that is merged over several rows stands in each of them, so that each row says all that it says."""
+    rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+    for at, row in enumerate(rows):
+        column = 0
+        for cell in row.iterchildren("td", "th"):
+            for below in rows[at + 1 : at + int(cell.attrib.pop("rowspan", "1"))]:
+                _put(deepcopy(cell), column, below)
+            column += int(cell.get("colspan", "1"))
+
+
+def _put(cell: Any, column: int, row: Any) -> None:
+    """Inserts the copy of a cell into a row, where as many columns stand before it."""
+    cell.tail = None
+    if len("".join(cell.itertext())) > _LONGEST_REPEATED:
+        cell[:], cell.text = [], None
+    for other in row.iterchildren("td", "th"):
+        if column <= 0:
+            other.addprevious(cell)
+            return
+        column -= int(other.get("colspan", "1"))
+    row.append(cell)
 
 
 def superscript_text(text: str, before: str, after: str = "") -> str | None:

@@ -12,7 +12,7 @@ from xml.parsers.expat import ExpatError
 from tools.documents.document import document_of_blocks, title_of
 from tools.documents.markup import blocks_of, parse
 from tools.documents.packed import HYPHENS, attr, find_child, form_of_style, local_name, open_package, parse_number
-from tools.documents.tidy import drop, remove_non_text
+from tools.documents.tidy import drop, remove_non_text, repeat_merged
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")
@@ -112,4 +112,6 @@ def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
         return []
     body = parse(f"<html><body>{html}</body></html>")
     left_out.update(remove_non_text(body))
+    for table in body.iter("table"):
+        repeat_merged(table)
     return list(blocks_of(body))

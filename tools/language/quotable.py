@@ -55,7 +55,13 @@ _POINTS_AWAY = re.compile(
 _DEMONSTRATIVE = re.compile(
     r"\b(?:(?:this|these|those)\s+(?!as\b|who\b|that\b)|such\s+(?!as\b|(?:\w+\s+){1,2}as\b))\w+", re.IGNORECASE
 )
-_POINTING = (_POINTS_AWAY, _DEMONSTRATIVE)
+_THAT = re.compile(
+    r"\bthat (?:problem|way|case|reason|point|idea|argument|kind|sort|time|moment|policy|system|country|amount|level|"
+    r"sense|fact|view|claim|regard|respect|end|goal|day|period|group|state|law|rule|approach|question|issue|position|"
+    r"choice|vast|same|much|many)\b",
+    re.IGNORECASE,
+)
+_POINTING = (_POINTS_AWAY, _DEMONSTRATIVE, _THAT)
 _ORDINAL = re.compile(
     r"^(?:The|A|Our|One|Another) (?:first|second|third|fourth|fifth|next|final|last|further|other|main|key) "
     r"(?:benefit|reason|argument|point|problem|advantage|issue|factor|question|concern|aspect|example|way|thing|step)\b|"
