@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import cast
 
 from tools.errors import InputError, SteelmanError
-from tools.selection.names import COVERAGE, DIALS
+from tools.selection.names import COVERAGE, PARAMETERS
 
 
 def prepare_streams() -> None:
@@ -146,7 +146,7 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--selection",
         metavar="NAME[:NUMBER]",
-        help=f"how passages are chosen to write from: {', '.join(DIALS)} (default: {COVERAGE})",
+        help=f"how passages are chosen to write from: {', '.join(PARAMETERS)} (default: {COVERAGE})",
     )
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(

@@ -12,7 +12,7 @@ from api_on_loopback import Door, api
 from written_files import pdf, word
 
 from agent.settings import Settings
-from tools.store.upkeep import index_lock
+from tools.store.index_sync import index_lock
 
 TEXT = "A bridge of stone carries a town. It stands for years."
 
@@ -175,7 +175,7 @@ def test_the_samples_stay_as_they_are(client: httpx.Client) -> None:
 def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.store.upkeep._LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("tools.store.index_sync._LOCK_SECONDS", 0.2)
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         with index_lock(settings.index_dir / "dense.lock", exclusive=True, timeout=5):
             busy = store(client, "busy", {"id": "d", "text": TEXT})

@@ -21,11 +21,11 @@ from toys import House, text
 
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
-from tools.store import upkeep
+from tools.store import index_sync
 from tools.store.database import Database
 from tools.store.dense import DenseIndex
 from tools.store.index import index_error
-from tools.store.upkeep import index_lock
+from tools.store.index_sync import index_lock
 
 MANY = 1100  # passages: enough for Chroma to write its vector files
 INDEXES = ("dense", "lexical")
@@ -217,7 +217,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 from toys import House
-from tools.store.upkeep import Upkeep
+from tools.store.index_sync import IndexSync
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 house, at = House(Path(sys.argv[1])), sys.argv[2]
@@ -226,7 +226,7 @@ if at == "opening":
 elif at == "emptying":
     house.search.dense.set_number = die
 elif at == "counting":
-    Upkeep._record = die
+    IndexSync._record = die
 else:
     getattr(house.search, at).apply = die
 if at == "emptying":
@@ -255,7 +255,7 @@ def test_a_death_in_an_index_has_it_made_again(
 
 
 def test_what_was_removed_leaves_the_index_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "_DEAD", 20)
+    monkeypatch.setattr(index_sync, "_DEAD", 20)
     house, made = House(tmp_path), set[str]()
     for written in range(6):
         house.put("c", keep="The owl stays.", **{f"d{i}": f"{text(i)} Written in{written}." for i in range(20)})
@@ -312,7 +312,7 @@ def being_made(folder: Path, spawn: Spawn, name: str) -> Iterator["subprocess.Po
 def test_the_other_serves_alone_and_it_is_told(
     folder: Path, spawn: Spawn, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "_WAITED", 0.5)
+    monkeypatch.setattr(index_sync, "_WAITED", 0.5)
     house = House(folder)
     with being_made(folder, spawn, name) as maker:
         told = [f"The {name} index was being written: some searches went without it."]

@@ -7,12 +7,12 @@ import pytest
 from conftest import Spawn
 
 from tools.errors import StoreBusyError
-from tools.store.upkeep import index_lock
+from tools.store.index_sync import index_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from tools.store.upkeep import index_lock
+from tools.store.index_sync import index_lock
 with index_lock(Path(sys.argv[1]), exclusive=sys.argv[2] == "write", timeout=5):
     print("held", flush=True)
     sys.stdin.readline()
@@ -41,7 +41,7 @@ def test_a_writer_excludes(tmp_path: Path, spawn: Spawn, held: str, wanted: bool
 READ_ON = """
 import sys, threading
 from pathlib import Path
-from tools.store.upkeep import index_lock
+from tools.store.index_sync import index_lock
 def read():
     while not (Path(sys.argv[1]) / "stop").exists():
         with index_lock(Path(sys.argv[1]) / "lock", exclusive=False, timeout=20):

@@ -72,7 +72,7 @@ SAID = {
 
 
 def said(pair: Pair) -> float:
-    denied = any(word in pair.asked for word in (" not ", "n't "))
+    denied = any(word in pair.query for word in (" not ", "n't "))
     return SAID.get(pair.text, (0.05, 0.05))[denied == pair.affirms]
 
 

@@ -18,7 +18,7 @@ from tools.selection.methods import (
     side_probabilities,
     signals,
 )
-from tools.selection.names import COVERAGE, DIALS, needs_clusters, parse_selection
+from tools.selection.names import COVERAGE, PARAMETERS, needs_clusters, parse_selection
 from tools.selection.published import Clustered
 
 
@@ -102,9 +102,9 @@ def test_a_side_is_taken_by_shares_and_what_was_not_judged_counts_half() -> None
 
 
 def test_every_name_selects_and_every_selection_has_a_name() -> None:
-    assert set(SELECTIONS) == set(DIALS)
+    assert set(SELECTIONS) == set(PARAMETERS)
     vectors = unit((1, 0), (0.9, 0.1), (0.1, 0.9))
-    for name in DIALS:
+    for name in PARAMETERS:
         made = pool(vectors) if needs_clusters(name) else pool(vectors, clusters=None)
         found = [c.position for c in select_passages(name, made, 2)]
         assert len(found) == len(set(found)) == 2, name
@@ -135,7 +135,7 @@ def test_a_name_that_is_none(name: str, message: str) -> None:
 # Hard input
 
 
-@pytest.mark.parametrize("name", list(DIALS))
+@pytest.mark.parametrize("name", list(PARAMETERS))
 def test_a_pool_of_nothing_and_a_k_beyond_it(name: str) -> None:
     empty = Pool(
         np.zeros(0),

@@ -198,10 +198,10 @@ async def test_a_vendor_lists_its_models(vendor: str, server: ModelServer) -> No
     server.on(lambda _: True, Reply(listed), path=path)
     script(server, vendor, says(vendor, GOOD))
     async with model(vendor, server.root) as chat:
-        found = await chat.listed()
+        found = await chat.list_models()
         assert found == [name.replace("models/", "") for row in listed.values() for r in row for name in r.values()]
-        assert chat.offered(found)
-        assert not chat.offered(["m-2", "m-10", "m-1-mini"])
+        assert chat.is_among(found)
+        assert not chat.is_among(["m-2", "m-10", "m-1-mini"])
         await chat.ask("", "Which shelf?", Shelf)
     first, second = server.requests
     for name in OWN_HEADERS[vendor] | {KEY_HEADER[vendor][0]} - {""}:

@@ -291,9 +291,9 @@ def _offered(models: "Iterable[ChatModel]") -> str:
     listed: dict[str, list[str]] = {}
     for model in models:
         if model.address not in listed:
-            listed[model.address] = _wait(model.listed(), model.address)
+            listed[model.address] = _wait(model.list_models(), model.address)
         offered = listed[model.address]
-        if not model.offered(offered):
+        if not model.is_among(offered):
             some = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
             raise ProviderReplyError(f"{model.address} does not offer {model.name}. It offers: {some or 'nothing'}.")
         served.setdefault(model.address, []).append(model.name)

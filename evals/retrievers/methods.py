@@ -28,7 +28,7 @@ from tools.language.question import ANSWERS, read_question
 from tools.models.judges.judge import Pair
 from tools.selection.coverage import pairs_to_judge
 from tools.selection.methods import Pool, choose_by_coverage, select_passages
-from tools.selection.names import DIALS, SEARCH_ORDER, needs_clusters
+from tools.selection.names import PARAMETERS, SEARCH_ORDER, needs_clusters
 from tools.store.hybrid import fuse
 
 # Searches, and what is searched for
@@ -166,7 +166,7 @@ def _finder(name: str, search: str, queries: str) -> Rank:
 
 
 def _there_are() -> str:
-    selections = [s for s in DIALS if s != SEARCH_ORDER]
+    selections = [s for s in PARAMETERS if s != SEARCH_ORDER]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
         f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}. "

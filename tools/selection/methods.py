@@ -166,17 +166,17 @@ def side_probabilities(support: Floats, likely: Floats) -> NDArray[np.float64]:
 
 
 Selection = Callable[[Pool, int, float], list[int]]
-"""From a pool, k and the method's dial to positions of up to k passages, best first."""
+"""From a pool, k and the method's parameter to positions of up to k passages, best first."""
 
 
 SELECTIONS: dict[str, Selection] = {
     COVERAGE: lambda pool, k, _: [c.position for c in choose_by_coverage(pool, k)],
     SEARCH_ORDER: lambda pool, k, _: list(range(min(k, pool.size))),
-    "mmr": lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest),
-    "dkmips": lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial, meant=_LOOKED_AT),
-    "scs": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial),
-    "scs-released": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial, released=True),
-    "greedyplus": lambda pool, k, dial: greedy_plus(pool.clustered, pool.cosine, k, dial),
+    "mmr": lambda pool, k, value: mmr(pool.cosine, pool.vectors, k, value, pool.largest),
+    "dkmips": lambda pool, k, value: dkmips(pool.cosine, pool.vectors, k, value, meant=_LOOKED_AT),
+    "scs": lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value),
+    "scs-released": lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value, released=True),
+    "greedyplus": lambda pool, k, value: greedy_plus(pool.clustered, pool.cosine, k, value),
 }
 
 
@@ -186,7 +186,7 @@ def select_passages(name: str, pool: Pool, k: int) -> list[SelectedPassage]:
     The reasons are there for the own selection only; of any other a choice tells the position alone. Raises InputError
     for a name that is none.
     """
-    method, dial = parse_selection(name)
+    method, value = parse_selection(name)
     if method == COVERAGE:
         return choose_by_coverage(pool, k)
-    return [SelectedPassage(i, 0.0) for i in SELECTIONS[method](pool, k, dial)]
+    return [SelectedPassage(i, 0.0) for i in SELECTIONS[method](pool, k, value)]

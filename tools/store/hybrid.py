@@ -13,9 +13,9 @@ from tools.errors import EncoderMismatchError
 from tools.language.sentences import split_sentences
 from tools.models.encoders.encoder import Encoder, encode_with_sentences
 from tools.store.dense import ChromaIndex, DenseIndex
+from tools.store.index_sync import BATCH, IndexSync, Progress, lock_timeout, search_indexes
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
-from tools.store.upkeep import BATCH, Progress, Upkeep, lock_timeout, search_indexes
 
 _RRF_K = 60
 _MOST_WORD_SCORES = 500
@@ -65,7 +65,7 @@ class HybridSearch:
         self.encoder = encoder
         self.dense: ChromaIndex = DenseIndex(folder / "dense") if dense is None else dense
         self.lexical = LexicalIndex(folder / "lexical")
-        self._upkeeps = Upkeep(store, folder, self.dense), Upkeep(store, folder, self.lexical)
+        self._syncs = IndexSync(store, folder, self.dense), IndexSync(store, folder, self.lexical)
 
     def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
         """Up to k hits, best first, from both indexes by reciprocal rank fusion; of one text three at most.
@@ -96,7 +96,7 @@ class HybridSearch:
             self.dense.name: lambda: self.dense.search(vector, collection_ids, k),
             self.lexical.name: lambda: self.lexical.search(text, collection_ids, k),
         }
-        found = search_indexes(self._upkeeps, searches)
+        found = search_indexes(self._syncs, searches)
         fused = fuse([[i for i, _ in ranking] for ranking in found.values()])[:k]
         stored = self._store.vectors(i for i, _ in fused)
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
@@ -119,32 +119,32 @@ class HybridSearch:
         that index for seconds. Raises as `search`, but for the dense index."""
         ids = self._collection_ids(collections)
         searches = {self.lexical.name: lambda: self.lexical.search(text, ids, k)}
-        found = search_indexes(self._upkeeps, searches, needed=False)
+        found = search_indexes(self._syncs, searches, needed=False)
         return dict(found.get(self.lexical.name, ()))
 
     def close(self) -> None:
         """Releases the dense index's files or connections; the next use opens them again."""
-        self._upkeeps[0].forget()
+        self._syncs[0].forget()
         self.dense.close()
 
     def refresh(self, progress: Progress = lambda *_: None) -> None:
         """Brings both indexes up to date with the store; makes them where they are missing or damaged."""
-        for upkeep in self._upkeeps:
-            with upkeep.locked(time.monotonic() + lock_timeout()):
-                upkeep.update(progress)
+        for sync in self._syncs:
+            with sync.locked(time.monotonic() + lock_timeout()):
+                sync.update(progress)
 
     def condition(self) -> list[str]:
         """What is not as it should be with the indexes, in words; a glance, which opens and waits for nothing."""
-        return [said for upkeep in self._upkeeps if (said := upkeep.condition())]
+        return [said for sync in self._syncs if (said := sync.condition())]
 
     def rebuild(self, progress: Progress = lambda *_: None) -> None:
         """Makes both indexes again from the store; vectors of another encoder are computed again first."""
-        for upkeep in self._upkeeps:
-            with upkeep.locked(time.monotonic() + lock_timeout()):
-                upkeep.empty()  # were the process to end on the way, it would not hold the old vectors
-                if upkeep.name == self.dense.name:
+        for sync in self._syncs:
+            with sync.locked(time.monotonic() + lock_timeout()):
+                sync.empty()  # were the process to end on the way, it would not hold the old vectors
+                if sync.name == self.dense.name:
                     self._reencode(progress)
-                upkeep.update(progress)
+                sync.update(progress)
 
     def _collection_ids(self, names: Sequence[str]) -> list[int]:
         ids = []

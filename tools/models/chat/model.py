@@ -171,11 +171,11 @@ class ChatModel:
         """Imports what the first call would import, which takes a second or more. Raises SettingsError."""
         self._vendor.load()
 
-    async def listed(self) -> list[str]:
+    async def list_models(self) -> list[str]:
         """The names of the models that its server offers. Raises ProviderDownError, ProviderReplyError."""
         return await models_at(self._url, self._key, self._vendor)
 
-    def offered(self, listed: list[str]) -> bool:
+    def is_among(self, listed: list[str]) -> bool:
         """Whether the model is one of those that its server lists."""
         return self._vendor.offers(self._model, listed)
 

@@ -87,8 +87,8 @@ class EmbeddedJudge(LocalJudge):
         if not pairs:
             return np.zeros(0, np.float32)
         parts, places = split_into_windows(pairs)
-        logits = self._read((p.asked, p.text) for p in parts)
-        scores = self._alone(parts, np.stack([logits[p.asked, p.text] for p in parts]))[:, 0].copy()
+        logits = self._read((p.query, p.text) for p in parts)
+        scores = self._alone(parts, np.stack([logits[p.query, p.text] for p in parts]))[:, 0].copy()
         scores[[p.text == p.statement for p in parts]] = 1.0
         doubted = [
             i
@@ -108,7 +108,7 @@ class EmbeddedJudge(LocalJudge):
             return self._closely(pairs, self._closer())
         parts, places = split_into_windows(pairs)
         return best_window_scores(
-            self._alone(parts, self.logits([(p.asked, p.text) for p in parts])), places, len(pairs)
+            self._alone(parts, self.logits([(p.query, p.text) for p in parts])), places, len(pairs)
         )
 
     def _closely(self, pairs: Sequence[Pair], larger_model: Int8Model) -> NDArray[np.float32]:
@@ -217,7 +217,7 @@ def in_reading_order(pair: Pair) -> Pair:
     """The pair with its two statements in the order in which the model reads them, which is alphabetical. Of an answer
     the question is read by itself, whichever word answers it."""
     if pair.form == "answer":
-        return Pair(pair.asked, pair.text)
+        return Pair(pair.query, pair.text)
     return swapped(pair) if pair.contrary and pair.contrary < pair.statement else pair
 
 

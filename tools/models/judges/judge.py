@@ -44,7 +44,7 @@ class Pair:
     form: PairForm = "statement"
 
     @property
-    def asked(self) -> str:
+    def query(self) -> str:
         """What the statement answers: the question without its word; the statement itself where it is none."""
         return self.statement.partition(": ")[2] if self.form == "answer" else self.statement
 

@@ -35,7 +35,7 @@ _POLL_SECONDS = 0.02
 _MARGIN = 0.5  # seconds of a run's time that are left to say that it waited
 
 
-class Upkeep:
+class IndexSync:
     """One index of the store, with its lock and the mark beside it."""
 
     def __init__(self, store: Store, folder: Path, index: Index) -> None:
@@ -190,24 +190,24 @@ class Upkeep:
 
 
 def search_indexes(
-    upkeeps: Sequence[Upkeep], searches: Mapping[str, Callable[[], T]], *, needed: bool = True
+    syncs: Sequence[IndexSync], searches: Mapping[str, Callable[[], T]], *, needed: bool = True
 ) -> dict[str, T]:
     """What each search reads of the index that it is named for. One that others work on for seconds is left out, and
     it is told; where that goes for all and they are `needed`, raises StoreBusyError when the time is over."""
     until = time.monotonic() + lock_timeout()
-    wanted = [u for u in upkeeps if u.name in searches]
+    wanted = [u for u in syncs if u.name in searches]
     found: dict[str, T] = {}
-    for upkeep in wanted:
+    for sync in wanted:
         now = time.monotonic()
-        waits = _MOMENT if now - upkeep.missed_at < _STILL else _WAITED
+        waits = _MOMENT if now - sync.missed_at < _STILL else _WAITED
         with suppress(StoreBusyError):
-            found[upkeep.name] = upkeep.read(searches[upkeep.name], min(now + waits, (now + until) / 2))
+            found[sync.name] = sync.read(searches[sync.name], min(now + waits, (now + until) / 2))
     if needed and not found:
         found[wanted[-1].name] = wanted[-1].read(searches[wanted[-1].name], until)
-    for upkeep in wanted:
-        if upkeep.name not in found:
-            upkeep.missed_at = time.monotonic()
-            told = f"The {upkeep.name} index was being written: some searches went without it."
+    for sync in wanted:
+        if sync.name not in found:
+            sync.missed_at = time.monotonic()
+            told = f"The {sync.name} index was being written: some searches went without it."
             current_log().note("degraded", told)
     return found
 
