@@ -1,12 +1,13 @@
-"""An answer as the page shows it: the sides beside each other, the words behind each claim, what was not found."""
+"""An answer as the page shows it: the sides beside each other, the words behind each claim beside them, what was not
+found, the sources, and what can be done with it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from agent.answer.files import to_markdown
+from agent.answer.files import ENDINGS, as_file
 from agent.answer.followups import suggestions
-from agent.answer.model import Answer, AnswerPerspective
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
     MAY_SPEAK,
@@ -20,21 +21,38 @@ from agent.answer.words import (
     line_of,
     more_about,
     named,
+    numbers,
     quoted_head,
     read_as,
+    source_line,
     strength_of,
     undone,
 )
 from agent.answer.words import label as stance
 from agent.runs.store import RunRow
-from tools.passages import Passage
 from ui import ask_view, ledger, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
+_OPENED = "source"
+_OUT_OF_TIME = ("late", "unjudged")
+
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
-    """The whole answer, with the thread that it belongs to."""
+    """The whole answer, with the thread that it belongs to; beside it the source that was opened."""
+    shown_run, number, words = st.session_state.get(_OPENED, ("", 0, ""))
+    citation = next((c for c in answer.citations if c.number == number), None) if shown_run == run.id else None
+    if citation is None:
+        _answer(service, run, answer)
+        return
+    main, aside = st.columns([5, 3], gap="medium")
+    with main:
+        _answer(service, run, answer)
+    with aside, st.container(border=True, key="source"):
+        _source(service, run, answer, citation, words)
+
+
+def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _thread(service, run)
     say.title(answer.question)
     if read := read_as(answer):
@@ -43,19 +61,18 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
     for note in answer.notes:
         if note.kind == "not_found":
             say.small(note.text)
-    evidence = service.evidence(run.id)
-    passages = service.passages(_cited(answer))
     seen = turned(answer)
     if answer.crux:
-        words = f'<p class="sm-claim">{text(answer.crux.text)}</p>'
-        _cited_line(answer, words, answer.crux.citations, "crux", passages)
-    _sides(seen, passages)
+        _cited_line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
+    _sides(service, run, seen)
     for number, claim in enumerate(answer.plain):
-        words = f'<p class="sm-claim">{text(claim_text(claim))}</p>'
-        _cited_line(answer, words, claim.citations, f"plain-{number}", passages)
+        _cited_line(answer, f'<p class="sm-claim">{text(claim_text(claim))}</p>', claim, f"plain-{number}")
     show_notes(answer)
+    _more_time(service, run, answer)
+    evidence = service.evidence(run.id)
     if answer.coverage:
         ledger.show(seen, evidence)
+    _sources(answer)
     _end(answer)
     _nearest(service, answer)
     _suggested(service, run, answer, evidence)
@@ -71,6 +88,14 @@ def show_notes(answer: Answer) -> None:
                 say.small(words)
 
 
+def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
+    """Where the time ran out: the same question with the most time."""
+    late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
+    if late and st.button("Search again with more time", key="more-time"):
+        thread = None if run.thread == run.id else run.thread
+        ask_view.begin(service, answer.question, "deep", thread=thread)
+
+
 def _thread(service: PageService, run: RunRow) -> None:
     """The questions of the thread, each a link to its answer."""
     rows = service.rows.thread(run.thread)
@@ -83,11 +108,10 @@ def _thread(service: PageService, run: RunRow) -> None:
             st.button(asked, key=key, type="tertiary", disabled=here, on_click=ask_view.go, kwargs=opened)
 
 
-def _cited(answer: Answer) -> list[int]:
-    return [i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))]
+# The sides
 
 
-def _sides(answer: Answer, passages: dict[int, Passage]) -> None:
+def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
     """Those for and against face each other; the others stand below them, three in a row."""
     facing = [s for s in answer.perspectives if s.stance != "other"]
     others = [s for s in answer.perspectives if s.stance == "other"]
@@ -95,7 +119,13 @@ def _sides(answer: Answer, passages: dict[int, Passage]) -> None:
     for row in filter(None, rows):
         for column, side in zip(st.columns(max(2, len(row))), row, strict=False):
             with column, st.container(border=True, key=f"card-{side.stance}-{side.id}"):
-                _card(answer, side, passages)
+                _card(answer, side)
+                with st.container(horizontal=True, key=f"more-{side.id}"):
+                    if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
+                        ask_view.begin(service, f"Search more for {side.name}", thread=run.id)
+                    if side.claims:
+                        with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
+                            st.code(copied(answer, side), language=None, wrap_lines=True)
 
 
 def turned(answer: Answer) -> Answer:
@@ -107,23 +137,31 @@ def turned(answer: Answer) -> Answer:
     return answer.model_copy(update={"perspectives": [*facing, *others]})
 
 
-def _card(answer: Answer, side: AnswerPerspective, passages: dict[int, Passage]) -> None:
+def copied(answer: Answer, side: AnswerPerspective) -> str:
+    """A side as plain text, each claim with its numbers and below them the sources of these."""
+    claims = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.claims if c.tier == "case"]
+    leaning = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.claims if c.tier == "leaning"]
+    cited = {n for c in side.claims for n in c.citations}
+    sources = [f"[{c.number}] {source_line(c)}" for c in answer.citations if c.number in cited]
+    head = f"{answer.neutral_question} {stance(answer, side)}"
+    return "\n".join([head, *claims, *([MAY_SPEAK, *leaning] if leaning else []), "", *sources])
+
+
+def _card(answer: Answer, side: AnswerPerspective) -> None:
     line = line_of(answer, side)
     strength = strength_of(line, cased(side))
     st.html(f'<div class="sm-head"><b>{text(stance(answer, side))}</b><span>{text(strength)}</span></div>')
     own = quoted_head(side)
-
-    def cited(words: str, numbers: Sequence[int], key: str) -> None:
-        _cited_line(answer, words, numbers, f"{side.id}-{key}", passages)
-
     if said := named(answer, side):
-        cited(f'<p class="sm-thesis">{text(said)}</p>', own.citations if own else [], "head")
+        _cited_line(answer, f'<p class="sm-thesis">{text(said)}</p>', own, f"{side.id}-head")
     for number, claim in enumerate(case(side)):
-        cited(f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>', claim.citations, str(number))
+        words = f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>'
+        _cited_line(answer, words, claim, f"{side.id}-{number}")
     if leaning := beside(side):
         st.html(f'<p class="sm-small sm-apart">{text(MAY_SPEAK)}</p>')
         for number, claim in enumerate(leaning):
-            cited(f'<p class="sm-claim leaning">{text(claim_text(claim))}</p>', claim.citations, f"leaning-{number}")
+            words = f'<p class="sm-claim leaning">{text(claim_text(claim))}</p>'
+            _cited_line(answer, words, claim, f"{side.id}-leaning-{number}")
     if gap := gap_of(line, side):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
     if side.groups:
@@ -131,13 +169,65 @@ def _card(answer: Answer, side: AnswerPerspective, passages: dict[int, Passage])
             st.html(source_view.listed(side))
 
 
-def _cited_line(answer: Answer, words: str, numbers: Sequence[int], key: str, passages: dict[int, Passage]) -> None:
-    """Words, and beside them their numbers; each opens the card of its source."""
+def _cited_line(answer: Answer, words: str, claim: AnswerClaim | None, key: str) -> None:
+    """Words, and beside them their numbers; each opens its source beside the answer, with this claim's words marked."""
+    said = claim.text if claim and claim.quoted else ""
     with st.container(horizontal=True, vertical_alignment="bottom", gap=None, wrap=False):
         st.html(words)
-        for citation in (c for c in answer.citations if c.number in numbers):
-            with st.popover(rf"\[{citation.number}\]", type="tertiary", key=f"cite-{key}-{citation.number}"):
-                st.html(source_view.card(citation, passages))
+        for number in claim.citations if claim else ():
+            _number(answer, number, said, f"cite-{key}-{number}")
+
+
+def _number(answer: Answer, number: int, words: str, key: str) -> None:
+    opened = {_OPENED: (answer.run_id, number, words)}
+    st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=st.session_state.update, kwargs=opened)
+
+
+# The source that is open
+
+
+def _source(service: PageService, run: RunRow, answer: Answer, citation: Citation, words: str) -> None:
+    passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
+    closed = {_OPENED: ("", 0, "")}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(f"<b>[{citation.number}]</b>")
+        st.button("Close", key="close-source", type="tertiary", on_click=st.session_state.update, kwargs=closed)
+    st.html(source_view.card(citation, passages, words))
+    with st.container(horizontal=True):
+        if st.button("Whole document", key="whole-document", type="tertiary"):
+            _whole(service, citation, words)
+        claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
+        if claimed and st.button("Challenge this claim", key="challenge", type="tertiary"):
+            ask_view.begin(service, f"Strongest counter-argument to {citation.number}?", thread=run.id)
+
+
+def _whole(service: PageService, citation: Citation, words: str) -> None:
+    quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]
+
+    def shown() -> None:
+        passages = service.store.document_passages(citation.passage_id)
+        st.html(source_view.document(passages, quotes) if passages else "<p>The document is gone since.</p>")
+
+    st.dialog(escaped(label(citation.title or citation.document_id, 90)), width="large")(shown)()
+
+
+def _sources(answer: Answer) -> None:
+    """The list of sources, each with its publisher, kind, date and sides; each opens beside the answer."""
+    if not answer.citations:
+        return
+    st.html("<h2>Sources</h2>")
+    for citation in answer.citations:
+        sides = [
+            stance(answer, s) for s in answer.perspectives if any(citation.number in c.citations for c in s.claims)
+        ]
+        about = " · ".join(filter(None, [source_view.about_of(citation), ", ".join(dict.fromkeys(sides))]))
+        title = label(citation.title or citation.document_id, 120)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
+            _number(answer, citation.number, "", f"cite-list-{citation.number}")
+            st.html(f'<div><b>{text(title)}</b><p class="sm-small">{text(about)}</p></div>')
+
+
+# What can be done with it
 
 
 def _nearest(service: PageService, answer: Answer) -> None:
@@ -160,9 +250,22 @@ def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequ
 
 
 def _end(answer: Answer) -> None:
-    name = f"steelman-{answer.run_id}.md"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        say.small(closing(answer))
-        st.download_button(
-            "Download as Markdown", to_markdown(answer), name, "text/markdown", on_click="ignore", type="tertiary"
-        )
+    say.small(closing(answer))
+    with st.container(horizontal=True, key="end"):
+        with st.popover("Export", type="tertiary"):
+            for ending in ENDINGS:
+                name = f"steelman-{answer.run_id}{ending}"
+                st.download_button(
+                    _FORMATS[ending], _content(answer, ending), name, on_click="ignore", key=f"as{ending}"
+                )
+        with st.popover("Link", type="tertiary"):
+            say.small("The answer's permanent address; who can open this page can open it.")
+            st.code(f"{(st.context.url or '').partition('?')[0]}?run={answer.run_id}", language=None, wrap_lines=True)
+
+
+_FORMATS = {".md": "Markdown", ".html": "Web page", ".docx": "Word", ".json": "JSON"}
+
+
+def _content(answer: Answer, ending: str) -> Callable[[], bytes]:
+    """Makes the file once it is asked for."""
+    return lambda: as_file(answer, ending)

@@ -2,7 +2,7 @@
 
     empty page ─ask▶ run ─▶ (sides are edited) ─▶ watch ─▶ answer ─follow up▶ run …
         │
-        └─ sidebar: history, settings
+        └─ sidebar: history, documents, settings
 
 A run's id is in the address (`?run=…`), so a reload or a dropped connection finds it again, and every answer has a
 permanent link. What is on the screen is made from the run's rows alone.
@@ -24,7 +24,7 @@ from ui.service import PageService  # noqa: E402
 from ui.style import STYLE  # noqa: E402
 
 
-@st.cache_resource(show_spinner="Opening. The very first time the sample sources are read, which takes half a minute …")
+@st.cache_resource(show_spinner="Opening. The very first time the sample passages are put into the index …")
 def open_service() -> PageService:
     return PageService()
 
@@ -33,19 +33,21 @@ def main() -> None:
     st.set_page_config("Steelman", layout="wide")
     st.html(STYLE)
     aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
-    aside.html('<p class="sm-small">Steelman</p>')
+    aside.html('<p class="sm-name">Steelman</p>')
     run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     try:
         if view == "settings":
             from ui import settings_view
 
             settings_view.show(open_service())
+        elif view == "documents":
+            from ui import documents_view
+
+            documents_view.show(open_service())
         elif run_id:
             _run(open_service(), run_id)
         else:
-            say.title("Every side's strongest sourced case")
-            ask_view.form(open_service)
-            ask_view.samples(open_service)
+            ask_view.home(open_service)
         with aside:  # last, so that the first paint waits for nothing
             history_view.show(open_service(), run_id)
     except SteelmanError as exc:
@@ -61,6 +63,7 @@ def _run(service: PageService, run_id: str) -> None:
         return
     if run.answer is None:
         watch_view.show(service, run, on_end=st.rerun)
+        ask_view.form(open_service)
         return
     answer_view.show(service, run, Answer.model_validate_json(run.answer))
     ask_view.form(open_service, run.id)

@@ -1,53 +1,126 @@
-"""The question: its field, how it is to be searched for, and the sample questions."""
+"""The question: its field, where and how it is searched for, and on the empty page what this is and the sample topics."""
 
+import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 
 from agent.options import Depth
-from agent.samples import sample_questions
+from agent.runs.parts import USER_COLLECTION
+from agent.samples import FOLDER, sample_questions
 from tools.errors import SteelmanError
+from tools.store.store import SAMPLES
 from ui import say
 from ui.service import PageService
+from ui.shown import escaped, text
 
-_SHOWN_QUESTIONS = 6
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
+_FOCUS = """<script>
+for (const field of document.querySelectorAll('.st-key-question input')) {
+  if (!document.activeElement || document.activeElement === document.body) field.focus({preventScroll: true});
+}
+</script>"""
+
+
+def home(open_service: Callable[[], PageService]) -> None:
+    """The empty page: what this is, the field, a small real answer, all topics of the samples."""
+    say.title("Steelman")
+    st.html(
+        '<p class="sm-lead">Ask something that people disagree on. Steelman searches for every side, and shows the '
+        "strongest case that its sources make for each, in their own words.</p>"
+    )
+    form(open_service)
+    _scope(open_service)
+    _example()
+    _topics(open_service)
+    _asked_by_address(open_service)
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None) -> None:
     """The field; what is asked in a thread may follow up on it."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     example = "What about the cost?" if thread else "Should schools ban smartphones?"
+    if asked := st.query_params.get("q"):
+        st.session_state.setdefault("question", asked)
     with st.form("ask", border=False):
         question = st.text_input(label, placeholder=example, key="question")
         with st.container(horizontal=True, vertical_alignment="center"):
-            asked = st.form_submit_button("Ask", type="primary")
-            with st.popover("Options", type="tertiary"):
-                told = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
-                depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=told)
-                review = st.checkbox("Let me edit the sides first")
-                web = st.checkbox("Search the web too", value=True, help="Where a search engine is set up.")
-    if asked:
-        begin(open_service(), question, cast(Depth, depth or "normal"), thread=thread, review=review, web=web)
+            pressed = st.form_submit_button("Ask", type="primary")
+            options = _options(open_service)
+    if not thread:
+        st.html(_FOCUS, unsafe_allow_javascript=True)
+    if pressed:
+        begin(open_service(), question, thread=thread, **options)
 
 
-def samples(open_service: Callable[[], PageService]) -> None:
-    """Questions that the sample passages answer, without any set-up."""
-    say.small("Or try one of the sample questions; their sources were written for this project.")
-    with st.container(gap=None):
-        for question in list(sample_questions().values())[:_SHOWN_QUESTIONS]:
-            if st.button(question, type="tertiary"):
-                begin(open_service(), question)
+def _options(open_service: Callable[[], PageService]) -> dict[str, Any]:
+    """How and where to search, as RunOptions names it."""
+    service = open_service()
+    with st.popover("Options", type="tertiary"):
+        told = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
+        depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=told)
+        names = [c.name for c in service.store.collections()] or [SAMPLES]
+        usual = [name for name in names if name in (SAMPLES, USER_COLLECTION)]
+        where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=escaped)
+        web = st.checkbox("Search the web too", value=True) if service.has_web else True
+        if not service.has_web:
+            say.small("The web is not searched: no search engine is on. Settings tell how to turn one on.")
+        review = st.checkbox("Let me edit the sides first")
+    chosen: dict[str, Any] = {"depth": depth or "normal", "web": web, "review": review}
+    return chosen | ({"collections": tuple(where)} if where and set(where) != set(usual) else {})
+
+
+def _scope(open_service: Callable[[], PageService]) -> None:
+    """What is searched."""
+    service = open_service()
+    held = {c.name: c.passages for c in service.store.collections()}
+    own = sum(n for name, n in held.items() if name != SAMPLES)
+    parts = [f"{held.get(SAMPLES, 0):,} sample passages, written for this project"]
+    parts += [f"{own:,} of your own"] if own else []
+    parts += ["the web"] if service.has_web else []
+    with st.container(horizontal=True, vertical_alignment="center"):
+        say.small(f"Searched: {', '.join(parts)}.")
+        st.button("Add your documents", key="add-documents", type="tertiary", on_click=go, kwargs={"view": "documents"})
+
+
+def _example() -> None:
+    """One quotation for each side of one question, as they stand in the samples."""
+    shown = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
+    sides = "".join(
+        f"<p><b>{text(side['answer'])}</b> “{text(side['quote'])}” <span class='sm-small'>{text(side['source'])}</span></p>"
+        for side in shown["sides"]
+    )
+    st.html(f'<div class="sm-sample"><p class="sm-small">{text(shown["question"])}</p>{sides}</div>')
+
+
+def _topics(open_service: Callable[[], PageService]) -> None:
+    """All questions that the samples answer, without any set-up."""
+    say.small("Or one of the thirty topics of the samples:")
+    names = {
+        question: topic.replace("-", " ").replace("ai ", "AI ").replace("gm ", "GM ")
+        for topic, question in sample_questions().items()
+    }
+    chosen = st.pills("Topics", list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic")
+    if chosen:
+        begin(open_service(), chosen)
+
+
+def _asked_by_address(open_service: Callable[[], PageService]) -> None:
+    """Asks what the address gives, where nothing of it would leave this machine."""
+    asked = st.query_params.get("q", "")
+    if asked and open_service().stays_here:
+        begin(open_service(), asked)
 
 
 def begin(
     service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
 ) -> None:
     """Starts the run and goes to its address; says what is wrong with a question that cannot be asked."""
+    visitor = st.session_state.setdefault("visitor", object())
     try:
         with st.spinner("Reading the question …"):
-            run_id = service.start(question, depth, thread=thread, **options)
+            run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
     except SteelmanError as exc:
         say.error(str(exc))
         return

@@ -1,7 +1,10 @@
-"""The sidebar: a new question, the threads asked before, the settings."""
+"""The sidebar: a new question, the threads asked before, documents and settings."""
+
+from datetime import datetime
 
 import streamlit as st
 
+from agent.answer.words import day
 from agent.runs.store import Thread
 from tools.errors import SteelmanError
 from ui import say
@@ -13,41 +16,78 @@ _THREADS = 30  # shown at first, and more with each click on "Older"
 
 
 def show(service: PageService, run_id: str) -> None:
-    """What was asked before, newest first; each thread can be opened and deleted."""
+    """What was asked before, newest first; each thread can be opened, named and deleted."""
     st.button("New question", key="new", width="stretch", on_click=go)
     most = st.session_state.get("threads", _THREADS)
-    threads = service.rows.threads(most + 1)
-    if threads:
-        say.small("Asked before")
+    words = st.session_state.get("search", "")
+    threads = service.rows.threads(most + 1, words)
+    if threads or words:
+        st.text_input("Search what was asked", key="search", placeholder="Search", label_visibility="collapsed")
+    _undo(service)
     with st.container(gap=None):
         for thread in threads[:most]:
             _line(service, thread, run_id)
+        if words and not threads:
+            say.small("Nothing that was asked has these words.")
         if len(threads) > most:
             more = {"threads": most + _THREADS}
             st.button("Older", key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
+    st.button("Documents", key="documents-view", type="tertiary", on_click=go, kwargs={"view": "documents"})
     st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
 
 
 def _line(service: PageService, thread: Thread, run_id: str) -> None:
-    asked = escaped(label(thread.question, 60))
+    name = escaped(label(thread.name, 60))
+    state = "" if thread.state == "done" else f", {thread.state}"
+    follow_ups = f", {thread.runs} questions" if thread.runs > 1 else ""
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
-        opened = {"run": thread.latest}
-        st.button(asked, key=f"open-{thread.id}", type="tertiary", width="stretch", on_click=go, kwargs=opened)
-        with st.popover("⋯", type="tertiary", key=f"more-{thread.id}"):
-            _delete(service, thread.id, thread.runs, run_id)
+        st.button(
+            name,
+            key=f"open-{thread.id}",
+            help=f"{_when(thread.at)}{follow_ups}{state}",
+            type="tertiary",
+            width="stretch",
+            on_click=go,
+            kwargs={"run": thread.id},
+        )
+        with st.popover("⋯", type="tertiary", key=f"more-{thread.id}", help=f"Rename or delete '{name}'"):
+            say.small(f"{_when(thread.at)}{follow_ups}{state}")
+            given = st.text_input("Name", thread.name, key=f"name-{thread.id}", max_chars=120)
+            if given and given != thread.name:
+                service.rows.name_thread(thread.id, given)
+                st.rerun()
+            _delete(service, thread, run_id)
 
 
-def _delete(service: PageService, thread: str, runs: int, shown: str) -> None:
-    what = "this answer" if runs == 1 else f"the {runs} answers of this thread"
-    say.small(f"Deletes {what}, with the pages that were read for it.")
-    if not st.button("Delete for good", key=f"delete-{thread}"):
+def _delete(service: PageService, thread: Thread, shown: str) -> None:
+    if not st.button("Delete", key=f"delete-{thread.id}"):
         return
-    here = any(row.id == shown for row in service.rows.thread(thread))
+    here = any(row.id == shown for row in service.rows.thread(thread.id))
     try:
-        service.delete_thread(thread)
+        service.remove_thread(thread.id)
     except SteelmanError as exc:
         say.error(str(exc))
         return
+    st.session_state["removed"] = thread
     if here:
         go()
     st.rerun()
+
+
+def _undo(service: PageService) -> None:
+    """What was deleted last in this window can be put back."""
+    thread: Thread | None = st.session_state.get("removed")
+    if thread is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        say.small(f"Deleted: {label(thread.name, 40)}")
+        if st.button("Undo", key="undo", type="tertiary"):
+            service.rows.set_removed(thread.id, None)
+            del st.session_state["removed"]
+            st.rerun()
+
+
+def _when(iso: str) -> str:
+    """'27 November 2026, 14:05' by the clock of the machine that serves the page."""
+    at = datetime.fromisoformat(iso).astimezone()
+    return f"{day(at.date().isoformat())}, {at:%H:%M}"

@@ -7,7 +7,7 @@ import streamlit as st
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence
-from agent.answer.words import cased, line_of, looked_for, strength_of
+from agent.answer.words import line_of, looked_for
 from agent.answer.words import label as stance_label
 from ui import say
 from ui.shown import label, text
@@ -105,27 +105,30 @@ def _matrix(answer: Answer, rows: Sequence[Spec], judged: int) -> Spec:
         "fillOpacity": {"condition": {"test": f"datum.verdict === '{COUNTS}'", "value": 0.9}, "value": 0.0},
         "tooltip": [*_nominal("passage", "publisher", "kind"), {**support, "format": ".2f"}, *_nominal("verdict")],
     }
+    ink = INK.get(st.context.theme.type or "light", INK["light"])
     layers: tuple[Spec, ...] = (
         {"mark": {"type": "circle", "strokeWidth": 1, "opacity": 1}, "encoding": encoding},
-        {"mark": {"type": "text", "fontSize": 11, "dy": -14}, "encoding": {"text": _nominal("cited")[0]}},
+        {
+            "mark": {"type": "text", "fontSize": 11, "dy": -14},
+            "encoding": {"text": _nominal("cited")[0], "color": {"value": ink}},
+        },
     )
-    axis = {"labelLimit": 190, "labelColor": INK, "ticks": False, "domain": False}
+    axis = {"labelLimit": 190, "labelColor": ink, "ticks": False, "domain": False}
     y = {"field": "side", "type": "nominal", "sort": list(names(answer).values()), "title": None, "axis": axis}
     x = {"field": "column", "type": "ordinal", "axis": None}
-    title = {"text": "Each passage and each side", "subtitle": subtitle}
+    title = {"text": "Each passage and each side", "subtitle": subtitle, "color": ink, "subtitleColor": ink}
     data, height = {"values": list(rows)}, {"step": _ROW}
     return {"title": title, "data": data, "height": height, "encoding": {"y": y, "x": x}, "layer": list(layers)}
 
 
 def _not_found(answer: Answer) -> str:
-    """What was not found and what was tried, in words."""
+    """The sides for which nothing was found, and what was tried for them, in words."""
     lines = []
     for side in answer.perspectives:
         line = line_of(answer, side)
-        if line.status != "supported":
+        if line.status == "not_found":
             tried = looked_for(answer, side, line)
-            below = f"<br>{text(tried)}" if tried else ""
-            lines.append(f"<li><b>{text(side.statement)}</b> {text(strength_of(line, cased(side)))}{below}</li>")
+            lines.append(f"<li><b>{text(side.statement)}</b>{f'<br>{text(tried)}' if tried else ''}</li>")
     if not answer.perspectives:
         lines += [f"<li>{text(q)}</li>" for q in dict.fromkeys(q for line in answer.coverage for q in line.queries)]
     heading = "What was not found" if answer.perspectives else "What was looked for"

@@ -1,7 +1,9 @@
 """The service for Streamlit's script threads: one event loop in a thread of its own, shared by everybody."""
 
 import asyncio
+import contextlib
 import threading
+import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
@@ -14,10 +16,16 @@ from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
+from tools.errors import RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
+from ui.indexing import Uploads
 
 T = TypeVar("T")
+_DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
+_UNDO_SECONDS = 600.0
+_AT_ONCE = 2
+"""Runs worked on at a time; more would only make each of them late."""
 
 
 class PageService:
@@ -29,22 +37,55 @@ class PageService:
         self._thread = threading.Thread(target=self._turn, name="steelman-service", daemon=True)
         self._thread.start()
         self._stack = AsyncExitStack()
-        self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings)))
+        self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings, max_concurrent=_AT_ONCE)))
         self.rows = RunStore(self._runs.database)  # read by the page's own threads, which no run holds up
+        self.store, self.search = self._runs.store, self._runs.providers.search
+        self.uploads = Uploads(self.settings, self.store, self.search)
+        self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
+        self._beginning = threading.Lock()
+        self.purge(_UNDO_SECONDS)
 
     @property
     def settings(self) -> Settings:
         return self._runs.settings
 
-    def start(self, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any) -> str:
+    @property
+    def has_web(self) -> bool:
+        """Whether a search engine is on."""
+        return self._runs.providers.web is not None
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether nothing of a question leaves this process."""
+        return not self.has_web and not self._runs.providers.remotes
+
+    def start(
+        self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
+    ) -> str:
         """Begins a run and returns its id at once; `thread`: it follows up in that thread, `options`: see RunOptions.
-        Raises InputError for what cannot be asked."""
-        chosen = usual_options(self._runs, depth, **options)
-        return self._wait(self._runs.start(question, chosen, thread))
+        What a visitor asked a moment ago is not begun twice: a double click is one question.
+
+        Raises InputError for what cannot be asked.
+        """
+        key = visitor, question, thread
+        with self._beginning:
+            at, run_id = self._begun.get(key, (0.0, ""))
+            if visitor and time.monotonic() - at < _DOUBLE_CLICK:
+                return run_id
+            chosen = usual_options(self._runs, depth, **options)
+            run_id = self._wait(self._runs.start(question, chosen, thread))
+            self._begun = {k: v for k, v in self._begun.items() if time.monotonic() - v[0] < _DOUBLE_CLICK}
+            self._begun[key] = time.monotonic(), run_id
+        return run_id
 
     def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
         """Goes on with a run that was stopped, or that waits for its sides."""
         self._wait(self._runs.resume(run_id, sides))
+
+    def ahead(self, run_id: str) -> int:
+        """How many questions of this process come before a run that waits."""
+        tasks = list(self._runs.executor.tasks)
+        return tasks.index(run_id) if run_id in tasks else 0
 
     def cancel(self, run_id: str) -> None:
         self._wait(self._runs.cancel(run_id))
@@ -56,16 +97,26 @@ class PageService:
         """What was judged in the run; empty where it is not kept any more."""
         return self._wait(self._runs.evidence(run_id))
 
-    def delete_thread(self, thread_id: str) -> None:
-        """Raises RunBusyError while a run of it is at work."""
-        self._wait(self._runs.delete_thread(thread_id))
+    def remove_thread(self, thread: str) -> None:
+        """Takes the thread out of the history; for a while it can be put back. Raises RunBusyError while a run of it is
+        at work."""
+        self.rows.check_free([run.id for run in self.rows.thread(thread)])
+        self.rows.set_removed(thread, time.time())
+        self.purge(_UNDO_SECONDS)
+
+    def purge(self, seconds: float = 0.0) -> None:
+        """Deletes for good what was removed longer ago than that."""
+        for thread in self.rows.removed(time.time() - seconds):
+            with contextlib.suppress(RunBusyError):  # it goes the next time
+                self._wait(self._runs.delete_thread(thread))
 
     def parts(self) -> list[Part]:
         """What can be tried of the providers, those that are open as they are."""
         return parts(self.settings, opened=self._runs.providers)
 
     def close(self) -> None:
-        """Lets the runs go, so that they can be resumed, and ends the thread."""
+        """Lets the runs go, so that they can be resumed, deletes what was removed, and ends the thread."""
+        self.purge()
         self._wait(self._stack.aclose())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -1,7 +1,7 @@
 """A citation's card: the passage with the words marked, who published it, how sure the judge is; and what a side's
 sources say: each document's thesis and the evidence for it, those with near theses together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
 from agent.answer.words import day, decontextualised, place_of
@@ -10,30 +10,47 @@ from tools.passages import Passage
 from ui.shown import label, link, marked, text
 
 
-def card(citation: Citation, passages: Mapping[int, Passage]) -> str:
-    """The card as HTML; passages: by id, of which those that were deleted are missing."""
-    known = "" if citation.kind == "unknown" else citation.kind
-    kind = f"{known} (sample)".strip() if citation.sample else known
-    about = ", ".join(filter(None, [label(citation.publisher, 100), kind, label(day(citation.date))]))
+def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
+    """The card as HTML; passages: by id, of which those that were deleted are missing. words: the sentence that alone is
+    marked, where it stands in one of them; else all that the answer quotes of the source is."""
     head = f"<h4>{link(citation.url, label(citation.title or citation.document_id, 160))}</h4>"
-    head += f'<p class="sm-small">{text(about)}</p>' if about else ""
+    head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
     sure = ""
     if citation.support is not None:
         sure = f'<p class="sm-small">{citation.support:.2f}, by the judge: how likely it supports this side</p>'
-    return f'<div class="sm-source">{head}{_passages(citation, passages)}{sure}</div>'
+    return f'<div class="sm-source">{head}{_passages(citation, passages, words)}{sure}</div>'
 
 
-def _passages(citation: Citation, passages: Mapping[int, Passage]) -> str:
+def about_of(citation: Citation) -> str:
+    """'Sample Gazette, opinion (sample), 12 March 2026'."""
+    known = "" if citation.kind == "unknown" else citation.kind
+    kind = f"{known} (sample)".strip() if citation.sample else known
+    return ", ".join(filter(None, [label(citation.publisher, 100), kind, label(day(citation.date))]))
+
+
+def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -> str:
     quotes = {citation.passage_id: [citation.quote]}
     for more in citation.more:
         quotes.setdefault(more.passage_id, []).append(more.quote)
+    alone = {i: [words] for i, said in quotes.items() if words in said}
     shown = [
         f"{_place(passages[i])}<blockquote>{marked(passages[i].text, said)}</blockquote>"
-        for i, said in quotes.items()
+        for i, said in (alone or quotes).items()
         if i in passages
     ]
-    gone = "" if len(shown) == len(quotes) else f"<p>{text(citation.quote)}</p><p>The passage is gone since.</p>"
+    gone = "" if shown else f"<p>{text(words or citation.quote)}</p><p>The passage is gone since.</p>"
     return "".join(shown) + gone
+
+
+def document(passages: Sequence[Passage], quotes: Sequence[str]) -> str:
+    """A whole document as HTML, its passages in order under their headings, with the quotes marked."""
+    shown, heading = "", ""
+    for passage in passages:
+        if passage.section != heading:
+            heading = passage.section
+            shown += f"<h4>{text(label(heading, 120))}</h4>" if heading else ""
+        shown += f"<p>{marked(passage.text, quotes)}</p>"
+    return f'<div class="sm-source">{shown}</div>'
 
 
 def _place(passage: Passage) -> str:

@@ -16,7 +16,7 @@ from tools.errors import SteelmanError, UnknownRunError
 from tools.language.words import count
 from ui import say
 from ui.service import PageService
-from ui.shown import text
+from ui.shown import label, text
 
 STAGES: tuple[tuple[str, str], ...] = (
     ("frame", "question"),
@@ -41,23 +41,25 @@ _SIDES: dict[SideState, tuple[str, str]] = {
     "searching": ("◔", "searching"),
     "found": ("◑", "{}"),
     "searching again": ("◔", "searching again"),
-    "supported": ("●", "covered: {}"),
-    "thin": ("◒", "thin: {}"),
+    "supported": ("●", "covered"),
+    "thin": ("◒", "thin"),
     "leaning": ("◔", "unsure"),
     "not_found": ("✕", "not found"),
 }
-"""The mark of each state, and its words, with the passages where they are told."""
+"""The mark of each state, and its words, with the passages that were found. How many of them count is told once they
+were read for the answer, and then alone."""
 
 
 @dataclass
 class SideProgress:
-    """One side as it goes. passages: found, and once it was judged those that support it."""
+    """One side as it goes. passages: found for it; sources: what some of them are called."""
 
     name: str
     statement: str
     state: SideState = "planned"
     passages: int = 0
     pages: int = 0
+    sources: list[str] = field(default_factory=list)
     claims: list[str] = field(default_factory=list)
 
     @property
@@ -69,9 +71,11 @@ class SideProgress:
 
 @dataclass
 class RunProgress:
-    """A run as it goes. `reached` are the stages that have begun; `running` is the one that goes on."""
+    """A run as it goes. `reached` are the stages that have begun; `running` is the one that goes on; `queued`: it waits
+    for its turn."""
 
     neutral: str = ""
+    queued: bool = False
     reached: list[str] = field(default_factory=list)
     running: str = ""
     sides: dict[str, SideProgress] = field(default_factory=dict)
@@ -82,6 +86,7 @@ def progress_of(events: Sequence[Event]) -> RunProgress:
     progress = RunProgress()
     for event in events:
         data = event.data
+        progress.queued = event.kind == "queued"
         if event.kind == "stage":
             progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
             if progress.running not in progress.reached:
@@ -103,8 +108,9 @@ def _take_side(side: SideProgress, event: Event) -> None:
         side.state = "searching" if side.state == "planned" else "searching again"
     elif event.kind == "found":
         side.state, side.passages, side.pages = "found", int(data["passages"]), int(data.get("pages", 0))
+        side.sources = [str(title) for title in data.get("titles", ())]
     elif event.kind == "judged":
-        side.state, side.passages = data["status"], int(data["passages"])
+        side.state = data["status"]
     elif event.kind == "claim":
         words = str(data["text"]) if data.get("tier", "case") == "case" else f"May speak for it: {data['text']}"
         if words not in side.claims:  # a stage done again tells it again
@@ -126,6 +132,8 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None]) -> Non
         if run.answer is not None or run.status == "waiting":
             on_end()
         progress = progress_of(service.rows.events(run_id, 0))
+        if progress.queued:
+            say.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
         st.html(stages(progress, run.question) + sides(progress))
         _control(service, run)
     except UnknownRunError:  # deleted meanwhile: the page says so
@@ -166,6 +174,8 @@ def sides(progress: RunProgress) -> str:
         claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
         head = side.name if is_answer(side.name, side.statement) else side.statement
         said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(side.words)}</p>'
+        if side.sources and not side.claims:
+            said += f'<p class="sm-small">{text(" · ".join(label(title, 60) for title in side.sources))}</p>'
         shown += f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
     return shown
 

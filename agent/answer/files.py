@@ -164,6 +164,11 @@ _FORMATS: dict[str, Callable[[Answer, bool], bytes]] = {
 ENDINGS = tuple(_FORMATS)
 
 
+def as_file(answer: Answer, ending: str, *, explain: bool = False) -> bytes:
+    """What a file of that ending holds, one of ENDINGS. `explain`: with all that the notes tell."""
+    return _FORMATS[ending](answer, explain)
+
+
 def check_ending(path: Path) -> None:
     """Raises InputError when an answer cannot be written as the ending says, or the folder is missing."""
     if path.suffix.lower() not in ENDINGS:
@@ -176,7 +181,7 @@ def write_answer(answer: Answer, path: Path, *, explain: bool = False) -> None:
     """Writes the whole file or nothing: an older file stays until the new one is complete. `explain`: with all that the
     notes tell; JSON always has them, and HTML folded."""
     check_ending(path)
-    content = _FORMATS[path.suffix.lower()](answer, explain)
+    content = as_file(answer, path.suffix.lower(), explain=explain)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".steelman-") as folder:
             scratch = Path(folder) / path.name

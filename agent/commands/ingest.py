@@ -206,10 +206,10 @@ def _both(
 ) -> Iterator[SourceDocument]:
     yield from documents
     if addresses:
-        yield from asyncio.run(_read_pages(addresses, problems))
+        yield from asyncio.run(read_pages(addresses, problems))
 
 
-async def _read_pages(addresses: Sequence[str], problems: list[str]) -> list[SourceDocument]:
+async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[SourceDocument]:
     """The pages that can be read; what cannot goes into `problems`."""
     from tools.web.domains import DomainLists
     from tools.web.fetch import PageFetcher

@@ -19,14 +19,16 @@ TOO_FAR = 0.25
 """Cosine to the statement below which a passage is about something else and is not worth judging; by the embedded
 encoder, since other encoders' cosines lie elsewhere."""
 _FIRST_PAGES = 2 / 3  # of the pages that may be read, while another search may follow
+_TITLES = 4  # of what was found, told while the run goes on
 
 
 @dataclass
 class _Found:
-    """What a branch found: passage ids best first, what went wrong in the store, what the web had, the documents in
-    other languages that were left out, and those with words to the writer of the answer."""
+    """What a branch found: passage ids best first, the first documents' titles, what went wrong in the store, what the
+    web had, the documents in other languages that were left out, and those with words to the writer of the answer."""
 
     ids: list[int] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
     problems: list[SteelmanError] = field(default_factory=list)
     web: WebResults = field(default_factory=WebResults)
     foreign: dict[str, str] = field(default_factory=dict)
@@ -45,7 +47,7 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
     if not found.ids and (busy := next((p for p in found.problems if isinstance(p, StoreBusyError)), None)):
         raise busy  # 'not found' would say that the store was searched
     web = found.web
-    report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages)
+    report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages, titles=found.titles)
     failures = [
         StageNote(
             stage="search",
@@ -108,7 +110,8 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
     found = near_enough[: options.pool]
     await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in found], stored)
-    return _Found(found, problems, web, foreign, addressed)
+    titles = list(dict.fromkeys(p.title or p.document_id for p in (passages[i] for i in found)))[:_TITLES]
+    return _Found(found, titles, problems, web, foreign, addressed)
 
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:

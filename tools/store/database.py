@@ -18,7 +18,7 @@ add up for hours; the machine keeps the file's pages once for all of them."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; no other is read."""
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -62,6 +62,8 @@ SCHEMA = """
         owner TEXT, heartbeat REAL, error TEXT, answer TEXT
     );
     CREATE INDEX runs_by_thread ON runs (thread, created_at);
+    -- What a person made of a thread: its name, and when it was deleted, which can be undone for a while.
+    CREATE TABLE threads (thread TEXT PRIMARY KEY, name TEXT NOT NULL DEFAULT '', removed_at REAL);
     CREATE TABLE events (
         run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
         number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL,

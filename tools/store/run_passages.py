@@ -89,6 +89,13 @@ class WebPassages:
         """The passages of these ids; an id that is gone is left out."""
         return {row["id"]: _passage(row) for row in self._rows(ids)}
 
+    def document_passages(self, passage_id: int) -> list[Passage]:
+        """What is kept of the page that a passage is of, in its order."""
+        query = "SELECT id FROM web_passages WHERE document_id = (SELECT document_id FROM web_passages WHERE id = ?)"
+        rows = self._db.rows(f"{query} ORDER BY position", (-passage_id,))
+        found = self.passages(-row["id"] for row in rows)
+        return [found[-row["id"]] for row in rows]
+
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         return {row["id"]: from_half(row["vector"]) for row in self._rows(ids)}
 

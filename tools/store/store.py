@@ -189,6 +189,18 @@ class Store:
         rows = self._db.rows_of(f"{_PASSAGE} WHERE p.id IN", [i for i in wanted if i > 0])
         return self.web.passages(i for i in wanted if i < 0) | {row[0]: Passage(*row) for row in rows}
 
+    def document_passages(self, passage_id: int) -> list[Passage]:
+        """All passages of the document that a passage is of, in their order; none where it is gone."""
+        if passage_id < 0:
+            return self.web.document_passages(passage_id)
+        rows = self._db.rows("SELECT document_id FROM passages WHERE id = ?", (passage_id,))
+        return self.passages_of(rows[0][0]) if rows else []
+
+    def passages_of(self, document: int) -> list[Passage]:
+        """All passages of the document of this number, in their order."""
+        query = f"{_PASSAGE} WHERE p.document_id = ? ORDER BY p.position"
+        return [Passage(*row) for row in self._db.rows(query, (document,))]
+
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         wanted = list(ids)
         rows = self._db.rows_of(

@@ -1,0 +1,124 @@
+"""Documents: what is in the collections, and more of them, from files and addresses."""
+
+import re
+
+import streamlit as st
+
+from agent.runs.parts import USER_COLLECTION
+from tools.documents.readers import READERS
+from tools.errors import SteelmanError
+from tools.language.words import count
+from tools.store.store import SAMPLES
+from ui import say, source_view
+from ui.indexing import Upload
+from ui.service import PageService
+from ui.shown import escaped, label, text
+
+_SHOWN = 50  # documents at first, and more with each click
+_PROBLEMS = 20
+_EVERY = 0.5  # seconds between looks at an upload
+
+
+def show(service: PageService) -> None:
+    """The whole page of documents."""
+    say.title("Documents")
+    say.small("What you add is searched beside the samples, on this machine. Each question can choose where to look.")
+    _add(service)
+    _collections(service)
+
+
+def _add(service: PageService) -> None:
+    with st.form("add", clear_on_submit=True):
+        files = st.file_uploader("Files", [ending[1:] for ending in READERS], accept_multiple_files=True)
+        pasted = st.text_area("Or addresses of web pages, one a line", height=80)
+        into = st.text_input("Into the collection", USER_COLLECTION)
+        if st.form_submit_button("Add", type="primary"):
+            try:
+                sent = [(file.name, file.getvalue()) for file in files]
+                service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
+            except SteelmanError as exc:
+                say.error(str(exc))
+    if (upload := service.uploads.latest) is not None:
+        going = st.fragment(_progress, run_every=None if upload.ended else _EVERY)
+        going(upload)
+
+
+def _progress(upload: Upload) -> None:
+    """How far an upload is; once it has ended what came of it, and what could not be read and why."""
+    report = upload.report
+    if not upload.ended:
+        done = max(0, report.begun - 1)
+        at = f", at {label(report.reading)}" if report.reading else ""
+        st.progress(done / max(1, upload.total), f"Indexing {report.begun} of {upload.total}{escaped(at)}")
+        return
+    if not st.session_state.get(f"told-{id(upload)}"):  # the list below has them now
+        st.session_state[f"told-{id(upload)}"] = True
+        st.rerun()
+    told = f"{count(report.stored, 'document')} stored in '{upload.collection}' ({count(report.passages, 'passage')})"
+    say.line(f"{told}, {report.unchanged:,} unchanged.")
+    if upload.error:
+        say.error(upload.error)
+    for problem in report.problems[:_PROBLEMS]:
+        say.warning(f"Not read: {problem}")
+    if (more := len(report.problems) - _PROBLEMS) > 0:
+        say.small(f"… and {more} more that could not be read.")
+    for note in report.notes:
+        say.small(note)
+
+
+def _collections(service: PageService) -> None:
+    known = service.store.collections()
+    names = [c.name for c in known]
+    usual = USER_COLLECTION if USER_COLLECTION in names else SAMPLES
+    chosen = st.pills("Collection", names, default=usual if usual in names else None, format_func=escaped)
+    here = next((c for c in known if c.name == chosen), None)
+    if here is None:
+        return
+    held = f"{count(here.documents, 'document')}, {count(here.passages, 'passage')}."
+    say.small(held + (" Steelman's own; they stay as they are." if here.name == SAMPLES else ""))
+    most = st.session_state.get("documents", _SHOWN)
+    for row in service.store.documents(here.name, most):
+        _line(service, here.name, dict(row))
+    if here.documents > most:
+        more = {"documents": most + _SHOWN}
+        st.button("More", key="more-documents", on_click=st.session_state.update, kwargs=more)
+    if here.name != SAMPLES:
+        _delete_collection(service, here.name)
+
+
+def _line(service: PageService, collection: str, row: dict[str, object]) -> None:
+    """A document: title, kind, date, passages; opened and deleted."""
+    name, number = str(row["shown_id"]), str(row["number"])
+    about = [str(row["kind"]).replace("unknown", ""), str(row["date"]), count(int(str(row["passages"])), "passage")]
+    with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
+        told = " · ".join(filter(None, about))
+        st.html(
+            f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(label(name, 60))} · {text(told)}</p>'
+        )
+        if st.button("Open", key=f"open-document-{number}", type="tertiary"):
+            open_document(service, int(number), str(row["title"]) or name)
+        if collection != SAMPLES:
+            with st.popover("Delete", key=f"drop-{number}", type="tertiary"):
+                say.small("Answers that quote it stay as they are.")
+                if st.button("Delete for good", key=f"delete-document-{number}"):
+                    service.store.delete_document(collection, name, int(number))
+                    service.search.refresh()
+                    st.rerun()
+
+
+def open_document(service: PageService, number: int, title: str) -> None:
+    """A stored document in a window over the page."""
+
+    def shown() -> None:
+        st.html(source_view.document(service.store.passages_of(number), []))
+
+    st.dialog(escaped(label(title, 90)), width="large")(shown)()
+
+
+def _delete_collection(service: PageService, name: str) -> None:
+    with st.popover("Delete this collection", key="drop-collection", type="tertiary"):
+        say.small("All its documents go. Answers that quote them stay as they are.")
+        if st.button("Delete the collection for good", key="delete-collection"):
+            service.store.delete_collection(name)
+            service.search.refresh()
+            st.rerun()
