@@ -1,4 +1,4 @@
-"""The question: its field, where and how it is searched for, and on the empty page what this is and the sample topics."""
+"""The question: its field, how and where it is searched for, and on the empty page what this is and its topics."""
 
 import json
 from collections.abc import Callable
@@ -87,10 +87,10 @@ def _scope(open_service: Callable[[], PageService]) -> None:
 def _example() -> None:
     """One quotation for each side of one question, as they stand in the samples."""
     shown = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
-    sides = "".join(
-        f"<p><b>{text(side['answer'])}</b> “{text(side['quote'])}” <span class='sm-small'>{text(side['source'])}</span></p>"
-        for side in shown["sides"]
-    )
+    sides = ""
+    for side in shown["sides"]:
+        answer, quote, source = (text(side[part]) for part in ("answer", "quote", "source"))
+        sides += f'<p><b>{answer}</b> “{quote}” <span class="sm-small">{source}</span></p>'
     st.html(f'<div class="sm-sample"><p class="sm-small">{text(shown["question"])}</p>{sides}</div>')
 
 

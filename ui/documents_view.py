@@ -91,10 +91,8 @@ def _line(service: PageService, collection: str, row: dict[str, object]) -> None
     name, number = str(row["shown_id"]), str(row["number"])
     about = [str(row["kind"]).replace("unknown", ""), str(row["date"]), count(int(str(row["passages"])), "passage")]
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
-        told = " · ".join(filter(None, about))
-        st.html(
-            f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(label(name, 60))} · {text(told)}</p>'
-        )
+        told = " · ".join(filter(None, [label(name, 60), *about]))
+        st.html(f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
             open_document(service, int(number), str(row["title"]) or name)
         if collection != SAMPLES:

@@ -7,8 +7,8 @@ import streamlit as st
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence
-from agent.answer.words import line_of, looked_for
 from agent.answer.words import label as stance_label
+from agent.answer.words import line_of, looked_for
 from ui import say
 from ui.shown import label, text
 from ui.style import INK, STANCES

@@ -11,8 +11,8 @@ from ui.shown import label, link, marked, text
 
 
 def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
-    """The card as HTML; passages: by id, of which those that were deleted are missing. words: the sentence that alone is
-    marked, where it stands in one of them; else all that the answer quotes of the source is."""
+    """The card as HTML; passages: by id, of which those that were deleted are missing. words: the sentence that alone
+    is marked, where it stands in one of them; else all that the answer quotes of the source is."""
     head = f"<h4>{link(citation.url, label(citation.title or citation.document_id, 160))}</h4>"
     head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
     sure = ""

@@ -66,15 +66,16 @@ mark {{ background: light-dark(#f6e2a6, #5a4a17); color: inherit; padding: 0 .1e
 @media (max-width: 640px) {{
   .block-container {{ padding-left: 1rem; padding-right: 1rem; }}
   h1 {{ font-size: 1.5rem !important; }}
-  .st-key-source {{ position: fixed; inset: auto 0 0 0; top: auto; max-height: 62vh; z-index: 999990; padding: .8rem 1rem;
-    border-top: 2px solid {_LINE}; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
+  .st-key-source {{ position: fixed; inset: auto 0 0 0; top: auto; max-height: 62vh; z-index: 999990;
+    padding: .8rem 1rem; border-top: 2px solid {_LINE}; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
   .sm-row {{ grid-template-columns: 3.2rem 1fr; }}
   .sm-row span:last-child {{ grid-column: 1 / -1; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
-  [class*="st-key-suggested"], [class*="st-key-more-"], [class*="st-key-end"], .st-key-thread {{ display: none !important; }}
-  .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important; height: auto !important; }}
+  .st-key-suggested, [class*="st-key-more-"], .st-key-end, .st-key-thread {{ display: none !important; }}
+  .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
+    height: auto !important; }}
   .block-container {{ max-width: none; padding: 0; }}
   .stColumn {{ break-inside: avoid; }}
 }}
