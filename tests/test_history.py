@@ -57,7 +57,7 @@ def test_threads_come_by_their_newest_activity_with_how_they_began_and_their_new
     add(store, "c", "a", "What about the cost?", done=False)
     store.finish("c", "somebody", "failed", {})
     first, second = store.threads(9)
-    assert (first.id, first.question, first.runs) == ("a", "Should towns build bridges?", 2)
+    assert (first.id, first.name, first.runs) == ("a", "Should towns build bridges?", 2)
     assert (first.latest, second.id, second.runs, second.latest) == ("c", "b", 1, "b")
     assert store.threads(1) == [first]
     store.finish("b", "somebody", "done", {})

@@ -104,7 +104,6 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     said, more = "What its sources say", "More about how this was made"  # the first of the one side that has a case
     assert [e.label for e in app.expander] == [said, more]
     assert 'class="sm-group"' in html(app)
-    assert "<mark>" in html(app)
     assert len(app.get("vega_lite_chart")) == 1
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
@@ -190,10 +189,71 @@ def test_the_history_is_opened_and_deleted(page: Callable[..., AppTest]) -> None
     assert not shown_run(home)
     click(home, QUESTION)
     assert shown_run(home) == run_id
-    click(home, "Delete for good")
+    home.text_input(key=f"name-{run_id}").set_value("Bridges").run()
+    assert "Bridges" in labels(home)
+    home.text_input(key="search").set_value("tunnel").run()
+    assert "Nothing that was asked has these words." in html(home)
+    home.text_input(key="search").set_value("TOWNS").run()
+    click(home, "Delete")
     assert not shown_run(home)
-    assert QUESTION not in labels(home)
-    assert "no such run" in html(page(run=run_id))
+    assert "Bridges" not in labels(home)
+    click(home, "Undo")
+    assert "Bridges" in labels(home)
+    assert answered(page(run=run_id))
+
+
+def test_a_source_opens_beside_the_answer_with_the_claims_words_marked(page: Callable[..., AppTest]) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    cited = next(b for b in app.button if b.key and b.key.startswith("cite-p"))
+    cited.click().run()
+    shown = html(app)
+    assert shown.count("<mark>") == 1
+    assert f"<b>[{cited.label.strip(chr(92) + '[]')}]</b>" in shown
+    click(app, "Whole document")
+    assert html(app).count("<mark>") == 2  # in the document as well
+    click(app, "Close")
+    assert "<mark>" not in html(app)
+
+
+def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[..., AppTest]) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    listed = [b.key for b in app.button if b.key and b.key.startswith("cite-list-")]
+    assert len(listed) >= 2
+    assert [b.label for b in app.get("download_button")] == ["Markdown", "Web page", "Word", "JSON"]
+    copied, *_, link = [c.value for c in app.code]
+    assert "[1] " in copied
+    assert link.endswith(f"?run={shown_run(app)}")
+
+
+def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    service = PageService(settings)
+    try:
+        runs = {service.start(QUESTION, visitor="one") for _ in range(2)} | {service.start(QUESTION, visitor="two")}
+    finally:
+        service.close()
+    assert len(runs) == 2
+
+
+LETTER = "Our town should build a bridge, since the ferry stops in winter. It would last for a hundred years."
+
+
+def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) -> None:
+    app = page(view="documents")
+    click(app, "Add")
+    assert "choose a file" in html(app).lower()
+    app.file_uploader[0].set_value([("letter.txt", LETTER.encode(), "text/plain"), ("empty.md", b"", "text/markdown")])
+    app.text_area[0].set_value("http://127.0.0.1:9/nothing")
+    app.text_input[0].set_value("town hall")
+    click(app, "Add")
+    until(app, lambda a: "1 document stored in" in html(a))
+    assert "empty.md" in html(app)  # what could not be read, and why
+    assert "127.0.0.1" in html(app)
+    until(app, lambda a: "letter.txt" in html(a))
+    click(app, "Open")
+    assert "the ferry stops in winter" in html(app)
+    click(app, "Delete for good")
+    until(app, lambda a: "0 documents" in html(a))
 
 
 def test_the_settings_show_what_doctor_shows(page: Callable[..., AppTest], settings: Settings) -> None:

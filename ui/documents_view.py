@@ -53,6 +53,8 @@ def _progress(upload: Upload) -> None:
         return
     if not st.session_state.get(f"told-{id(upload)}"):  # the list below has them now
         st.session_state[f"told-{id(upload)}"] = True
+        if upload.report.stored + upload.report.unchanged:
+            st.session_state["collection"] = upload.collection
         st.rerun()
     told = f"{count(report.stored, 'document')} stored in '{upload.collection}' ({count(report.passages, 'passage')})"
     say.line(f"{told}, {report.unchanged:,} unchanged.")
@@ -69,8 +71,9 @@ def _progress(upload: Upload) -> None:
 def _collections(service: PageService) -> None:
     known = service.store.collections()
     names = [c.name for c in known]
-    usual = USER_COLLECTION if USER_COLLECTION in names else SAMPLES
-    chosen = st.pills("Collection", names, default=usual if usual in names else None, format_func=escaped)
+    if st.session_state.get("collection") not in names:
+        st.session_state["collection"] = USER_COLLECTION if USER_COLLECTION in names else next(iter(names), None)
+    chosen = st.pills("Collection", names, key="collection", format_func=escaped)
     here = next((c for c in known if c.name == chosen), None)
     if here is None:
         return
