@@ -38,8 +38,8 @@ def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
     opened: list[PageService] = []
 
-    def open_service() -> PageService:
-        opened.append(PageService(settings))
+    def open_service(chosen: Settings | None = None) -> PageService:
+        opened.append(PageService(chosen or getattr(open_service, "chosen", settings)))
         return opened[-1]
 
     monkeypatch.setattr("ui.service.PageService", open_service)
@@ -54,7 +54,8 @@ def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
     yield open_page
     st.cache_resource.clear()
     for door in opened:
-        door.close()
+        if not door.closed:
+            door.close()
 
 
 def ask(app: AppTest, question: str, *, review: bool = False) -> AppTest:
@@ -261,3 +262,20 @@ def test_the_settings_show_what_doctor_shows(page: Callable[..., AppTest], setti
     for said in ("What is on", "embedded", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
         assert said in shown
     assert "FAILS" not in shown
+
+
+def test_settings_are_changed_on_the_page_and_keys_are_not_shown(page: Callable[..., AppTest]) -> None:
+    app = page(view="settings")
+    fields = {f.label: f for f in app.text_input}
+    fields["OPENAI_API_KEY"].set_value("sk-secret-of-a-test")
+    fields["OPENAI_BASE_URL"].set_value("http://127.0.0.1:9/v1")
+    fields["STEELMAN_MODEL"].set_value("tiny")
+    click(app, "Use these")
+    assert not app.exception
+    fields = {f.label: f for f in app.text_input}
+    assert fields["STEELMAN_MODEL"].value == "tiny"
+    assert "127.0.0.1:9" in html(app)
+    assert (fields["OPENAI_API_KEY"].value, "sk-secret" in html(app)) == ("", False)
+    fields["OPENAI_BASE_URL"].set_value("no address")
+    click(app, "Use these")
+    assert "OPENAI_BASE_URL cannot be" in html(app)

@@ -120,7 +120,7 @@ def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
         for column, side in zip(st.columns(max(2, len(row))), row, strict=False):
             with column, st.container(border=True, key=f"card-{side.stance}-{side.id}"):
                 _card(answer, side)
-                with st.container(horizontal=True, key=f"more-{side.id}"):
+                with st.container(horizontal=True, key=f"acts-{side.id}"):
                     if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
                         ask_view.begin(service, f"Search more for {side.name}", thread=run.id)
                     if side.claims:

@@ -18,6 +18,7 @@ if str(ROOT) not in sys.path:  # Streamlit puts only the script's own folder the
     sys.path.insert(0, str(ROOT))
 
 from agent.answer.model import Answer  # noqa: E402  # needs the path above
+from agent.settings import Settings  # noqa: E402
 from tools.errors import SteelmanError, UnknownRunError  # noqa: E402
 from ui import answer_view, ask_view, history_view, say, watch_view  # noqa: E402
 from ui.service import PageService  # noqa: E402
@@ -27,6 +28,14 @@ from ui.style import STYLE  # noqa: E402
 @st.cache_resource(show_spinner="Opening. The very first time the sample passages are put into the index …")
 def open_service() -> PageService:
     return PageService()
+
+
+def reopen(settings: Settings) -> None:
+    """Opens the service anew with other settings. What is at work is stopped, and can be gone on with."""
+    PageService(settings).close()  # what cannot be used is said before anything ends
+    open_service().close()
+    PageService.chosen = settings
+    open_service.clear()
 
 
 def main() -> None:
@@ -39,7 +48,7 @@ def main() -> None:
         if view == "settings":
             from ui import settings_view
 
-            settings_view.show(open_service())
+            settings_view.show(open_service(), reopen)
         elif view == "documents":
             from ui import documents_view
 

@@ -50,7 +50,7 @@ def _line(service: PageService, thread: Thread, run_id: str) -> None:
             on_click=go,
             kwargs={"run": thread.id},
         )
-        with st.popover("⋯", type="tertiary", key=f"more-{thread.id}", help=f"Rename or delete '{name}'"):
+        with st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}"):  # drawn as ⋯
             say.small(f"{_when(thread.at)}{follow_ups}{state}")
             given = st.text_input("Name", thread.name, key=f"name-{thread.id}", max_chars=120)
             if given and given != thread.name:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from agent.answer.retrieved import Evidence
 from agent.commands.doctor import Part, parts
@@ -31,8 +31,12 @@ _AT_ONCE = 2
 class PageService:
     """Opens the service when it is made, and keeps it open until `close`. All methods may be called from any thread."""
 
+    chosen: ClassVar[Settings | None] = None
+    """The settings that were chosen on the page, in memory and for everybody."""
+
     def __init__(self, settings: Settings | None = None) -> None:
         """Raises what opening it raises, such as SettingsError."""
+        settings = settings or PageService.chosen
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, name="steelman-service", daemon=True)
         self._thread.start()
@@ -43,6 +47,7 @@ class PageService:
         self.uploads = Uploads(self.settings, self.store, self.search)
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
         self._beginning = threading.Lock()
+        self.closed = False
         self.purge(_UNDO_SECONDS)
 
     @property
@@ -116,6 +121,7 @@ class PageService:
 
     def close(self) -> None:
         """Lets the runs go, so that they can be resumed, deletes what was removed, and ends the thread."""
+        self.closed = True
         self.purge()
         self._wait(self._stack.aclose())
         self._loop.call_soon_threadsafe(self._loop.stop)

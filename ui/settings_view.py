@@ -1,26 +1,77 @@
-"""The settings: what is on and answers, and how to turn on the rest."""
+"""The settings: what is on and answers, and what can be set here for as long as the page's server runs."""
+
+from collections.abc import Callable
+from typing import Any, get_args
 
 import streamlit as st
 
 from agent.commands.doctor import Finding, examine
+from agent.settings import Settings, load_settings, variable_of
+from tools.errors import SteelmanError
 from ui import say
 from ui.service import PageService
 from ui.shown import text
 
+_GROUPS = {
+    "Chat model": ("provider", "model", "openai_api_key", "openai_base_url", "anthropic_api_key", "google_api_key"),
+    "Another model for a stage": ("model_frame", "model_expand", "model_queries", "model_write"),
+    "Judge": ("judge", "judge_url", "judge_model", "judge_api_key"),
+    "Web": ("web", "tavily_api_key", "serper_api_key", "searxng_url"),
+}
 
-def show(service: PageService) -> None:
-    """The same as `python -m agent doctor`; each part is tried while the page is drawn."""
+
+def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
+    """The form, and beside it the same as `python -m agent doctor`; each part is tried while the page is drawn."""
     say.title("Settings")
-    st.html(
-        "<p>Everything is set in the file <code>.env</code> or in the environment, and read when the page's server "
-        "starts. <code>docs/providers.md</code> tells how to turn each on, what it costs and what is sent to whom.</p>"
-        "<h2>What is on, and whether it answers</h2>"
+    form, found = st.columns([2, 3], gap="large")
+    with form:
+        _form(service, reopen)
+    with found:
+        st.html("<h2>What is on, and whether it answers</h2>")
+        place, lines = st.empty(), list[str]()
+        for part in service.parts():
+            place.html("".join([*lines, _line("…", part.name, "")]))
+            lines.append(_found(examine(part)))
+        place.html("".join(lines))
+
+
+def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
+    say.small(
+        "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
+        "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent what."
     )
-    place, lines = st.empty(), list[str]()
-    for part in service.parts():
-        place.html("".join([*lines, _line("…", part.name, "")]))
-        lines.append(_found(examine(part)))
-    place.html("".join(lines))
+    with st.form("settings", border=False):
+        changes: dict[str, Any] = {}
+        for group, names in _GROUPS.items():
+            with st.expander(group, expanded=group == "Chat model"):
+                changes |= {name: value for name in names if (value := _field(service.settings, name)) is not None}
+        if not st.form_submit_button("Use these", type="primary"):
+            return
+    try:
+        reopen(load_settings(**_kept(service.settings), **changes))
+    except SteelmanError as exc:
+        say.error(str(exc))
+        return
+    st.rerun()
+
+
+def _kept(settings: Settings) -> dict[str, Any]:
+    """What was set here before, and every other setting as it is."""
+    shown = {name for names in _GROUPS.values() for name in names}
+    return {name: getattr(settings, name) for name in Settings.model_fields if name not in shown}
+
+
+def _field(settings: Settings, name: str) -> Any:
+    """The field of one setting, and its value; a key that nothing was typed for stays as it is."""
+    about, now = Settings.model_fields[name], getattr(settings, name)
+    choices = get_args(about.annotation)
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return st.selectbox(variable_of(name), choices, choices.index(now), help=about.description)
+    if name.endswith("_key"):
+        hint = "set; type another to change it" if now.get_secret_value() else ""
+        typed = st.text_input(variable_of(name), type="password", placeholder=hint, help=about.description)
+        return typed or now.get_secret_value()
+    return st.text_input(variable_of(name), now, help=about.description)
 
 
 def _found(finding: Finding) -> str:

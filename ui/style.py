@@ -61,6 +61,9 @@ mark {{ background: light-dark(#f6e2a6, #5a4a17); color: inherit; padding: 0 .1e
 .sm-row {{ display: grid; grid-template-columns: 3.2rem 8rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
   border-bottom: 1px solid {_LINE}; font-size: .95rem; }}
 .sm-row span {{ overflow-wrap: anywhere; }}
+[class*="st-key-more-"] button p {{ font-size: 0; }}
+[class*="st-key-more-"] button p::after {{ content: "⋯"; font-size: 1.1rem; }}
+[class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] button {{ justify-content: flex-start; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] button > div {{ justify-content: flex-start; width: 100%; }}
 @media (max-width: 640px) {{
@@ -73,7 +76,7 @@ mark {{ background: light-dark(#f6e2a6, #5a4a17); color: inherit; padding: 0 .1e
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
-  .st-key-suggested, [class*="st-key-more-"], .st-key-end, .st-key-thread {{ display: none !important; }}
+  .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}
   .block-container {{ max-width: none; padding: 0; }}
