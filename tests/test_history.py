@@ -15,6 +15,7 @@ from agent.__main__ import main
 from agent.runs import store as run_store
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
+from agent.runs.threads import ThreadStore
 from agent.settings import Settings
 from tools.errors import RunBusyError, StoreError, UnknownRunError
 from tools.store.database import Database
@@ -56,12 +57,12 @@ def test_threads_come_by_their_newest_activity_with_how_they_began_and_their_new
     add(store, "b", "b", "Should schools ban phones?", done=False)
     add(store, "c", "a", "What about the cost?", done=False)
     store.finish("c", "somebody", "failed", {})
-    first, second = store.threads(9)
+    first, second = ThreadStore(store._db).latest(9)
     assert (first.id, first.name, first.runs) == ("a", "Should towns build bridges?", 2)
     assert (first.latest, second.id, second.runs, second.latest) == ("c", "b", 1, "b")
-    assert store.threads(1) == [first]
+    assert ThreadStore(store._db).latest(1) == [first]
     store.finish("b", "somebody", "done", {})
-    assert [t.id for t in store.threads(9)] == ["b", "a"]
+    assert [t.id for t in ThreadStore(store._db).latest(9)] == ["b", "a"]
 
 
 def test_a_threads_runs_are_oldest_first_and_without_their_answers(store: RunStore) -> None:

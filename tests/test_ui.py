@@ -220,7 +220,7 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
     app = until(ask(page(), QUESTION), answered)
     listed = [b.key for b in app.button if b.key and b.key.startswith("cite-list-")]
     assert len(listed) >= 2
-    assert [b.label for b in app.get("download_button")] == ["Markdown", "Web page", "Word", "JSON"]
+    assert [b.label for b in app.download_button] == ["Markdown", "Web page", "Word", "JSON"]
     copied, *_, link = [c.value for c in app.code]
     assert "[1] " in copied
     assert link.endswith(f"?run={shown_run(app)}")

@@ -8,6 +8,7 @@ import streamlit as st
 from agent.answer.files import ENDINGS, as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.answer.requests import search_more
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
     MAY_SPEAK,
@@ -76,6 +77,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _end(answer)
     _nearest(service, answer)
     _suggested(service, run, answer, evidence)
+    _reply(run, answer)
 
 
 def show_notes(answer: Answer) -> None:
@@ -122,7 +124,8 @@ def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
                 _card(answer, side)
                 with st.container(horizontal=True, key=f"acts-{side.id}"):
                     if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
-                        ask_view.begin(service, f"Search more for {side.name}", thread=run.id)
+                        more = search_more(answer, side)
+                        ask_view.begin(service, more.text, more.depth or "normal", thread=run.id)
                     if side.claims:
                         with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
                             st.code(copied(answer, side), language=None, wrap_lines=True)
@@ -237,6 +240,18 @@ def _nearest(service: PageService, answer: Answer) -> None:
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
                 ask_view.begin(service, question)
+
+
+def _reply(run: RunRow, answer: Answer) -> None:
+    """What was last asked of this answer, and what it tells."""
+    shown_run, reply = st.session_state.get("reply", ("", None))
+    if reply is None or shown_run != run.id:
+        return
+    with st.container(border=True, key="reply"):
+        st.html(f"<h4>{text(reply.heading)}</h4>")
+        for place, (said, cited) in enumerate(reply.lines):
+            claim = AnswerClaim(text=said, citations=cited, quoted=False)
+            _cited_line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}")
 
 
 def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from agent.answer.model import Answer
+from agent.answer.requests import Reply
 from agent.options import Depth
 from agent.runs.parts import USER_COLLECTION
 from agent.samples import FOLDER, sample_questions
@@ -51,7 +53,7 @@ def form(open_service: Callable[[], PageService], thread: str | None = None) -> 
     if not thread:
         st.html(_FOCUS, unsafe_allow_javascript=True)
     if pressed:
-        begin(open_service(), question, thread=thread, **options)
+        ask(open_service(), question, thread, options)
 
 
 def _options(open_service: Callable[[], PageService]) -> dict[str, Any]:
@@ -111,6 +113,18 @@ def _asked_by_address(open_service: Callable[[], PageService]) -> None:
     asked = st.query_params.get("q", "")
     if asked and open_service().stays_here:
         begin(open_service(), asked)
+
+
+def ask(service: PageService, question: str, thread: str | None, options: dict[str, Any]) -> None:
+    """Asks it. What only the answer before it has to tell is told there, and begins no run."""
+    before = service.rows.get(thread).answer if thread else None
+    if before and question.strip():
+        asked = service.read_request(question, Answer.model_validate_json(before))
+        if isinstance(asked, Reply):
+            st.session_state["reply"] = thread, asked
+            st.rerun()
+        question, options = asked.text, options | ({"depth": asked.depth} if asked.depth else {})
+    begin(service, question, thread=thread, **options)
 
 
 def begin(

@@ -5,7 +5,7 @@ from datetime import datetime
 import streamlit as st
 
 from agent.answer.words import day
-from agent.runs.store import Thread
+from agent.runs.threads import Thread
 from tools.errors import SteelmanError
 from ui import say
 from ui.ask_view import go
@@ -20,7 +20,7 @@ def show(service: PageService, run_id: str) -> None:
     st.button("New question", key="new", width="stretch", on_click=go)
     most = st.session_state.get("threads", _THREADS)
     words = st.session_state.get("search", "")
-    threads = service.rows.threads(most + 1, words)
+    threads = service.threads.latest(most + 1, words)
     if threads or words:
         st.text_input("Search what was asked", key="search", placeholder="Search", label_visibility="collapsed")
     _undo(service)
@@ -54,7 +54,7 @@ def _line(service: PageService, thread: Thread, run_id: str) -> None:
             say.small(f"{_when(thread.at)}{follow_ups}{state}")
             given = st.text_input("Name", thread.name, key=f"name-{thread.id}", max_chars=120)
             if given and given != thread.name:
-                service.rows.name_thread(thread.id, given)
+                service.threads.name_thread(thread.id, given)
                 st.rerun()
             _delete(service, thread, run_id)
 
@@ -82,7 +82,7 @@ def _undo(service: PageService) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Deleted: {label(thread.name, 40)}")
         if st.button("Undo", key="undo", type="tertiary"):
-            service.rows.set_removed(thread.id, None)
+            service.threads.set_removed(thread.id, None)
             del st.session_state["removed"]
             st.rerun()
 

@@ -9,12 +9,15 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, TypeVar
 
+from agent.answer.model import Answer
+from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence
 from agent.commands.doctor import Part, parts
 from agent.options import Depth
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunStore
+from agent.runs.threads import ThreadStore
 from agent.settings import Settings
 from tools.errors import RunBusyError
 from tools.models.worker import lower_priority
@@ -43,6 +46,7 @@ class PageService:
         self._stack = AsyncExitStack()
         self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings, max_concurrent=_AT_ONCE)))
         self.rows = RunStore(self._runs.database)  # read by the page's own threads, which no run holds up
+        self.threads = ThreadStore(self._runs.database)
         self.store, self.search = self._runs.store, self._runs.providers.search
         self.uploads = Uploads(self.settings, self.store, self.search)
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
@@ -98,6 +102,10 @@ class PageService:
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.providers.passages(ids)
 
+    def read_request(self, asked: str, answer: Answer) -> Reply | Question:
+        """What is asked of an answer; see `agent.answer.requests`."""
+        return self._wait(read_request(asked, answer, self._runs.providers.models.encode))
+
     def evidence(self, run_id: str) -> list[Evidence]:
         """What was judged in the run; empty where it is not kept any more."""
         return self._wait(self._runs.evidence(run_id))
@@ -106,12 +114,12 @@ class PageService:
         """Takes the thread out of the history; for a while it can be put back. Raises RunBusyError while a run of it is
         at work."""
         self.rows.check_free([run.id for run in self.rows.thread(thread)])
-        self.rows.set_removed(thread, time.time())
+        self.threads.set_removed(thread, time.time())
         self.purge(_UNDO_SECONDS)
 
     def purge(self, seconds: float = 0.0) -> None:
         """Deletes for good what was removed longer ago than that."""
-        for thread in self.rows.removed(time.time() - seconds):
+        for thread in self.threads.removed(time.time() - seconds):
             with contextlib.suppress(RunBusyError):  # it goes the next time
                 self._wait(self._runs.delete_thread(thread))
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from agent.answer.followups import argued_with, refers
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.words import cased, claim_text, day, line_of, source_line, strength_of
+from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
 from agent.answer.words import label as stance_label
 from agent.options import Depth
 from tools.language.words import count
@@ -46,6 +46,13 @@ class Reply:
 
     heading: str
     lines: list[tuple[str, list[int]]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """For a terminal: a line a line."""
+        return "\n".join(
+            [plain(self.heading), *(f"  • {plain(said)} {numbers(of)}".rstrip() for said, of in self.lines)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +136,8 @@ def _explained(asked: str, answer: Answer) -> Reply | Question:
     number = _number(asked)
     cited = next((c for c in answer.citations if c.number == number), None)
     if cited is None:
-        numbers = ", ".join(str(c.number) for c in answer.citations) or "none"
-        return Reply(f"Which one? The numbers of this answer are {numbers}.")
+        there = ", ".join(str(c.number) for c in answer.citations) or "none"
+        return Reply(f"Which one? The numbers of this answer are {there}.")
     lines = [(f"{stance_label(answer, s)}: {claim_text(c)}", c.citations) for s, c in _claims(answer, {cited.number})]
     lines += [(f"“{words}”", [cited.number]) for words in dict.fromkeys([cited.quote, *(q.quote for q in cited.more)])]
     return Reply(f"[{cited.number}] {source_line(cited)}", lines)
@@ -165,22 +172,22 @@ def _about(citation: Citation) -> str:
 
 def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:
     """The claims that stand on these sources."""
-    numbers = {c.number for c in kept}
+    known = {c.number for c in kept}
     lines = [
-        (f"{stance_label(answer, side)}: {claim_text(claim)}", [n for n in claim.citations if n in numbers])
-        for side, claim in _claims(answer, numbers)
+        (f"{stance_label(answer, side)}: {claim_text(claim)}", [n for n in claim.citations if n in known])
+        for side, claim in _claims(answer, known)
     ]
-    silent = [stance_label(answer, s) for s in answer.perspectives if s.claims and not _of(s, numbers)]
+    silent = [stance_label(answer, s) for s in answer.perspectives if s.claims and not _of(s, known)]
     lines += [(f"Nothing of it speaks for: {', '.join(dict.fromkeys(silent))}.", [])] if silent else []
-    return Reply(f"What rests on {count(len(numbers), 'source')} {what}", lines)
+    return Reply(f"What rests on {count(len(known), 'source')} {what}", lines)
 
 
-def _claims(answer: Answer, numbers: set[int]) -> list[tuple[AnswerPerspective, AnswerClaim]]:
-    return [(side, claim) for side in answer.perspectives for claim in _of(side, numbers)]
+def _claims(answer: Answer, known: set[int]) -> list[tuple[AnswerPerspective, AnswerClaim]]:
+    return [(side, claim) for side in answer.perspectives for claim in _of(side, known)]
 
 
-def _of(side: AnswerPerspective, numbers: set[int]) -> list[AnswerClaim]:
-    return [claim for claim in side.claims if numbers & set(claim.citations)]
+def _of(side: AnswerPerspective, known: set[int]) -> list[AnswerClaim]:
+    return [claim for claim in side.claims if known & set(claim.citations)]
 
 
 # What has to be searched for
@@ -191,15 +198,14 @@ def _challenged(asked: str, answer: Answer) -> Reply | Question:
     if number is None and (side := _side(asked, answer)) is not None:
         return Question(f"Strongest case against {side.name.removesuffix(' …')}?")
     if number is None:
-        numbers = ", ".join(str(c.number) for c in answer.citations)
-        return Reply(f"Which claim? Name it by its number: {numbers}.")
+        there = ", ".join(str(c.number) for c in answer.citations)
+        return Reply(f"Which claim? Name it by its number: {there}.")
     return Question(f"Strongest counter-argument to {number}?")
 
 
-def _searched(asked: str, answer: Answer) -> Question:
-    """More for a side is what speaks against the side that says the opposite; else the whole question is searched
-    longest."""
-    side = _side(asked, answer)
+def search_more(answer: Answer, side: AnswerPerspective | None) -> Question:
+    """More for a side is what speaks against the one that says the opposite; for any other the whole question is
+    searched longest."""
     facing = {"supports": "opposes", "opposes": "supports"}.get(side.stance) if side else None
     other = next((s for s in answer.perspectives if s.stance == facing), None)
     if other is not None and any(s.claims for s in answer.perspectives):
@@ -208,8 +214,9 @@ def _searched(asked: str, answer: Answer) -> Question:
 
 
 _AROUND = frozenset(
-    "and but so ok okay now then or what how would does do did is are was it its this that the same there say says think "
-    "more about tell me us much for all again do could should will they them here case look looks please".split()
+    "and how's what's but so ok okay now then or what how would does do did is are was it its this that the same there "
+    "say says think more about tell me us much for all again could should will they them here case look looks "
+    "please".split()
 )
 
 
@@ -230,7 +237,7 @@ _READERS: dict[str, Callable[[str, Answer], Reply | Question]] = {
     "newer": _newer,
     "from": _from_one,
     "challenge": _challenged,
-    "more": _searched,
+    "more": lambda asked, answer: search_more(answer, _side(asked, answer)),
     "other": lambda asked, answer: Reply(CAN),
 }
 
@@ -245,7 +252,7 @@ def _number(asked: str) -> int | None:
 
 
 _POLES = {
-    "supports": r"\b(?:yes|pros?|agree|supporters?|in favour|in favor|for(?: side| camp)?)$|\b(?:yes|pro|in favou?r|for side)\b",
+    "supports": r"\bfor$|\b(?:yes|pros?|agree|supporters?|in favou?r|for (?:side|camp|case))\b",
     "opposes": r"\b(?:no|against|con|contra|antis?|disagree|opponents?|critics)\b",
 }
 

@@ -13,9 +13,10 @@ from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer.files import check_ending, write_answer
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
+from agent.answer.requests import Question, Reply, read_request
 from agent.answer.summary import all_looked_into
 from agent.answer.words import plain
-from agent.options import RunOptions
+from agent.options import Depth, RunOptions
 from agent.runs.executor import RunCrashedError, resume_command
 from agent.runs.parts import usual_options
 from agent.runs.progress import Progress
@@ -31,8 +32,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
     return load_settings(**({"judge_prompt": args.judge_prompt} if args.judge_prompt else {}))
 
 
-def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
-    """The run's options from the command line."""
+def options_of(args: argparse.Namespace, runs: Runs, depth: Depth | None = None) -> RunOptions:
+    """The run's options from the command line; `depth`: in place of the one there."""
     changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
     if args.collection:
         changes["collections"] = tuple(args.collection)
@@ -40,7 +41,7 @@ def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
         changes["deadline_seconds"] = args.deadline
     if args.selection:
         changes["selection"] = args.selection
-    return usual_options(runs, args.depth, **changes)
+    return usual_options(runs, depth or args.depth, **changes)
 
 
 def _domains(args: argparse.Namespace) -> tuple[str, ...]:
@@ -150,13 +151,13 @@ def chat(args: argparse.Namespace) -> int:
         opening = open_runs(settings_of(args), offline=args.no_web)
         runs = runner.run(opening.__aenter__())
         try:
-            _converse(runner, runs, options_of(args, runs), terminal)
+            _converse(runner, runs, args, terminal)
         finally:
             runner.run(opening.__aexit__(None, None, None))
     return OK
 
 
-def _converse(runner: asyncio.Runner, runs: Runs, options: RunOptions, terminal: bool) -> None:
+def _converse(runner: asyncio.Runner, runs: Runs, args: argparse.Namespace, terminal: bool) -> None:
     thread: str | None = None
     while line := _read(terminal):
         question = line.strip()
@@ -164,14 +165,21 @@ def _converse(runner: asyncio.Runner, runs: Runs, options: RunOptions, terminal:
             thread = None if question == "new" else thread
             continue
         try:
-            thread = runner.run(_reply(runs, question, options, thread))
+            thread = runner.run(_reply(runs, question, args, thread))
         except SteelmanError as exc:
             print(f"steelman: {plain(str(exc))}", file=sys.stderr)
 
 
-async def _reply(runs: Runs, question: str, options: RunOptions, thread: str | None) -> str:
-    """Prints the answer; returns the id of the thread for what follows."""
-    run_id = await runs.start(question, options, thread)
+async def _reply(runs: Runs, question: str, args: argparse.Namespace, thread: str | None) -> str:
+    """Prints the answer, or what the answer before tells of itself; returns the id of the thread for what follows."""
+    asked: Reply | Question = Question(question)
+    if thread and (before := await asyncio.to_thread(runs.run_store.thread_answers, thread)):
+        answer = Answer.model_validate_json(before[-1])
+        asked = await read_request(question, answer, runs.providers.models.encode)
+    if isinstance(asked, Reply):
+        print(asked.text)
+        return str(thread)
+    run_id = await runs.start(asked.text, options_of(args, runs, asked.depth), thread)
     print_answer(await follow(runs, run_id), as_json=False)
     return thread or run_id
 
