@@ -66,7 +66,7 @@ class Question:
 async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Question:
     """What is asked of the answer, or the question as it stands where it is one of its own."""
     asked = " ".join(asked.split())
-    if refers(argued_with(asked)) or len(asked.split()) > _MOST_WORDS:
+    if refers(argued_with(asked)) or not any(map(str.isalpha, asked)) or len(asked.split()) > _MOST_WORDS:
         return Question(asked)
     nearness = await _nearness(asked, answer, encode)
     own = {kind: nearness.pop(kind) for kind in _RUNS}
@@ -222,6 +222,8 @@ _AROUND = frozenset(
 
 def _focused(asked: str) -> Question:
     """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at."""
+    if re.match(r"(?:and|but|what about|how about)\b", asked, re.I):
+        return Question(asked)
     words = asked.rstrip(" ?.!").split()
     while len(words) > 1 and words[0].casefold().strip(",'") in _AROUND:
         del words[0]

@@ -1,0 +1,89 @@
+"""What is asked of an answer that stands before the reader: told by the answer itself, or searched for."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from test_ui_parts import ANSWER, citation
+
+from agent.answer.requests import CAN, Question, Reply, read_request
+from tools.models.encoders.encoder import MiniLM
+
+TWO = ANSWER.model_copy(
+    update={
+        "citations": [
+            citation(1, 4),
+            citation(2).model_copy(update={"date": "2019-05-01", "publisher": "Herald", "kind": "academic"}),
+        ],
+        "perspectives": [
+            ANSWER.perspectives[0],
+            ANSWER.perspectives[1].model_copy(
+                update={"claims": [ANSWER.perspectives[0].claims[0].model_copy(update={"citations": [2]})]}
+            ),
+            *ANSWER.perspectives[2:],
+        ],
+    }
+)
+
+
+class Ask(Protocol):
+    """Reads a request of the answer."""
+
+    def __call__(self, words: str) -> Reply | Question: ...
+
+
+@pytest.fixture(scope="module")
+def asked(encoder: MiniLM) -> Ask:
+    async def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+        return encoder.encode(texts)
+
+    return lambda words: asyncio.run(read_request(words, TWO, encode))
+
+
+def told(reply: Reply | Question) -> str:
+    assert isinstance(reply, Reply)
+    return reply.text
+
+
+def test_the_answer_tells_what_it_can(asked: Ask) -> None:
+    assert told(asked("could you condense that for me")).startswith("In short\n  • ")
+    weighed = told(asked("who has got the better evidence then"))
+    assert "For: some: 3 passages, 2 sources" in weighed
+    assert told(asked("what exactly is [1]?")).startswith("[1] Title 1. Paper 1, news, 12 March 2026.")
+    assert "numbers of this answer are 1, 2" in told(asked("explain claim 7"))
+
+
+def test_sources_are_kept_by_date_and_by_publisher(asked: Ask) -> None:
+    newer = told(asked("leave out anything older than 2024"))
+    assert newer.startswith("What rests on 1 source from 2024 on\n  • For: “It lasts.” [1]")
+    assert "Nothing of it speaks for: Against." in newer
+    assert told(asked("just the Herald please")).startswith("What rests on 1 source from Herald\n  • Against:")
+    assert "1 source from Herald" in told(asked("academic sources only"))
+    assert "They are: Paper 1, Herald." in told(asked("only from the Guardian"))
+
+
+@pytest.mark.parametrize(
+    ("words", "question", "depth"),
+    [
+        ("challenge claim 1", "challenge claim 1", None),  # read where the run begins
+        ("I doubt number 2", "Strongest counter-argument to 2?", None),
+        ("dig up more for the against side", "Strongest case against For?", "deep"),
+        ("how's this in Finland", "What about in Finland?", None),
+        ("what would a teacher say?", "What about a teacher?", None),
+        ("What about the cost?", "What about the cost?", None),
+        ("Should ferries run at night?", "Should ferries run at night?", None),
+        ("???", "???", None),
+    ],
+)
+def test_what_has_to_be_searched_for_becomes_a_question(
+    asked: Ask, words: str, question: str, depth: str | None
+) -> None:
+    assert asked(words) == Question(question, depth)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_done_says_what_can(asked: Ask) -> None:
+    assert asked("translate this into French") == Reply(CAN)
+    assert asked("ok thanks") == Reply(CAN)
