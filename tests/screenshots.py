@@ -29,11 +29,11 @@ def main(folder: Path) -> None:
         _save(page, folder / "empty.png")
         for question in _BEFORE:
             _ask(page, server.url, question)
-            page.get_by_text("Download as Markdown").first.wait_for()
+            page.get_by_role("button", name="Export").wait_for()
         _ask(page, server.url, _SHOWN, deep=True)  # so that there is something to see of a run that goes on
         page.locator(".sm-side", has_text="covered").first.wait_for()
         _save(page, folder / "running.png", still=False)
-        page.get_by_text("Download as Markdown").first.wait_for()
+        page.get_by_role("button", name="Export").wait_for()
         _save(page, folder / "answer.png")
         page.get_by_role("heading", name="The evidence").evaluate("heading => heading.scrollIntoView()")
         _save(page, folder / "ledger.png")
@@ -41,14 +41,13 @@ def main(folder: Path) -> None:
         page.get_by_role("button", name=re.compile(r"^\[\d+\]")).first.click()
         page.locator(".sm-source mark").first.wait_for()
         _save(page, folder / "source.png")
-        page.keyboard.press("Escape")
         phone = _window(browser, 390, 844, scale=2)
         phone.goto(page.url, wait_until="commit")
-        phone.get_by_text("Download as Markdown").first.wait_for()
+        phone.get_by_role("button", name="Export").wait_for()
         _save(phone, folder / "phone.png")
-        page.get_by_role("button", name="Settings", exact=True).click()
-        page.get_by_text("checkpoints").first.wait_for()
-        _save(page, folder / "settings.png")
+        page.get_by_role("button", name="Documents", exact=True).click()
+        page.get_by_text("547 passages").wait_for()
+        _save(page, folder / "documents.png")
 
 
 def _window(browser: "Browser", width: int, height: int, scale: int = 1) -> "Page":

@@ -1,0 +1,142 @@
+"""The page as a tool, in a real browser: documents of one's own, a source beside the answer, follow-ups, the history,
+the first seconds, dark mode, and several people at once."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from page_server import PageServer
+from test_browser import PHONES, sidebar
+from visitors import AGAIN, FIRST, Visit, Visitor
+
+pytest_plugins = ["visitors"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+LETTER = (
+    "Our town should sell the old pier, since repairs cost more each year than all the fees bring in. "
+    "The town should not sell the old pier, because whoever owns the pier decides who may fish from it."
+)
+
+
+@pytest.fixture(scope="module")
+def answer(samples_page: PageServer, browser: object) -> str:
+    """The address of an answer, asked on the page."""
+    visitor = Visitor(browser, samples_page).arrive()  # type: ignore[arg-type]
+    visitor.ask(PHONES)
+    visitor.answered(PHONES)
+    address = f"/?run={visitor.run_id}"
+    visitor.close()
+    return address
+
+
+def test_documents_are_added_asked_opened_and_deleted(samples_page: PageServer, visit: Visit, tmp_path: Path) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text(LETTER)
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"no pdf")
+    visitor = visit(samples_page).go("/?view=documents")
+    visitor.page.locator("input[type=file]").first.set_input_files([letter, broken])
+    visitor.text("letter.txt").wait_for()
+    visitor.button("Add").click()
+    visitor.text(re.compile("1 document stored in 'mine'")).wait_for()
+    assert "broken.pdf" in visitor.page.inner_text("[role=status]")  # what could not be read, and why
+    visitor.button("Open").first.click()
+    visitor.text("decides who may fish from it").wait_for()
+    visitor.page.keyboard.press("Escape")
+    visitor.arrive().ask("Should our town sell the old pier?")
+    visitor.answered("Should our town sell the old pier?")
+    assert "repairs cost more each year" in visitor.page.inner_text("body")
+    visitor.go("/?view=documents").button(
+        "Delete",
+    ).first.click()
+    visitor.button("Delete for good").click()
+    visitor.text("0 documents, 0 passages.").wait_for()
+
+
+def test_a_source_stays_beside_the_answer_and_opens_whole(samples_page: PageServer, answer: str, visit: Visit) -> None:
+    visitor = visit(samples_page, 1440).go(answer).answered(PHONES)
+    visitor.cited.nth(1).click()
+    panel = visitor.page.locator(".st-key-source")
+    panel.locator("mark").wait_for()
+    assert panel.locator("mark").count() == 1
+    cards, beside = visitor.page.locator("[class*=st-key-card-]"), panel.bounding_box()
+    assert beside is not None
+    for n in range(cards.count()):
+        box = cards.nth(n).bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= beside["x"]
+    visitor.page.locator("[data-testid=stMain]").evaluate("main => main.scrollTo(0, 700)")
+    visitor.until(lambda: (panel.bounding_box() or {"y": -1})["y"] >= 0, "the source beside what is read", 5)
+    visitor.button("Whole document").click()
+    visitor.page.get_by_role("dialog").locator("mark").wait_for()
+
+
+def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServer, answer: str, visit: Visit) -> None:
+    visitor = visit(samples_page).go(answer).answered(PHONES)
+    run = visitor.run_id
+    visitor.ask("so who's got more to show for it?", AGAIN)
+    visitor.text("The evidence by side").wait_for()
+    visitor.ask("only the Sample Herald", AGAIN)
+    visitor.text(re.compile("What rests on 1 source from Sample Herald")).wait_for()
+    visitor.ask("translate it into Welsh", AGAIN)
+    visitor.text(re.compile("Of this answer you can ask")).wait_for()
+    assert visitor.run_id == run
+    visitor.page.get_by_role("button", name="Search more for this").first.click()
+    visitor.until(lambda: visitor.run_id not in ("", run), "another run")
+    visitor.ended()
+
+
+def test_the_first_seconds(samples_page: PageServer, visit: Visit) -> None:
+    visitor = visit(samples_page).arrive()
+    visitor.until(lambda: visitor.page.evaluate("document.activeElement.getAttribute('aria-label')") == FIRST, "focus")
+    assert visitor.page.get_by_test_id("stPills").or_(visitor.page.get_by_test_id("stButtonGroup")).count() == 1
+    for said in ("547 sample passages", "flat earth", "Should schools ban smartphones?"):
+        assert said in visitor.page.inner_text("body")
+    visitor.go("/?q=Are+zoos+cruel%3F").answered("Are zoos cruel?")
+
+
+def test_a_double_click_begins_one_run_and_the_next_can_be_asked(samples_page: PageServer, visit: Visit) -> None:
+    visitor = visit(samples_page).arrive()
+    visitor.field(FIRST).fill("Should voting be compulsory?")
+    visitor.button("Ask").dblclick()
+    visitor.running()
+    visitor.field(FIRST).wait_for()  # while it runs
+    visitor.answered("Should voting be compulsory?")
+    side = sidebar(visitor).page.get_by_test_id("stSidebar")
+    assert side.get_by_role("button", name="Should voting be compulsory?").count() == 1
+    side.get_by_role("button", name="Rename or delete").first.click()
+    visitor.button("Delete").click()
+    visitor.button("Undo").click()
+    side.get_by_role("button", name="Should voting be compulsory?").wait_for()
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_dark_follows_the_system(samples_page: PageServer, answer: str, browser: object, width: int) -> None:
+    visitor = Visitor(browser, samples_page, width)  # type: ignore[arg-type]
+    visitor.page.emulate_media(color_scheme="dark")
+    visitor.go(answer).answered(PHONES)
+    ground, ink = visitor.page.evaluate(
+        "() => { const s = getComputedStyle(document.querySelector('.stApp')); return [s.backgroundColor, s.color] }"
+    )
+    light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+    assert light[0] < 150 < 500 < light[1]
+    assert visitor.width()[0] <= width
+    visitor.check()
+    visitor.close()
+
+
+def test_twenty_people_are_answered_and_told_who_is_before_them(samples_page: PageServer, visit: Visit) -> None:
+    """Sessions of one browser; a click in any of them is served meanwhile."""
+    visitors = [visit(samples_page).arrive() for _ in range(6)]
+    for n, visitor in enumerate(visitors):
+        visitor.ask(f"Should pupils of class {n + 1} have to wear school uniforms?")
+    waiting = [v for v in visitors if "Waiting for its turn" in v.page.inner_text("body")]
+    assert waiting
+    began = time.monotonic()
+    visitors[0].button("Documents").click()
+    visitors[0].text("What you add is searched").wait_for()
+    assert time.monotonic() - began < 10
+    for visitor in visitors[1:]:
+        visitor.ended()
+        assert "not finished in time" not in visitor.page.inner_text("body")
