@@ -39,7 +39,8 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-source blockquote {{ margin: .4rem 0; padding-left: .8rem; border-left: 3px solid {_LINE}; font-size: .95rem;
   line-height: 1.45; }}
 .stColumn:has(.st-key-source) > .stVerticalBlock {{ height: 100%; }}
-.st-key-source {{ position: sticky; top: 4.2rem; max-height: calc(100vh - 6rem); overflow-y: auto;
+[data-testid="stLayoutWrapper"]:has(> .st-key-source) {{ position: sticky; top: 4.2rem; }}
+.st-key-source {{ max-height: calc(100vh - 6rem); overflow-y: auto;
   background: {_GROUND}; }}
 [class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a, .sm-sample a,

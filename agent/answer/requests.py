@@ -68,12 +68,21 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
     asked = " ".join(asked.split())
     if refers(argued_with(asked)) or not any(map(str.isalpha, asked)) or len(asked.split()) > _MOST_WORDS:
         return Question(asked)
+    if new := _NEW.match(asked):
+        return Question(new["rest"])
     nearness = await _nearness(asked, answer, encode)
     own = {kind: nearness.pop(kind) for kind in _RUNS}
     kind = max(nearness, key=nearness.__getitem__)
     if nearness[kind] <= max(own.values()):
         return Question(asked) if own["question"] >= max(own.values()) else _focused(asked)
     return _READERS[kind if nearness[kind] >= _LEAST else "other"](asked, answer)
+
+
+_NEW = re.compile(
+    r"(?:[\w']+[, ]+){0,4}?(?:different|another|next|new|unrelated) (?:thing|question|topic|subject)\b[,:.]?\s*"
+    r"(?P<rest>.{12,})",
+    re.I,
+)
 
 
 async def _nearness(asked: str, answer: Answer, encode: Encode) -> dict[str, float]:
@@ -107,7 +116,8 @@ def _masked(asked: str, answer: Answer) -> str:
     for name, stands in sorted(names, key=lambda pair: -len(pair[0])):
         if name:
             asked = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", stands, asked, flags=re.I)
-    return re.sub(r"\d+", "2", asked)
+    asked = re.sub(r"(?i)\b(?:yes|no|for|against|pro|con|anti)(?= (?:side|camp|case|people|argument)\b)", "this", asked)
+    return re.sub(r"\d+", "2", re.sub(r"\b(?:19|20)\d\d\b", "that year", asked))
 
 
 # What the answer tells
