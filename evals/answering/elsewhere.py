@@ -6,14 +6,15 @@ and `document_id`) are enough. A claim is taken for a quotation unless its `quot
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from agent.answer.model import Answer
 from evals.answering.plan import PLAIN
 from evals.datasets.cases import Case
-from evals.datasets.rows import Shape, Text, json_rows
+from evals.datasets.rows import Shape, Text, json_rows, problem
 from evals.reports.records import Record
 from tools.passages import SourceDocument
 
@@ -49,7 +50,10 @@ def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDo
         sides, cited = enumerate(line["perspectives"], start=1), enumerate(line["citations"], start=1)
         line["perspectives"] = [{"id": f"p{n}", "name": "", "status": "supported"} | side for n, side in sides]
         line["citations"] = [_CITED | {"passage_id": n} | one for n, one in cited]
-        answer, record = replace(row, values=line).read(Answer), found.get(line["question"], Record())
+        try:
+            answer, record = Answer.model_validate(line), found.get(line["question"], Record())
+        except ValidationError as exc:
+            raise row.wrong(problem(exc)) from exc
         if "failed" not in record:
             raise row.wrong("'question' is none of the set's, or stands in an earlier line.")
         at = {c.number: c.document_id for c in answer.citations}
