@@ -201,7 +201,6 @@ def test_articles_become_events_that_the_news_suite_reads(run: Run, server: Mode
     [
         ("pairs", [{"first": "a"}], "line 1: 'second': Field required"),
         ("survey", [{"question": "q", "choices": ["a"]}], "line 1: 'choices'"),
-        ("pairs", [{"first": "a", "second": "b", "topic": "t"}, {"first": "a", "second": "b"}], "line 2: 'topic'"),
         ("articles", [{"id": "x", "text": "t"}, {"id": "x", "text": "t"}], "line 2: 'id' is 'x'"),
         ("answers", [], "holds no lines"),
         ("songs", [{}], "there is no kind of file 'songs'"),

@@ -18,15 +18,8 @@ from evals.datasets.rows import Shape, Text, json_rows, problem
 from evals.reports.records import Record
 from tools.passages import SourceDocument
 
-_UNTOLD: Record = {
-    "run_id": "",
-    "neutral_question": "",
-    "outcome": "answered",
-    "summary": "",
-    "coverage": [],
-    "notes": [],
-}
-_UNTOLD |= {"providers": {}, "timings": {}, "usage": {}}
+_UNTOLD: Record = dict.fromkeys(("run_id", "neutral_question", "summary"), "") | {"outcome": "answered"}
+_UNTOLD |= {"coverage": [], "notes": [], "providers": {}, "timings": {}, "usage": {}}
 _CITED: Record = dict.fromkeys(("collection", "quote", "title", "url", "publisher", "date"), "")
 _CITED |= {"kind": "unknown", "support": None, "sample": False}
 
@@ -42,9 +35,7 @@ def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDo
     and field, for a question that is not the set's or has two lines, and for a document that is not the set's."""
     texts, empty = {d.external_id: d.text for d in documents}, f"{path.name} has no line for it"
     asked: Record = {"variant": PLAIN, "left_out": None, "failed": empty}
-    found: dict[str, Record] = {
-        c.question: {"case": c.key, "question": c.question, "asked": c.question} | asked for c in cases
-    }
+    found: dict[str, Record] = {c.question: asked | {"case": c.key, "asked": c.question} for c in cases}
     for row in json_rows(path):
         line = _UNTOLD | row.read(_Line).model_dump()
         sides, cited = enumerate(line["perspectives"], start=1), enumerate(line["citations"], start=1)
@@ -57,7 +48,8 @@ def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDo
         if "failed" not in record:
             raise row.wrong("'question' is none of the set's, or stands in an earlier line.")
         at = {c.number: c.document_id for c in answer.citations}
-        named = {n: at.get(n, f"number {n}") for side in answer.perspectives for c in side.claims for n in c.citations}
+        claims = [*answer.plain, *(claim for side in answer.perspectives for claim in side.claims)]
+        named = {n: at.get(n, f"number {n}") for claim in claims for n in claim.citations}
         if unknown := [document for document in {**at, **named}.values() if document not in texts]:
             raise row.wrong(f"'citations' has '{unknown[0]}', which is no document of the set.")
         ids = {i: c.document_id for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}

@@ -4,10 +4,9 @@ made (§4.1), or news events with relevant paragraphs, as NEWSCOPE's sets were (
 pairs     {"first", "second"}: two opposed arguments; the question between them, its yes and its no
 survey    {"question", "choices"}: a question between the first and the last choice; about whoever answers: left out
 answers   {"question", "answers"}: a statement for each answer
-articles  {"id", "title", "text", "source", "date"}: near articles are an event; a headline for each, and three votes on
-          every paragraph, of which the majority counts
+articles  {"id", "title", "text", "source", "date"}: near articles are an event; a headline, three votes a paragraph
 
-The first three, each with a `topic` or all without, become FILE.jsonl in the new folder `--to`, or with `--split`
+The first three, each with a `topic` or without, become FILE.jsonl in the new folder `--to`, or with `--split`
 FILE.dev.jsonl and FILE.test.jsonl, as `evals expand` reads them; articles become what `evals news` reads. What the
 model fails at is named and not written. Unlike NEWSCOPE's, headlines of few relevant paragraphs are not made again.
 """
@@ -16,6 +15,7 @@ import argparse
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,16 @@ from typing import Any
 from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
 from evals.datasets import building
-from evals.datasets.events import NEAR, group_articles, write_events
+from evals.datasets.building import NEAR, write_files
 from evals.datasets.overlap import split_topics
 from evals.datasets.rows import digest
 from evals.metrics.measure import Figure, Ratio, figures
 from evals.models import CachedEncoder, encoder_and_cache
 from evals.reports.records import Record, Records
-from evals.suite import ask_beside, check_known, common_options, figure_lines, refuse_existing, sample, write_new
+from evals.suite import ask_beside, check_known, common_options, figure_lines, refuse_existing, sample
 from tools.budget import Budget, budget_scope
 from tools.errors import InputError, ProviderReplyError
+from tools.language.copies import average_linkage
 from tools.models.chat.model import ChatModel
 
 KINDS: dict[str, tuple[type[building.Line], Any]] = {
@@ -53,8 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--split", type=float, metavar="SHARE", help="whole topics, this share of the questions, for development: 0.25")
     add("--near", type=float, default=NEAR, metavar="P", help="cosine from which articles are one event (%(default)s)")
     add("--out", type=Path, metavar="RECORDS", help="keep what the model says here; a killed run goes on")
-    seed = "of the sample, the split, the intervals"
-    common_options(parser, limit="a seeded sample of N lines", seed=seed, parallel="lines to the model at once")
+    common_options(parser, limit="a seeded sample of N lines", seed="of that and the split", parallel="lines at once")
 
 
 def measure(args: argparse.Namespace) -> Record:
@@ -70,7 +70,7 @@ def measure(args: argparse.Namespace) -> Record:
     model = build_stage_model(settings, "write")
     config = {"from": kind, "data": path.name, "sha256": digest(path), "model": model.name, "near": args.near}
     config |= {"temperature": settings.temperature, "sample": args.limit and [args.limit, args.seed]}
-    config |= {"encoder": encoder_and_cache()[0].name} if kind == "articles" else {}
+    config["encoder"] = encoder_and_cache()[0].name if kind == "articles" else ""
     with budget_scope(Budget()) as spent, Records(args.out, "build", config) as records:
         measures, counts, done = asyncio.run(_made(lines, model, records, args))
     told = figures(measures, args.seed)
@@ -95,32 +95,24 @@ async def _made(lines: dict[str, Any], model: ChatModel, records: Records, args:
         await ask_beside(waiting, records, len(of), "item")
         return {key: records.done[key] for key in of}
 
-    try:
+    async with aclosing(model):
         return await (_events if args.made_of[0] == "articles" else _questions)(lines, ask, args)
-    finally:
-        await model.aclose()
 
 
 async def _questions(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) -> Made:
     kind, path = args.made_of
     done = await ask({key: partial(KINDS[kind][1], line) for key, line in lines.items()})
-    made = [(lines[key], record) for key, record in done.items() if "question" in record]
+    made = [record for record in done.values() if "question" in record]
     if not made:
         raise InputError(f"no question came of {path}: {next(iter(done.values()))}")
-    rows = [
-        {f: r[f] for f in ("question", "perspectives")} | ({"topic": of.topic} if of.topic else {}) for of, r in made
-    ]
+    rows = [{field: r[field] for field in ("question", "perspectives", "topic") if r[field]} for r in made]
     parts, name = {"": rows}, Path(path).name.partition(".")[0]
     if args.split:
-        fields = {"first", "second", "question"}  # what a question was made of
-        texts = [{*r["perspectives"], *of.model_dump(include=fields).values()} for of, r in made]
-        asked = [(r["question"], own, of.topic) for (of, r), own in zip(made, texts, strict=True)]
+        asked = [(r["question"], {*r["perspectives"], *r["made_of"]}, r["topic"]) for r in made]
         dev = split_topics(asked, encoder_and_cache()[0], args.split, args.seed)
         parts = {f".{half}": [r for r, of in zip(rows, dev, strict=True) if of == half] for half in ("dev", "test")}
-    args.to.mkdir(parents=True)
-    for half, part in parts.items():
-        lines_ = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part)
-        write_new(args.to / f"{name}{half}.jsonl", lines_, "--to")
+    files = {half: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part) for half, part in parts.items()}
+    write_files(args.to, {f"{name}{half}.jsonl": content for half, content in files.items()})
     left_out = Ratio.of((key, float("left_out" in r), 1) for key, r in done.items())
     counts = {"lines": len(done)} | {f"{name}{half}": len(part) for half, part in parts.items()}
     return {"left_out_share": left_out} if kind == "survey" else {}, counts, done
@@ -129,28 +121,29 @@ async def _questions(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) 
 async def _events(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) -> Made:
     articles: list[building.Article] = list(lines.values())
     vectors = CachedEncoder(*encoder_and_cache()).encode([f"{a.title}\n{a.text}" for a in articles])
-    events = group_articles(articles, vectors, args.near)
-    alone = {e: of.articles[0].title or "untitled" for e, of in events.items() if len(of.articles) == 1}
-    done = await ask(
-        {f"event {e}": partial(building.headline_of, events[e].articles) for e in events if e not in alone}
-    )
+    groups = enumerate(average_linkage(vectors @ vectors.T, args.near), start=1)
+    events = {f"{number}": [articles[i] for i in of] for number, of in groups}
+    alone = {e: of[0].title or "untitled" for e, of in events.items() if len(of) == 1}
+    done = await ask({f"event {e}": partial(building.headline_of, events[e]) for e in events if e not in alone})
     heads = {key.removeprefix("event "): r["headline"] for key, r in done.items() if "headline" in r}
-    asked = [(e, p, text) for e in heads for p, text in events[e].paragraphs.items()]
+    cut = {e: building.paragraphs_of(e, of) for e, of in events.items()}
+    asked = [(e, p, text) for e in heads for p, text in cut[e].items()]
     done |= await ask({p: partial(building.votes_on, heads[e], text) for e, p, text in asked})
     votes = [(e, p, text, done[p]["votes"]) for e, p, text in asked if "votes" in done[p]]
     if not votes:
         why = next((r["failed"] for r in done.values()), f"no two articles are as near as {args.near}; lower --near.")
         raise InputError(f"no event came of {args.made_of[1]}: {why}")
-    texts = {e: events[e].paragraphs for e in alone}  # they are in the corpus, and nobody was asked about them
+    texts = {e: cut[e] for e in alone}  # they are in the corpus, and nobody was asked about them
     texts |= {event: {p: text for e, p, text, _ in votes if e == event} for event in heads}
     labels = {event: {p: int(2 * sum(r) > building.VOTES) for e, p, _, r in votes if e == event} for event in heads}
-    write_events(args.to, heads | alone, texts, labels)
-    measures: dict[str, Figure] = {
-        "agreement": Ratio.of((e, float(len(set(said)) == 1), 1) for e, _, _, said in votes),
-        "relevant": Ratio.of((e, labels[e][p], 1) for e, p, _, _ in votes),
-    }
+    parts = (("news_text_by_paragraph", texts), ("annotation", labels))
+    files = {f"{part}/{e}_by_paragraph.json": of for part, found in parts for e, of in found.items()}
+    files["raw_data/headline.json"] = heads | alone
+    write_files(args.to, {name: json.dumps(of, ensure_ascii=False, indent=1) + "\n" for name, of in files.items()})
+    agreement = Ratio.of((e, float(len(set(said)) == 1), 1) for e, _, _, said in votes)
+    relevant = Ratio.of((e, labels[e][p], 1) for e, p, _, _ in votes)
     counts = {"articles": len(articles), "alone": len(alone), "events": len(heads), "paragraphs": len(votes)}
-    return measures, counts, done
+    return {"agreement": agreement, "relevant": relevant}, counts, done
 
 
 def table(result: Record) -> list[str]:
