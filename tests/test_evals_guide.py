@@ -53,6 +53,7 @@ def test_every_suite_is_on_the_page_with_a_command() -> None:
     assert set(re.findall(r"\]\(#([\w-]+)\)", GUIDE)) <= titles
 
 
+@pytest.mark.timeout(300)  # of `answers` the larger judge is built once, and five minutes are for a busy machine
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_command_runs_on_the_files_of_the_page(section: str, run_suite: Suite, reader: Path) -> None:
     for command in SECTIONS[section]:

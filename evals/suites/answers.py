@@ -1,4 +1,4 @@
-"""The whole answer on questions whose documents have known sides.
+"""Whole answers over documents of known sides: one-sided (DeepTRACE), claims held (ALCE), aligned (PIR), sides (own).
 
 Each question is asked as it is, and with `--missing` once more without one side's gold documents. Answers are kept as
 they come, and a run that was stopped goes on; scoring reads them and never asks the agent again. `evals/metrics/` says
