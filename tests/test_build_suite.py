@@ -151,9 +151,10 @@ def test_items_on_the_person_are_left_out_told_and_a_stopped_run_goes_on(
 
 def test_a_statement_for_each_answer_and_what_fails_is_named(run: Run, server: ModelServer, tmp_path: Path) -> None:
     def statements(body: Any) -> dict[str, str]:
-        answers = elements(body, "answer")
         same = "footpaths" in elements(body, "question")[0]
-        return {f"statement_{n}": "Same." if same else f"It is {a}." for n, a in enumerate(answers, start=1)}
+        return {
+            f"statement_{n}": "It is." if same else f"It is {a}." for n, a in enumerate(elements(body, "answer"), 1)
+        }
 
     server.on("Write a statement for each", statements)
     status, found, _ = run("answers", SAMPLES / "answers.jsonl")
@@ -161,10 +162,13 @@ def test_a_statement_for_each_answer_and_what_fails_is_named(run: Run, server: M
     assert found["failed"][0].startswith("line 2: two perspectives on 'Who should look after the footpaths?'")
     made = rows(tmp_path / "made" / "answers.jsonl")
     assert [len(r["perspectives"]) for r in made] == [3, 3, 2]
-    assert made[0] == {
-        "question": "What should the old signal box become?",
-        "perspectives": ["It is a café.", "It is a museum of the branch line.", "It is a house to rent."],
-    }
+    assert made[0]["perspectives"][1] == "It is a museum of the branch line."
+    only = tmp_path / "only.jsonl"
+    only.write_text((SAMPLES / "answers.jsonl").read_text().splitlines()[1])
+    status, _, error = run("answers", only, to="other")
+    assert (status, (tmp_path / "other").exists()) == (1, False)
+    assert "no question came of" in error
+    assert "line 1: two perspectives" in error
 
 
 def test_articles_become_events_that_the_news_suite_reads(run: Run, server: ModelServer, tmp_path: Path) -> None:
@@ -197,7 +201,7 @@ def test_articles_become_events_that_the_news_suite_reads(run: Run, server: Mode
 
 
 @pytest.mark.parametrize(
-    ("kind", "lines", "message"),
+    ("kind", "lines", "message"),  # nobody is asked: the server has no script
     [
         ("pairs", [{"first": "a"}], "line 1: 'second': Field required"),
         ("survey", [{"question": "q", "choices": ["a"]}], "line 1: 'choices'"),

@@ -104,7 +104,8 @@ async def _questions(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) 
     done = await ask({key: partial(KINDS[kind][1], line) for key, line in lines.items()})
     made = [record for record in done.values() if "question" in record]
     if not made:
-        raise InputError(f"no question came of {path}: {next(iter(done.values()))}")
+        key, first = next(iter(done.items()))
+        raise InputError(f"no question came of {path}. {key}: {first.get('failed') or first['left_out']}")
     rows = [{field: r[field] for field in ("question", "perspectives", "topic") if r[field]} for r in made]
     parts, name = {"": rows}, Path(path).name.partition(".")[0]
     if args.split:
@@ -131,7 +132,8 @@ async def _events(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) -> 
     done |= await ask({p: partial(building.votes_on, heads[e], text) for e, p, text in asked})
     votes = [(e, p, text, done[p]["votes"]) for e, p, text in asked if "votes" in done[p]]
     if not votes:
-        why = next((r["failed"] for r in done.values()), f"no two articles are as near as {args.near}; lower --near.")
+        near = f"no two articles are as near as {args.near}. Give a lower --near."
+        why = next((f"{key}: {r['failed']}" for key, r in done.items() if "failed" in r), near)
         raise InputError(f"no event came of {args.made_of[1]}: {why}")
     texts = {e: cut[e] for e in alone}  # they are in the corpus, and nobody was asked about them
     texts |= {event: {p: text for e, p, text, _ in votes if e == event} for event in heads}
