@@ -24,6 +24,7 @@ GROUPS = {
         "ingest": "what readers get out of files beside their expected text: words in order, sentences (own)",
         "report": "results of these side by side, and two of them compared",
     },
+    "Make": {"build": "questions with perspectives (BERDS) or news events (NEWSCOPE) of your texts, by a chat model"},
     "Train": {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",

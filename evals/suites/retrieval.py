@@ -1,4 +1,4 @@
-"""How well retrievers cover the perspectives on a question, where it is known which passages support each.
+"""How well retrievers cover the perspectives on a question (MRecall@k: BERDS), each of which has its gold passages.
 
 Rankings are kept as they come, a record a set, method and question; scoring reads them and searches nothing again.
 `METHOD+gold` asks with the gold perspectives: an oracle, not a method. The union of the top 100 of all methods asked
