@@ -117,9 +117,7 @@ def require_ir_measures() -> Any:
         import ir_measures
         import pyndeval  # noqa: F401  # ir_measures would only say 'not available'
     except ImportError as exc:
-        raise SettingsError(
-            f"α-nDCG needs the extra 'evals' ({exc}). Install it: `.venv/bin/pip install ir-measures pyndeval`."
-        ) from exc
+        raise SettingsError(f"α-nDCG needs the extra 'evals' ({exc}). Install it: `make evals`.") from exc
     return ir_measures
 
 
@@ -127,11 +125,22 @@ def require_ir_measures() -> Any:
 
 
 def measures(
-    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int]
+    questions: Sequence[GoldQuestion],
+    rankings: Sequence[Sequence[str]],
+    cutoffs: Sequence[int],
+    ndcg: bool = True,
+    deep: bool = True,
 ) -> dict[str, Figure]:
-    """Of one method; a question that failed comes with an empty ranking."""
+    """Of one method; a question that failed comes with an empty ranking. ndcg: with α-nDCG; deep: with what wants the
+    top 100."""
     qids = [q.qid for q in questions]
-    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs).items()}
+    rows = _by_question(questions, rankings, cutoffs)
+    if ndcg:
+        rankings_golds = rankings, [[p.gold for p in q.perspectives] for q in questions]
+        rows |= {f"alpha_ndcg@{k}": alpha_ndcg(*rankings_golds, k) for k in cutoffs if k <= ALPHA_CUTOFF}
+    if not deep:
+        rows = {name: values for name, values in rows.items() if not name.startswith("documents_needed")}
+    found = {name: mean(v, qids) for name, v in rows.items()}
     kept = {f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs}
     found = {name: figure if name in kept else replace(figure, rows=()) for name, figure in found.items()}
     return found | {f"sycophancy@{TOP_FIVE}": _sycophancy(questions, rankings)}
@@ -148,8 +157,6 @@ def _by_question(
         rows[f"mrecall@{k}"] = [mrecall(r, g, k) for r, g in pairs]
         rows[f"coverage@{k}"] = [coverage(r, g, k) for r, g in pairs]
         rows[f"precision@{k}"] = [precision(r, g, k) for r, g in pairs]
-        if k <= ALPHA_CUTOFF:
-            rows[f"alpha_ndcg@{k}"] = alpha_ndcg(rankings, golds, k)
     rows["precision@1"] = [precision(r, g, 1) for r, g in pairs]
     rows["documents_needed"] = [documents_needed(r, g) for r, g in pairs]
     rows["documents_needed_share"] = [mrecall(r, g, DEEPEST) for r, g in pairs]
