@@ -6,7 +6,7 @@ writes them.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -39,7 +39,7 @@ class Context(Shape):
 class _Row(Shape):
     question: Text
     perspectives: Annotated[list[Text], Field(min_length=1)]
-    expansions: list[Expansion] = []
+    expansions: tuple[Expansion, ...] = ()
     ctxs: tuple[Context, ...] | None = None
 
 
@@ -60,13 +60,9 @@ class GoldRow:
 
 
 def read_rows(folder: Path) -> Iterator[GoldRow]:
-    """Rows with two perspectives or more; from `*.dev.jsonl`, or from every `*.jsonl`
-    where there is none. Raises InputError with file, line and field."""
-    for path in _files(folder):
-        for row in json_rows(path):
-            found = _gold_row(path.name.split(".")[0], row)
-            if len(found.gold) >= 2:
-                yield found
+    """Rows of a folder with two perspectives or more. Raises InputError with file, line and field."""
+    for _, rows in _local(folder):
+        yield from (row for row in rows if len(row.gold) >= 2)
 
 
 def load_perspectives(places: Sequence[str], split: str) -> dict[str, list[GoldRow]]:
@@ -79,24 +75,22 @@ def load_perspectives(places: Sequence[str], split: str) -> dict[str, list[GoldR
         for name, rows in _hub(place, split) if place.startswith(_HUB) else _local(Path(place)):
             if name in sets:
                 raise InputError(f"two sets are called '{name}'. Rename a file, or measure them apart.")
-            sets[name] = [_gold_row(name, row) for row in rows]
+            sets[name] = list(rows)
             if not sets[name]:
                 raise InputError(f"{place} holds no questions.")
     return sets
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.dev.jsonl")) or sorted(folder.glob("*.jsonl"))
-
-
-def _local(path: Path) -> list[tuple[str, Iterator[Row]]]:
-    files = _files(path) if path.is_dir() else [path]
+def _local(path: Path) -> list[tuple[str, Iterator[GoldRow]]]:
+    """A file; or of a folder every `*.dev.jsonl`, or every `*.jsonl` where there is none."""
+    files = sorted(path.glob("*.dev.jsonl")) or sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} has no *.jsonl with `question` and `perspectives`. Give another --data.")
-    return [(_ENDINGS.sub("", file.name), json_rows(file)) for file in files]
+    named = ((_ENDINGS.sub("", file.name), file) for file in files)
+    return [(name, _rows(name, json_rows(file))) for name, file in named]
 
 
-def _hub(place: str, split: str) -> list[tuple[str, Iterator[Row]]]:
+def _hub(place: str, split: str) -> list[tuple[str, Iterator[GoldRow]]]:
     """One data set, by the library `datasets`, which also reads a folder, and keeps what it has fetched."""
     name = place.removeprefix(_HUB)
     try:
@@ -109,13 +103,14 @@ def _hub(place: str, split: str) -> list[tuple[str, Iterator[Row]]]:
         said = " ".join(str(exc).split())[:200].rstrip(".")
         how = "Check the name, --split and the network, or give a file."
         raise InputError(f"{place} cannot be loaded ({said}). {how}") from exc
-    return [(Path(name).name, (Row(Path(place), number, dict(row)) for number, row in enumerate(found, start=1)))]
+    rows = (Row(Path(place), number, dict(row)) for number, row in enumerate(found, start=1))
+    return [(Path(name).name, _rows(Path(name).name, rows))]
 
 
-def _gold_row(source: str, row: Row) -> GoldRow:
-    read = row.read(_Row)
-    for place, context in enumerate(read.ctxs or (), start=1):
-        if context.verdicts is not None and len(context.verdicts) != len(read.perspectives):
-            raise row.wrong(f"'ctxs' item {place}: it has not a verdict for each of the 'perspectives'.")
-    expansions = tuple(e.text for e in read.expansions)
-    return GoldRow(source, read.question, tuple(read.perspectives), row.number, expansions, read.ctxs)
+def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:
+    for row in rows:
+        read = row.read(_Row)
+        if any(len(c.verdicts) != len(read.perspectives) for c in read.ctxs or () if c.verdicts is not None):
+            raise row.wrong("'ctxs': a passage has not one verdict for each of the 'perspectives'.")
+        expansions = tuple(e.text for e in read.expansions)
+        yield GoldRow(source, read.question, tuple(read.perspectives), row.number, expansions, read.ctxs)

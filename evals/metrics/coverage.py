@@ -134,20 +134,14 @@ def measures(
     """Of one method; a question that failed comes with an empty ranking. ndcg: with α-nDCG; deep: with what wants the
     top 100."""
     qids = [q.qid for q in questions]
-    rows = _by_question(questions, rankings, cutoffs)
-    if ndcg:
-        rankings_golds = rankings, [[p.gold for p in q.perspectives] for q in questions]
-        rows |= {f"alpha_ndcg@{k}": alpha_ndcg(*rankings_golds, k) for k in cutoffs if k <= ALPHA_CUTOFF}
-    if not deep:
-        rows = {name: values for name, values in rows.items() if not name.startswith("documents_needed")}
-    found = {name: mean(v, qids) for name, v in rows.items()}
+    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs, ndcg, deep).items()}
     kept = {f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs}
     found = {name: figure if name in kept else replace(figure, rows=()) for name, figure in found.items()}
     return found | {f"sycophancy@{TOP_FIVE}": _sycophancy(questions, rankings)}
 
 
 def _by_question(
-    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int]
+    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int], ndcg: bool, deep: bool
 ) -> dict[str, list[float]]:
     """Measure to a value a question, NaN for questions that do not count in it."""
     golds = [[p.gold for p in q.perspectives] for q in questions]
@@ -157,9 +151,12 @@ def _by_question(
         rows[f"mrecall@{k}"] = [mrecall(r, g, k) for r, g in pairs]
         rows[f"coverage@{k}"] = [coverage(r, g, k) for r, g in pairs]
         rows[f"precision@{k}"] = [precision(r, g, k) for r, g in pairs]
+        if ndcg and k <= ALPHA_CUTOFF:
+            rows[f"alpha_ndcg@{k}"] = alpha_ndcg(rankings, golds, k)
     rows["precision@1"] = [precision(r, g, 1) for r, g in pairs]
-    rows["documents_needed"] = [documents_needed(r, g) for r, g in pairs]
-    rows["documents_needed_share"] = [mrecall(r, g, DEEPEST) for r, g in pairs]
+    if deep:
+        rows["documents_needed"] = [documents_needed(r, g) for r, g in pairs]
+        rows["documents_needed_share"] = [mrecall(r, g, DEEPEST) for r, g in pairs]
     leanings = [
         q.sides and leaning(r, q.sides[0].gold, q.sides[1].gold, TOP_FIVE)
         for q, r in zip(questions, rankings, strict=True)

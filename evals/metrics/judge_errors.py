@@ -1,6 +1,6 @@
 """What a judge's own errors do to MRecall@k and precision@k: both with an interval that carries them.
 
-On pairs that people labelled the judge accepted TP + FP, of which TP support, and rejected FN + TN, of which FN support.
+On pairs that people labelled it accepted TP + FP, of which TP support, and rejected FN + TN, of which FN support.
 So an accepted pair supports with probability π, the judge's precision, and a rejected one with probability μ, its miss
 rate; with Jeffreys' prior, what the labels tell of these is
 
@@ -27,10 +27,6 @@ from numpy.typing import NDArray
 
 from evals.metrics.measure import LEVEL, ROUNDS
 from tools.errors import InputError
-
-Said = NDArray[np.int8]
-"""Of a question, shape (perspectives, places): 1 accepted, 0 rejected, MISSING where there is no passage."""
-MISSING = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +58,18 @@ def read_errors(path: Path, asked: Mapping[str, Any]) -> JudgeErrors:
 
 
 def corrected(
-    said: Sequence[Said], errors: JudgeErrors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
+    said: Sequence[NDArray[np.bool_]], errors: JudgeErrors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
 ) -> dict[str, list[float]]:
-    """Measure to the mean and the 2.5 and 97.5 percent points of its rounds. A question that failed has no places."""
+    """Measure to the mean and the 2.5 and 97.5 percent points of its rounds. said: of each question whether the judge
+    accepted, shape (perspectives, passages that there are)."""
     rng, count = np.random.default_rng(seed), len(said)
     supports = rng.beta(errors.true_positive + 0.5, errors.false_positive + 0.5, (rounds, 1, 1))
     missed = rng.beta(errors.false_negative + 0.5, errors.true_negative + 0.5, (rounds, 1, 1))
     times = rng.multinomial(count, np.full(count, 1 / count), rounds) / count  # how often each question is drawn
     found = {f"{measure}@{k}": np.zeros(rounds) for measure in ("mrecall", "precision") for k in cutoffs}
     for number, of_question in enumerate(said):
-        chance = np.where(of_question == 1, supports, missed)
-        truth = (rng.random((rounds, *of_question.shape)) < chance) & (of_question != MISSING)
+        chance = np.where(of_question, supports, missed)
+        truth = rng.random((rounds, *of_question.shape)) < chance
         for k in cutoffs:  # as `evals.metrics.coverage` has them
             top = truth[:, :, :k]
             recalled = top.any(axis=2).sum(axis=1) >= min(len(of_question), k)

@@ -3,13 +3,14 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion
 from evals.metrics.coverage import LEANINGS, TOP_FIVE, measures
-from evals.metrics.judge_errors import MISSING, Said
 from evals.metrics.measure import Chosen, Figure
 from evals.models import PairJudge, kept_scores
 from evals.suite import progress
@@ -49,10 +50,9 @@ class Verdicts:
         said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
         return said or [False] * len(row.gold)
 
-    def said(self, row: GoldRow, ranking: Sequence[Passage]) -> Said:
-        """The verdicts on a ranking, for `judge_errors`."""
-        rows = [self.supports(row, p) if p[2].strip() else [MISSING] * len(row.gold) for p in ranking]
-        return np.array(rows, np.int8).reshape(-1, len(row.gold)).T
+    def accepted(self, row: GoldRow, ranking: Sequence[Passage]) -> NDArray[np.bool_]:
+        """The same of a ranking's passages, shape (perspectives, passages)."""
+        return np.array([self.supports(row, p) for p in ranking if p[2].strip()]).reshape(-1, len(row.gold)).T
 
     def ask(self, rows: Sequence[GoldRow], rankings: Iterable[Rankings], cache: VectorCache) -> None:
         """Judges what was found. Raises ProviderDownError, ModelError; ProviderReplyError where no answer was of use
@@ -62,9 +62,10 @@ class Verdicts:
         wanted = list(dict.fromkeys(pair for row, p in found for pair in self.pairs(row, p)))
         self.scores.update(dict.fromkeys(wanted, math.nan))
         if self.judge is None:
-            for row, c in ((row, c) for row in rows for c in row.ctxs or ()):
-                pairs = self.pairs(row, ("", c.title, c.text))
-                self.scores.update(zip(pairs, map(float, c.verdicts or ()), strict=False))
+            brought = ((row, context) for row in rows for context in row.ctxs or ())
+            for row, context in brought:
+                pairs = self.pairs(row, ("", context.title, context.text))
+                self.scores.update(zip(pairs, map(float, context.verdicts or ()), strict=False))
             return
         with progress(total=len(wanted), desc="judging", unit="pair") as bar:
             for part in batches(wanted, self.judge.together):
@@ -117,7 +118,7 @@ def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[st
         ends = np.cumsum([0, *(len(f.groups) for f in figures)])
 
         def of(chosen: Chosen) -> float:
-            parts = (chosen[(chosen >= a) & (chosen < b)] - a for a, b in zip(ends, ends[1:], strict=False))
+            parts = (chosen[(chosen >= a) & (chosen < b)] - a for a, b in pairwise(ends))
             return float(np.mean([f.statistic(part) for f, part in zip(figures, parts, strict=True)]))
 
         return Figure(of, [group for f in figures for group in f.groups])

@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -132,10 +131,10 @@ def named(names: Sequence[str], queries: Mapping[str, Queries] | None = None) ->
     wanted = [m for n in names for m in ([f"{s}+gold" for s in searches] if n == ORACLE else [n])]
     if not wanted:
         raise InputError(f"name a method. {_there_are()}")
-    return {name: method(name, QUERIES if queries is None else queries) for name in wanted}
+    return {name: method(name, queries) for name in wanted}
 
 
-def method(name: str, asked: Mapping[str, Queries] = MappingProxyType(QUERIES)) -> Method:
+def method(name: str, asked: Mapping[str, Queries] | None = None) -> Method:
     """The method of that name. Raises InputError for a name that is none."""
     if name == OWN:
         return Method(_covering, "judge", judged=True, selection=COVERAGE)
@@ -146,7 +145,7 @@ def method(name: str, asked: Mapping[str, Queries] = MappingProxyType(QUERIES)) 
     selection = rest.pop(0) if rest else SEARCH_ORDER
     if rest:
         raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
-    find = _finder(name, search, queries, asked)
+    find = _finder(name, search, queries, QUERIES if asked is None else asked)
     knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
     rank = find if selection == SEARCH_ORDER else _selected(find, selection, by_words=search == "bm25")
     return Method(rank, knows, selection=selection)

@@ -120,7 +120,7 @@ def _scored(
                 lines = published(rows, rankings, verdicts, max(args.k))
                 write_new(_file(args.write, name, method), lines, "--write")
             if errors:
-                said = [verdicts.said(row, ranking) for row, ranking in zip(rows, rankings, strict=True)]
+                said = [verdicts.accepted(row, ranking) for row, ranking in zip(rows, rankings, strict=True)]
                 more[name, method] = corrected(said, errors, args.k, args.seed)
     if len(sets) > 1:
         measured[_AVERAGE] = macro_average(list(measured.values()))

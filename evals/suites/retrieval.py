@@ -154,15 +154,11 @@ def _identity(plan: Plan, encoder: str) -> Record:
 
 
 def _config(plan: Plan, encoder: str) -> Record:
-    sizes = {s.name: _sizes(s, plan.cutoffs) for s in plan.sets}
+    of_sets = {s.name: sizes(s.questions, plan.cutoffs) | {"passages": len(s.corpus)} for s in plan.sets}
     knows = {name: method.knows for name, method in plan.methods.items()}
     judge = {"judge": plan.judge.name} if plan.judge else {}
     read = {"k": plan.cutoffs, "seed": plan.seed}
-    return {**_identity(plan, encoder), "methods": knows, **judge, **read, "sizes": sizes}
-
-
-def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
-    return sizes(one.questions, cutoffs) | {"passages": len(one.corpus)}
+    return {**_identity(plan, encoder), "methods": knows, **judge, **read, "sizes": of_sets}
 
 
 def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
