@@ -107,9 +107,11 @@ class Ranker:
                 index.largest = largest
                 for name in methods:
                     if (key := f"{row.key} {name} {asked}") not in records.done:
-                        records.add(key, self._found(index, name, question_of(row, asked), depth))
-        done = ((key, records.done.get(key, {})) for of in keys.values() for key in of)
-        self.failed.extend(f"{key}: {record['failed']}" for key, record in done if "failed" in record)
+                        record = self._found(index, name, question_of(row, asked), depth)
+                        if "failed" in record:
+                            self.failed.append(f"{key}: {record['failed']}")
+                        else:  # what failed is tried again by the next run
+                            records.add(key, record)
         return {name: [records.done.get(key, {}).get("passages", []) for key in of] for name, of in keys.items()}
 
     def _found(self, index: CorpusIndex, method: str, question: GoldQuestion, depth: int) -> Record:

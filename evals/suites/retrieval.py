@@ -195,8 +195,10 @@ def set_lines(result: Record, name: str) -> list[str]:
             f"{size['perspectives']:.1f} perspectives each{passages}",
             *([f"  more perspectives than k, so that MRecall asks for k of them: {more}"] if more else []),
         ]
+    known, seen = {m for found in metrics.values() for m in found}, set[str]()
     for titles in columns:
-        told = {m: title for m, title in titles.items() if any(m in found for found in metrics.values())}
+        told = {m: title for m, title in titles.items() if m in known - seen}
+        seen.update(told)
         rows = {
             method: [_cell(m, found.get(m), result["intervals"][name][method].get(m, ())) for m in told]
             for method, found in metrics.items()
