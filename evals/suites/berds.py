@@ -29,10 +29,12 @@ from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
 from evals.retrievers.perspectives import LEADING, NEUTRAL, Ranker, methods_of
 from evals.suite import common_options, cutoff_option, names, refuse_existing, shuffled, write_new
 from evals.suites.retrieval import CORRECTED, set_lines, sizes
+from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.models.encoders.transformers import TransformersEncoder
 
 _AVERAGE, _FILE = "macro-average", "file"
+_INDEPENDENT = "corrected: with what the judge's errors on labelled pairs leave open; they are taken as independent"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +78,9 @@ def measure(args: argparse.Namespace) -> Record:
     for path in (_file(args.write, name, method) for name in sets for method in methods if args.write):
         refuse_existing(path, "--write")
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
+    judging = [name for name, method in methods.items() if method.judged]
+    if judging and verdicts.judge is None:
+        raise InputError(f"'{judging[0]}' asks a judge while it chooses. Leave it out, or leave out --judge file.")
     errors = read_errors(args.judge_errors, verdicts.told) if args.judge_errors else None
     encoder, cache = encoder_and_cache()
     encoder = TransformersEncoder(args.encoder, args.query_prompt) if args.encoder else encoder
@@ -83,17 +88,17 @@ def measure(args: argparse.Namespace) -> Record:
     ranker = Ranker(open_corpora(corpus, every, settings, web), methods, encoder, cache, verdicts.judge, clock)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
-    pages = {"pages": args.pages} if corpus == WEB else {}
     config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "rerank": args.rerank, "depth": depth}
+    config |= ({"pages": args.pages} if corpus == WEB else {}) | (verdicts.told if judging else {})
     depths = {NEUTRAL: depth} | dict.fromkeys(LEADING if args.stance else (), TOP_FIVE)
-    with Records(args.out, "berds", config | pages) as records:
+    with Records(args.out, "berds", config) as records:
         found = {name: {q: ranker.rank(rows, records, depths[q], q) for q in depths} for name, rows in sets.items()}
     with clock.on("judging"):
         for name, rows in sets.items():
             verdicts.ask(rows, found[name].values(), VectorCache(settings.cache_dir / "verdicts.db"))
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
     result = _scored(args, sets, found, verdicts, errors)
-    result["config"] = config | pages | verdicts.told | read | {"sizes": result.pop("sizes")}
+    result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
     return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
 
@@ -133,6 +138,7 @@ def _scored(
 
 def _file(folder: Path, name: str, method: str) -> Path:
     """Its name tells BERDS' evaluator where the verdicts stand."""
+    folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{name}.{re.sub('[^a-z0-9+.-]', '-', method)}.mistralpred.jsonl"
 
 
@@ -143,6 +149,11 @@ def table(result: Record) -> list[str]:
         *(line for name in result["metrics"] for line in set_lines(result, name)),
         *(f"failed, and counted as misses: {why}" for why in result["failed"]),
         *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
+        *(
+            [_INDEPENDENT]
+            if any(CORRECTED in m for of in result["metrics"].values() for r in of.values() for m in r)
+            else []
+        ),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
         f"judge {config['judge']}, which accepts from {config['threshold']:.3f} on",
         ", ".join(f"{stage} {number:.1f} s" for stage, number in seconds.items()),
