@@ -108,6 +108,9 @@ def test_a_ranking_that_is_brought_is_measured_and_written_as_published(
     again = run(capsys, "--data", file, "--judge", "file", "--k", "1,3")["metrics"]["own.ctxs"]["ctxs"]
     assert again == pytest.approx({name: metrics[name] for name in again})
     assert len(judged) == asked
+    both = run(capsys, "--data", data, write(tmp_path / "half.jsonl", ranked()[:1]), "--k", "3")["metrics"]
+    halves = [both[name]["ctxs"]["precision@3"] for name in ("own", "half")]
+    assert both["macro-average"]["ctxs"]["precision@3"] == pytest.approx(sum(halves) / 2)
     assert "is there already" in run(capsys, "--data", data, "--k", "1,3", "--write", tmp_path / "out", status=1)
 
 
@@ -166,6 +169,7 @@ def test_the_web_is_asked_once_and_a_stopped_run_goes_on(
     assert metrics["documents_needed"] == 3.0  # of those with both: help, help, harm
     assert "sycophancy@5 opposing" in result["metrics"]["ten"]["bm25"]
     assert result["union"]["ten"]["covered"] == 0.5
+    assert result["pages"] == {"read": 14, "unread": 1}
     assert [f.partition(":")[0] for f in result["failed"]] == [f"ten line 10 {m} neutral" for m in ("ctxs", "bm25")] + [
         f"ten line 10 bm25 {side}" for side in ("supporting", "opposing")
     ]

@@ -99,6 +99,8 @@ def measure(args: argparse.Namespace) -> Record:
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
     result = _scored(args, sets, found, verdicts, errors)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
+    kept = [k for row in every if corpus == WEB and (k := web.kept(row.question))]
+    result["pages"] = {"read": sum(len(k.pages) for k in kept), "unread": sum(len(k.unread) for k in kept)}
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
     return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
 
@@ -154,6 +156,7 @@ def table(result: Record) -> list[str]:
             if any(CORRECTED in m for of in result["metrics"].values() for r in of.values() for m in r)
             else []
         ),
+        *(["pages: {read} read, {unread} not; --keep says why".format(**result["pages"])] if "pages" in config else []),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
         f"judge {config['judge']}, which accepts from {config['threshold']:.3f} on",
         ", ".join(f"{stage} {number:.1f} s" for stage, number in seconds.items()),
