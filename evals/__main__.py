@@ -16,6 +16,7 @@ GROUPS = {
         "answers": "whole answers: sides quoted (own), claims held (ALCE), one-sided (DeepTRACE), alignment (PIR)",
         "judge": "does a passage support a perspective: accuracy, F1 (BERDS), AUC, calibration, on labelled pairs",
         "retrieval": "do retrievers cover the perspectives on a question: MRecall@k, precision@k (BERDS), α-nDCG",
+        "berds": "the same for any retriever, corpus and the web, by a judge's verdicts: MRecall@k, sycophancy (BERDS)",
         "pir": "do queries that add a perspective find its passages: p-Recall@k of PAP and the like (PIR)",
         "news": "how relevant and how diverse what is found for a news event is: P, R, D, I, C (NEWSCOPE)",
         "responses": "theses, stances, evidence: ROUGE-2, accuracy, squared error (multi-perspective search engine)",

@@ -85,6 +85,20 @@ def open_judge(choice: str) -> PairJudge:
     return judged(build_own_judge(settings))
 
 
+def kept_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
+    """The judge's probabilities, shape (n,), from the cache as far as they are there; NaN for no verdict. Raises
+    ProviderError, ModelError."""
+    space = f"{judge.name}:pairs"
+    keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
+    known = cache.known(space, keys)
+    missing = [i for i, key in enumerate(keys) if key not in known]
+    scores = np.array([known[key][0] if key in known else np.nan for key in keys], np.float32)
+    if missing:
+        scores[missing] = judge.score([pairs[i] for i in missing])
+        cache.keep(space, {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])})
+    return scores
+
+
 def encoder_and_cache() -> tuple[Encoder, VectorCache]:
     """The encoder that the settings name, and the vectors and verdicts that the suites which search corpora keep
     between runs. Raises SettingsError, ModelError."""
