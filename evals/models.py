@@ -12,6 +12,7 @@ from agent.settings import load_settings
 from tools.errors import SettingsError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder, load_encoder
+from tools.models.encoders.transformers import TransformersEncoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
@@ -90,6 +91,14 @@ def encoder_and_cache() -> tuple[Encoder, VectorCache]:
     between runs. Raises SettingsError, ModelError."""
     settings = load_settings()
     return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
+
+
+def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
+    """The same for encoders by name: 'settings', 'embedded', or what `TransformersEncoder` takes, a folder or a name
+    (extra `models`). Raises SettingsError, ModelError."""
+    own = {"settings": lambda: encoder_and_cache()[0], "embedded": load_encoder}
+    encoders: list[Encoder] = [own[name]() if name in own else TransformersEncoder(name) for name in named]
+    return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
 
 
 class CachedEncoder:
