@@ -96,7 +96,7 @@ def measure(args: argparse.Namespace) -> Record:
             name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
             for i, name in enumerate(named)
         }
-    result = {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "failed": failed}
+    result: Record = {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "failed": failed}
     for task in tasks:
         for source, of_source in splits.items():
             for part, of in figures_of(drawn_measures(task.roots, of_source), args.seed).items():
@@ -105,7 +105,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def _config(args: argparse.Namespace, tasks: Sequence[PirTask]) -> Record:
-    config = {
+    config: Record = {
         "data": args.data.name,
         "sha256": digest(args.data),
         "reading": "published" if args.published else "sets",
