@@ -1,16 +1,21 @@
 """What suites ask: whoever can be measured on pairs (the agent's judges, and the cosine), and the encoder in force."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from agent.models.from_settings import build_encoder, build_judge, build_own_judge
 from agent.settings import load_settings
-from tools.errors import SettingsError
+from evals.reports.records import Record, Records
+from evals.suite import ask_beside
+from tools.budget import Budget, budget_scope
+from tools.errors import SettingsError, SteelmanError
 from tools.models.cache import VectorCache
+from tools.models.chat.model import ChatModel
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.encoders.transformers import TransformersEncoder
 from tools.models.judges.embedded import load_judge
@@ -99,6 +104,30 @@ def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
     own = {"settings": lambda: encoder_and_cache()[0], "embedded": load_encoder}
     encoders: list[Encoder] = [own[name]() if name in own else TransformersEncoder(name) for name in named]
     return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
+
+
+def ask_chat(
+    model: ChatModel, asked: Mapping[str, tuple[str, str]], shape: type[BaseModel], records: Records, parallel: int
+) -> None:
+    """Adds a record for each key that has none: the chat model's reply to that system and user turn, or what failed."""
+    turn = asyncio.Semaphore(parallel)
+
+    async def one(key: str, system: str, user: str) -> tuple[str, Record]:
+        async with turn:
+            try:
+                with budget_scope(Budget()):
+                    return key, (await model.ask(system, user, shape)).model_dump()
+            except SteelmanError as exc:
+                return key, {"failed": str(exc)}
+
+    async def ask_all() -> None:
+        try:
+            waiting = [one(key, *prompt) for key, prompt in asked.items() if key not in records.done]
+            await ask_beside(waiting, records, len(asked), "reply")
+        finally:
+            await model.aclose()
+
+    asyncio.run(ask_all())
 
 
 class CachedEncoder:

@@ -78,10 +78,9 @@ class _Task(BaseModel):
     @model_validator(mode="after")
     def _go_together(self) -> "_Task":
         count, gold = len(self.queries), [i for positions in self.key_ref.values() for i in positions]
-        if len(self.source_queries) != count or len(self.perspectives) not in (0, count):
-            raise ValueError("'source_queries', 'queries' and 'perspectives' have to be of one length")
-        if len(self.query_labels) not in (0, count):
-            raise ValueError("'query_labels' needs a label for each of the 'queries'")
+        beside = (self.source_queries, self.perspectives or self.queries, self.query_labels or self.queries)
+        if any(len(of) != count for of in beside):
+            raise ValueError("'source_queries', 'queries', 'perspectives', 'query_labels' have to be of one length")
         if self.key_ref.keys() != set(range(count)):
             raise ValueError(f"'key_ref' needs each query's number, 0 to {count - 1}, and no other")
         if not all(0 <= i < len(self.corpus) for i in gold):
@@ -139,10 +138,6 @@ def _roots(task: _Task, positions: Sequence[int], published: bool) -> list[Root]
         gold = found.setdefault(root, {}).setdefault((query, task.own_text(number), label, line), set())
         gold.update(positions[i] for i in task.key_ref[number])
     return [
-        Root(
-            keys[root],
-            root,
-            tuple(RootPerspective(q, p, tuple(sorted(gold)), label) for (q, p, label, _), gold in of_root.items()),
-        )
-        for root, of_root in found.items()
+        Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(i)), x) for (q, p, x, _), i in of.items()))
+        for root, of in found.items()
     ]

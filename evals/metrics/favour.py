@@ -1,67 +1,58 @@
-"""What does a neutral query favour? Of the gold passages that a root query finds, the share of each label: stances,
-ideologies (PIR, §2.5, table 3).
-
-The paper compares shares with each other, its passages being even by design. A release of it need not be, so a share is
-compared with an even one: what it would be had every root found the same number of passages, drawn evenly from its own.
+"""What does a neutral query favour? Of the gold passages that root queries find, the share of each label: stances,
+ideologies (PIR, §2.5, table 3). The paper compares shares with each other, its passages being even by design; a release
+of it need not be, so here a share is compared with an even one: had each root found as many, drawn evenly from its own.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from evals.datasets.pir import Root, RootPerspective
+from evals.datasets.pir import Root
 from evals.metrics.measure import Figure, Ratio
+from evals.metrics.p_recall import Floats
 
 _ROUNDS = 10_000
 
 
-class LabelCounts(NamedTuple):
-    """Of a root query by label: its gold passages among those found, and all of them."""
+def sides_of(root: Root) -> dict[str, set[int]]:
+    """Its gold passages by label. A perspective whose gold holds all of another one's is no side beside it, such as
+    'general' beside two stances, and is left out."""
+    golds, sides = [(one.label, {*one.gold}) for one in root.perspectives], dict[str, set[int]]()
+    for label, gold in golds:
+        if not any(other <= gold for _, other in golds if other is not gold):
+            sides[label] = sides.get(label, set()) | gold
+    return sides
 
-    root: str
-    found: Counter[str]
-    gold: Counter[str]
 
+def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) -> tuple[dict[str, Figure], float]:
+    """Of each label its share = Σ found of it / Σ found, its even share = Σ found · (gold of it / gold) / Σ found, and
+    the excess, the one less the other; over root queries, NaN where nothing is found. And the test of all being even.
 
-def label_counts(root: Root, top: Collection[int], label: Callable[[RootPerspective], str]) -> LabelCounts:
-    """Of the passages at the positions `top`. A perspective whose gold holds all that another one's does is no side
-    beside it (such as 'general' beside two stances) and is left out."""
-    golds = [(label(one), set(one.gold)) for one in root.perspectives]
-    sides = [
-        (name, gold)
-        for i, (name, gold) in enumerate(golds)
-        if not any(other <= gold for j, (_, other) in enumerate(golds) if j != i)
-    ]
-    return LabelCounts(
-        root.key,
-        Counter({name: sum(len(gold & set(top)) for n, gold in sides if n == name) for name, _ in sides}),
-        Counter({name: sum(len(gold) for n, gold in sides if n == name) for name, _ in sides}),
+    tops: for each root the positions of the passages that are found.
+    """
+    sides = [sides_of(root) for root in roots]
+    labels = dict.fromkeys(label for of in sides for label in of)
+    gold = np.array([[len(of.get(label, ())) for label in labels] for of in sides], float)
+    found = np.array(
+        [[len(of.get(label, set()) & {*top}) for label in labels] for of, top in zip(sides, tops, strict=True)], float
     )
+    totals = found.sum(axis=1)
+    even = totals[:, None] * gold / gold.sum(axis=1, keepdims=True)
+    measures: dict[str, Figure] = {}
+    for i, label in enumerate(labels):
+        share, level = (
+            Ratio.of((root.key, float(n), float(d)) for root, n, d in zip(roots, of[:, i], totals, strict=True))
+            for of in (found, even)
+        )
+        measures |= {f"{label}, share": share, f"{label}, even": level, f"{label}, excess": share.less(level)}
+    return measures, even_test(found, even, seed)
 
 
-def favoured(rows: Sequence[LabelCounts], label: str) -> dict[str, Figure]:
-    """share = Σ found of the label / Σ found; even = Σ found · (gold of the label / gold) / Σ found; excess = share −
-    even. Over root queries; NaN where none finds a gold passage."""
-    share = Ratio.of((r.root, r.found[label], r.found.total()) for r in rows)
-    even = Ratio.of((r.root, _even(r, label), r.found.total()) for r in rows)
-    return {"share": share, "even": even, "excess": share.less(even)}
-
-
-def even_test(rows: Sequence[LabelCounts], labels: Sequence[str], seed: int) -> float:
-    """p of the shares being even: how often Σ_labels (found − even)² / even is as large when each root's differences
-    are turned round by chance (a sign-flip test; Cameron, Gelbach and Miller 2008 for clusters). NaN without any."""
-    expected = np.array([[_even(r, name) for name in labels] for r in rows])
-    known = expected.sum(axis=0) > 0
-    less = (np.array([[r.found[name] for name in labels] for r in rows]) - expected)[:, known]
-    if not known.any():
-        return float("nan")
-    signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_ROUNDS, len(rows)))
-    weights = 1 / expected.sum(axis=0)[known]
-    drawn, seen = (signs @ less) ** 2 @ weights, less.sum(axis=0) ** 2 @ weights
-    return float((1 + (drawn >= seen - 1e-9).sum()) / (1 + _ROUNDS))
-
-
-def _even(row: LabelCounts, label: str) -> float:
-    return row.found.total() * row.gold[label] / row.gold.total()
+def even_test(found: Floats, even: Floats, seed: int) -> float:
+    """p of all shares being even: how often Σ_labels (found − even)² / even is as large when each root's differences
+    are turned round by chance (a sign-flip test, Fisher 1935). Shapes (roots, labels); NaN where nothing is found."""
+    known = even.sum(axis=0) > 0
+    signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_ROUNDS, len(found)))
+    sums = np.vstack([np.ones(len(found)), signs]) @ (found - even)[:, known]
+    statistics = sums**2 @ (1 / even.sum(axis=0)[known])
+    return float((statistics >= statistics[0] - 1e-9).mean()) if known.any() else float("nan")

@@ -1,12 +1,13 @@
 """Is a reply the answer, and how many of its words are? Of several gold answers the best counts.
 
-Words are lower-case, without punctuation and articles (SQuAD's normalisation, Rajpurkar et al. 2016). Accuracy is by
-exact match of these (PIR, §3.3). QA-F1 as PIR writes it (A.8) is intersection over union of the *sets* of words, which
-elsewhere is called the Jaccard index; token F1 is SQuAD's, over words as often as they come.
+Words are lower-case, without punctuation and articles (as SQuAD has it, Rajpurkar et al. 2016).
+
+accuracy   exact match of the words, in order (PIR, §3.3)
+qa_f1      |T ∩ G| / |T ∪ G| of the sets of words: so PIR writes it (A.8); elsewhere that is the Jaccard index
+token_f1   2 · common / (words of the reply + words of the answer), as often as they come: SQuAD's F1
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -14,47 +15,30 @@ from evals.datasets.pir import Root
 from evals.metrics.measure import Ratio, Row
 from evals.retrievers.intent import Split
 
-_ARTICLES = ("a", "an", "the")
-
 
 def words(text: str) -> list[str]:
     """The words that are compared."""
-    kept = "".join(" " if unicodedata.category(c)[0] in "PS" else c for c in text.lower().replace("'", ""))
-    return [word for word in re.split(r"\s+", kept) if word and word not in _ARTICLES]
+    return [w for w in re.findall(r"\w+", text.lower().replace("'", "")) if w not in ("a", "an", "the")]
 
 
-def exact_match(reply: str, gold: Sequence[str]) -> float:
-    """1 where the reply has the words of a gold answer, in order, and no others."""
-    return float(any(words(reply) == words(answer) for answer in gold))
-
-
-def qa_f1(reply: str, gold: Sequence[str]) -> float:
-    """max over gold of |T ∩ G| / |T ∪ G| (PIR, A.8); 0 where neither has words."""
-    said = set(words(reply))
-    return max(len(said & (right := set(words(a)))) / max(1, len(said | right)) for a in gold)
-
-
-def token_f1(reply: str, gold: Sequence[str]) -> float:
-    """max over gold of 2 · common / (words of the reply + words of the answer)."""
-    said = Counter(words(reply))
-    right = [Counter(words(answer)) for answer in gold]
-    return max(2 * (said & one).total() / max(1, said.total() + one.total()) for one in right)
+def answer_measures(reply: str, gold: Sequence[str]) -> dict[str, float]:
+    """The three, each 0 for a reply without words, such as one that failed."""
+    said, told = words(reply), {"accuracy": 0.0, "qa_f1": 0.0, "token_f1": 0.0}
+    for right in map(words, gold) if said else ():
+        same, union = (Counter(said) & Counter(right)).total(), {*said, *right}
+        found = {"accuracy": said == right, "qa_f1": len({*said} & {*right}) / len(union)}
+        found["token_f1"] = 2 * same / (len(said) + len(right))
+        told = {name: max(value, float(found[name])) for name, value in told.items()}
+    return told
 
 
 def drawn_measures(roots: Sequence[Root], splits: Mapping[str, Split]) -> dict[str, Ratio]:
     """QA-F1 and token F1 of the perspectives that were drawn from queries, with the annotated ones for gold; where
     these have no text, what the query has more than its root. splits: by the query."""
     rows: dict[str, list[Row]] = {"qa_f1": [], "token_f1": []}
-    for root in roots:
-        for one in root.perspectives:
-            gold = [one.text or " ".join(set(words(one.query)) - set(words(root.text)))]
-            drawn = splits[one.query].perspective
-            rows["qa_f1"].append((root.key, qa_f1(drawn, gold), 1))
-            rows["token_f1"].append((root.key, token_f1(drawn, gold), 1))
+    for root, one in ((r, one) for r in roots for one in r.perspectives):
+        gold = one.text or " ".join({*words(one.query)} - {*words(root.text)})
+        found = answer_measures(splits[one.query].perspective, [gold])
+        for name, of in rows.items():
+            of.append((root.key, found[name], 1))
     return {name: Ratio.of(of) for name, of in rows.items()}
-
-
-def answer_measures(reply: str | None, gold: Sequence[str]) -> dict[str, float]:
-    """All of them; a reply that failed is none, and 0 in each."""
-    told = {"accuracy": exact_match, "qa_f1": qa_f1, "token_f1": token_f1}
-    return {name: measure(reply or "", gold) if reply else 0.0 for name, measure in told.items()}

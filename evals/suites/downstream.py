@@ -1,16 +1,14 @@
-"""What retrieval is worth downstream (PIR, §3.3): answers to questions and essays for a stance, written by the chat model
-that is set, without passages, with gold ones, and with those that each form of query retrieves.
+"""What retrieval is worth downstream (PIR, §3.3): answers to questions and essays for a stance, by the chat model that
+is set, without passages, with gold ones, and with those that each form of query retrieves.
 
---questions names a task whose queries are questions (ambigqa), each asked with the best passage; their answers are not in
-the PIR data and come from --answers. --essays names one whose perspectives are stances (perspectrum): a root is a topic,
-and each side gets an essay with the five best passages. Accuracy is exact match; QA-F1 as in `evals/metrics/qa.py`. An
-essay's alignment is Pearson's r of its TextBlob polarity with that of 'topic, stance' (as published) and with ±1 for the
-stance, and of the judge's lean, P(agree) − P(disagree), with ±1; 'on side' are essays that the judge finds to lean as
-asked. What failed counts as wrong, and as not on its side; a correlation has only what was written.
+--questions names a task whose queries are questions (ambigqa), each asked with its best passage; the PIR data has no
+answers, so they come from --answers. Accuracy is exact match; QA-F1 and token F1 as in `evals/metrics/qa.py`.
+--essays names one whose perspectives are stances (perspectrum): a root is a topic, and each side gets an essay with its
+five best passages. How it is aligned with its stance is said in `evals/metrics/stance_alignment.py`. What failed counts
+as wrong and as not on its side; a correlation has only what was written.
 """
 
 import argparse
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,25 +20,23 @@ from agent.settings import load_settings
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.datasets.rows import Shape, Text, digest, json_rows
 from evals.metrics.measure import Figure, Ratio, figures_by
-from evals.metrics.qa import answer_measures
+from evals.metrics.qa import answer_measures, words
 from evals.metrics.stance_alignment import Essay, essay_alignment
-from evals.models import CHOICES, PairJudge, encoder_and_cache, open_judge
+from evals.models import CHOICES, PairJudge, ask_chat, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.retrievers.corpus_index import highest
-from evals.retrievers.leaning import Column, columns_of, search
-from evals.suite import ask_beside, common_options, names, shuffled
+from evals.retrievers.leaning import columns_of, search
+from evals.suite import common_options, names, shuffled
+from evals.suites.pir import LIMIT, SEED
 from prompts import as_data, load_prompt
-from tools.budget import Budget, budget_scope
-from tools.errors import InputError, SteelmanError
+from tools.errors import InputError
 from tools.models.cache import VectorCache
-from tools.models.chat.model import ChatModel
 from tools.models.encoders.encoder import Encoder
 
-QUESTIONS, ESSAYS = "questions", "essays"
-_BEST = {QUESTIONS: 1, ESSAYS: 5}
-_STANCES = {"support": ("Support", 1), "undermine": ("Oppose", -1)}  # the words of the paper
-Answers = Mapping[str, Sequence[str]]
+_BEST = {"questions": 1, "essays": 5}
+_STANCES = {"support": ("Support", 1), "undermine": ("Oppose", -1)}  # label: the paper's word, sign
+Answers = Mapping[str, Sequence[str]]  # by the question's words
 
 
 class Written(BaseModel):
@@ -56,7 +52,7 @@ class _Answered(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """A text to write. `condition`: where its passages are from. `key`: names it among the records."""
+    """A text to write, its passages from where `condition` says. `key`: names it among the records."""
 
     kind: str
     condition: str
@@ -71,11 +67,10 @@ class Writing:
     def prompt(self) -> tuple[str, str]:
         """System and user turn."""
         passages = "\n".join(as_data("passage", text) for text in self.passages) or "There are no passages."
-        if self.kind == QUESTIONS:
-            question = as_data("question", self.one.query)
-            return load_prompt("answer_briefly").render(question=question, passages=passages)
-        stance = as_data("stance", _STANCES[self.one.label][0])
-        return load_prompt("essay").render(topic=as_data("topic", self.root.text), stance=stance, passages=passages)
+        if self.kind == "questions":
+            return load_prompt("answer_briefly").render(asked=as_data("question", self.one.query), passages=passages)
+        asked = as_data("topic", self.root.text, stance=_STANCES[self.one.label][0])
+        return load_prompt("essay").render(asked=asked, passages=passages)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,99 +83,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--forms", type=names, default=["none", "pap", "pap+"], metavar="NAME[,NAME…]", help="default: none,pap,pap+")
     add("--judge", choices=CHOICES, default="embedded", help="who reads the essays (default: embedded)")
     add("--out", type=Path, metavar="RECORDS", help="keep what is written; a stopped run goes on")
-    limit = "only the first N root queries of a seeded shuffle, of each task"
-    common_options(parser, limit, "seed of the shuffle and of the intervals", parallel="texts at once")
+    common_options(parser, LIMIT, SEED, parallel="texts at once")
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Asks for what is not written yet, then scores it all. Raises InputError, SettingsError, ModelError."""
     if not (args.questions or args.essays) or bool(args.questions) != bool(args.answers):
         raise InputError("name --essays, or --questions with the --answers to them, or all three.")
-    answers = _answers(args.answers) if args.answers else {}
-    model = build_stage_model(load_settings(provider="chat"), "write")
+    given = [row.read(_Answered) for row in json_rows(args.answers)] if args.answers else []
+    answers = {" ".join(words(row.question)): row.answers for row in given}
+    model, judge = build_stage_model(load_settings(provider="chat"), "write"), open_judge(args.judge)
     encoder, cache = encoder_and_cache()
-    writings: list[Writing] = []
-    for kind, name in ((QUESTIONS, args.questions), (ESSAYS, args.essays)):
-        if name:
+    planned: list[Writing] = []
+    for kind in _BEST:
+        if name := getattr(args, kind):
             task = _kept(load_tasks(args.data, [name])[0], kind, answers, args)
-            writings += plan(task, kind, columns_of(args.forms, [1.0]), encoder, cache)
-    identity = {"data": args.data.name, "sha256": digest(args.data), "model": model.name, "encoder": encoder.name}
-    with Records(args.out, "downstream", identity) as records:
-        asyncio.run(_write(writings, model, records, args.parallel))
-    judge = open_judge(args.judge) if args.essays else None
-    told = figures_by(measures(writings, records.done, answers, judge), args.seed)
-    failed = [f"{w.key}: {records.done[w.key]['failed']}" for w in writings if "failed" in records.done[w.key]]
-    config = records.config | {"limit": args.limit, "seed": args.seed, "judge": judge.name if judge else None}
+            planned += plan(task, kind, args.forms, encoder, cache)
+    config = {"data": args.data.name, "sha256": digest(args.data), "model": model.name, "encoder": encoder.name}
+    with Records(args.out, "downstream", config) as records:
+        ask_chat(model, {one.key: one.prompt() for one in planned}, Written, records, args.parallel)
+    told = figures_by(measures(planned, records.done, answers, judge), args.seed)
+    failed = [f"{one.key}: {records.done[one.key]['failed']}" for one in planned if "failed" in records.done[one.key]]
+    config = records.config | {"limit": args.limit, "seed": args.seed, "judge": judge.name}
     return {"suite": "downstream", **told, "config": config, "failed": failed}
 
 
-def _answers(path: Path) -> dict[str, list[str]]:
-    """The accepted answers by question, as `_asked` has it. Raises InputError with file, line and field."""
-    rows = [row.read(_Answered) for row in json_rows(path)]
-    return {_asked(row.question): row.answers for row in rows}
-
-
-def _asked(question: str) -> str:
-    return " ".join(question.casefold().split())
-
-
 def _kept(task: PirTask, kind: str, answers: Answers, args: argparse.Namespace) -> PirTask:
-    """The sampled roots with the perspectives that have answers, or a stance. Raises InputError where none has."""
+    """Sampled roots, with the perspectives that have answers, or a stance. Raises InputError where none has."""
 
     def counts(one: RootPerspective) -> bool:
-        return _asked(one.query) in answers if kind == QUESTIONS else one.label in _STANCES
+        return " ".join(words(one.query)) in answers if kind == "questions" else one.label in _STANCES
 
-    found = (replace(r, perspectives=tuple(filter(counts, r.perspectives))) for r in task.roots)
-    roots = [root for root in found if root.perspectives]
-    if not roots:
-        wants = "a query of --answers" if kind == QUESTIONS else f"a stance in 'query_labels' ({', '.join(_STANCES)})"
-        raise InputError(f"{args.data} '{task.name}': no perspective has {wants}. Name another task for --{kind}.")
+    found = (replace(root, perspectives=tuple(filter(counts, root.perspectives))) for root in task.roots)
+    if not (roots := [root for root in found if root.perspectives]):
+        wanted = "no query is in --answers" if kind == "questions" else f"no label is one of {', '.join(_STANCES)}"
+        raise InputError(f"{args.data} '{task.name}': {wanted}. Name another task for --{kind}.")
     return replace(task, roots=tuple(shuffled(roots, args.limit, args.seed)))
 
 
-def plan(task: PirTask, kind: str, columns: Sequence[Column], encoder: Encoder, cache: VectorCache) -> list[Writing]:
+def plan(task: PirTask, kind: str, forms: Sequence[str], encoder: Encoder, cache: VectorCache) -> list[Writing]:
     """Every text to write, with its passages. Raises ProviderError of an encoder elsewhere."""
-    planned, best = [], _BEST[kind]
+    planned, best, columns = [], _BEST[kind], columns_of(forms, [1.0])
     for root, one, found in search(task, columns, encoder, cache):
-        top = {"no passages": (), "gold": one.gold[:best]}
-        top |= {f"retrieved, {c.name}": tuple(highest(s, best)) for c, s in zip(columns, found, strict=True)}
-        planned += [
-            Writing(kind, name, root, one, tuple(task.corpus[i].text for i in positions))
-            for name, positions in top.items()
-        ]
+        tops: dict[str, Sequence[int]] = {"no passages": (), "gold": one.gold[:best]}
+        tops |= {f"retrieved, {c.name}": highest(scores, best) for c, scores in zip(columns, found, strict=True)}
+        for condition, top in tops.items():
+            planned.append(Writing(kind, condition, root, one, tuple(task.corpus[i].text for i in top)))
     return planned
 
 
-async def _write(writings: Sequence[Writing], model: ChatModel, records: Records, parallel: int) -> None:
-    turn = asyncio.Semaphore(parallel)
-
-    async def one(writing: Writing) -> tuple[str, Record]:
-        async with turn:
-            try:
-                with budget_scope(Budget()):
-                    return writing.key, (await model.ask(*writing.prompt(), Written)).model_dump()
-            except SteelmanError as exc:
-                return writing.key, {"failed": str(exc)}
-
-    try:
-        waiting = [one(writing) for writing in writings if writing.key not in records.done]
-        await ask_beside(waiting, records, len(writings), "text")
-    finally:
-        await model.aclose()
-
-
 def measures(
-    writings: Sequence[Writing], records: Mapping[str, Record], answers: Answers, judge: PairJudge | None
+    planned: Sequence[Writing], records: Mapping[str, Record], answers: Answers, judge: PairJudge
 ) -> dict[str, dict[str, dict[str, Figure]]]:
     """By kind, condition and measure."""
     found: dict[str, dict[str, dict[str, Figure]]] = {}
-    for kind, condition in dict.fromkeys((w.kind, w.condition) for w in writings):
-        of = [(w, str(records[w.key].get("text", ""))) for w in writings if (w.kind, w.condition) == (kind, condition)]
-        if kind == QUESTIONS:
-            each = [(w.root.key, answer_measures(text, answers[_asked(w.one.query)])) for w, text in of]
+    for kind, condition in dict.fromkeys((one.kind, one.condition) for one in planned):
+        of = [(w, str(records[w.key].get("text", ""))) for w in planned if (w.kind, w.condition) == (kind, condition)]
+        if kind == "questions":
+            each = [(w.root.key, answer_measures(text, answers[" ".join(words(w.one.query))])) for w, text in of]
             made: dict[str, Figure] = {name: Ratio.of((key, t[name], 1) for key, t in each) for name in each[0][1]}
         else:
-            assert judge is not None  # there is one wherever there are essays
             essays = [Essay(w.root.key, w.root.text.strip(), *_STANCES[w.one.label], text) for w, text in of]
             made = essay_alignment(essays, judge.score)
         found.setdefault(kind, {})[condition] = made
@@ -189,20 +151,11 @@ def measures(
 
 def table(result: Record) -> list[str]:
     """A block for the questions and one for the essays: conditions down."""
-    lines: list[str] = []
+    config, lines = result["config"], list[str]()
     for kind, conditions in result["metrics"].items():
-        titles = next(iter(conditions.values()))
-        rows = {
-            name: [percent(value, result["intervals"][kind][name][m]) for m, value in of.items()]
-            for name, of in conditions.items()
-        }
-        texts = len(next(iter(next(iter(result["items"][kind].values())).values())))
-        lines += [*block([m.replace("_", " ") for m in titles], rows, f"{texts} {kind}"), ""]
+        ends = result["intervals"][kind]
+        rows = {name: [percent(value, ends[name][m]) for m, value in of.items()] for name, of in conditions.items()}
+        lines += [*block([m.replace("_", " ") for m in conditions["gold"]], rows, kind), ""]
     lines += [f"failed: {name}" for name in result["failed"]]
-    config = result["config"]
-    told = [
-        f"model {config['model']}",
-        f"encoder {config['encoder']}",
-        *([f"judge {config['judge']}"] if config["judge"] else []),
-    ]
-    return [*lines, "Per cent, with 95 % intervals by root query", "; ".join(told)]
+    told = ", ".join(f"{part} {config[part]}" for part in ("model", "encoder", "judge", "seed"))
+    return [*lines, f"Per cent, with 95 % intervals by root query; {told}"]

@@ -12,9 +12,8 @@ has no text of its own, what the query has more than its root stands in for it.
 """
 
 import argparse
-import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,11 +31,12 @@ from evals.models import open_encoders
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent, sure
 from evals.retrievers.intent import SOURCES, Split, split_by_chat, split_by_rules
-from evals.retrievers.leaning import ANNOTATED, Column, columns_of, rank
+from evals.retrievers.leaning import columns_of, rank
 from evals.retrievers.projection import FORMS
 from evals.suite import check_known, common_options, cutoff_option, names, shuffled
-from tools.models.encoders.encoder import Encoder
 
+LIMIT = "only the first N root queries of a seeded shuffle, of each task"
+SEED = "seed of the shuffle and of what is drawn (default: 1)"
 _DRAWN = "perspectives, "
 
 
@@ -52,12 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="RECORDS", help="keep what the chat model draws; a stopped run goes on")
     published = "as published: every line a perspective, every copy a passage, 0 for roots with one perspective"
     add("--published", action="store_true", help=published)
-    common_options(
-        parser,
-        limit="only the first N root queries of a seeded shuffle, of each task",
-        seed="seed of the shuffle and of the intervals (default: 1)",
-        parallel="queries to the chat model at once",
-    )
+    common_options(parser, LIMIT, SEED, parallel="queries to the chat model at once")
 
 
 def pir_options(parser: argparse.ArgumentParser) -> None:
@@ -78,41 +73,45 @@ def measure(args: argparse.Namespace) -> Record:
         replace(task, roots=tuple(shuffled(task.roots, args.limit, args.seed)))
         for task in load_tasks(args.data, args.task, args.published)
     ]
-    encoders, cache = open_encoders(args.encoders)
-    config = _config(args, tasks) | {"encoder": ", ".join(encoder.name for encoder in encoders)}
     splits, failed = _splits(tasks, args)
-    many = len(encoders) > 1
-    named = {f"{e.name}: {c.name}" if many else c.name: (e, c) for e in encoders for c in columns}
+    encoders, cache = open_encoders(args.encoders)
+    before = [f"{encoder.name}: " if len(encoders) > 1 else "" for encoder in encoders]
+    named = {prefix + column.name: (prefix, column) for prefix in before for column in columns}
+    bases = {
+        "gain": {name: f"{p}none" for name, (p, c) in named.items() if c.form != "none"},
+        "less_annotated": {name: p + replace(c, source="").name for name, (p, c) in named.items() if c.source},
+    }
     ranks: dict[str, Sequence[Ints]] = {}
     for task in tasks:
         each = [rank(task, columns, encoder, cache, splits) for encoder in encoders]
         ranks[task.name] = [np.concatenate(of_root, axis=1) for of_root in zip(*each, strict=True)]
-    metrics, intervals = figures(ranks, list(named), args.k, args.seed, _bases(named))
-    items: Record = {AVERAGE: {name: {} for name in named}}
-    for task in tasks:
-        values = {f"p_recall@{k}": p_recall(ranks[task.name], k) for k in args.k}
-        keys = [root.key for root in task.roots]
-        items[task.name] = {
-            name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
-            for i, name in enumerate(named)
-        }
-    result: Record = {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "failed": failed}
-    for task in tasks:
-        for source, of_source in splits.items():
-            for part, of in figures_of(drawn_measures(task.roots, of_source), args.seed).items():
-                result[part][task.name][_DRAWN + source] = of
-    return result | {"config": config | {"columns": list(named)}}
-
-
-def _config(args: argparse.Namespace, tasks: Sequence[PirTask]) -> Record:
-    config: Record = {
+    metrics, intervals = figures(ranks, list(named), args.k, args.seed, bases)
+    result: Record = {"suite": "pir", "metrics": metrics, "intervals": intervals, "failed": failed}
+    result["items"] = {AVERAGE: {name: {} for name in named}} | {
+        t.name: _items(t, ranks[t.name], named, args.k) for t in tasks
+    }
+    for task, source in ((task, source) for task in tasks for source in splits):
+        for part, of in figures_of(drawn_measures(task.roots, splits[source]), args.seed).items():
+            result[part][task.name][_DRAWN + source] = of
+    config = {
         "data": args.data.name,
         "sha256": digest(args.data),
         "reading": "published" if args.published else "sets",
+        "encoder": ", ".join(encoder.name for encoder in encoders),
+        "columns": list(named),
         "rounds": ROUNDS,
         "sizes": {task.name: _sizes(task) for task in tasks},
     }
-    return config | {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}
+    return result | {"config": config | {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}}
+
+
+def _items(task: PirTask, ranks: Sequence[Ints], named: Iterable[str], cutoffs: Sequence[int]) -> Record:
+    """By column and measure the rows of the roots."""
+    values, keys = {f"p_recall@{k}": p_recall(ranks, k) for k in cutoffs}, [root.key for root in task.roots]
+    return {
+        name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
+        for i, name in enumerate(named)
+    }
 
 
 def _splits(tasks: Sequence[PirTask], args: argparse.Namespace) -> tuple[dict[str, dict[str, Split]], list[str]]:
@@ -125,19 +124,9 @@ def _splits(tasks: Sequence[PirTask], args: argparse.Namespace) -> tuple[dict[st
         model = build_stage_model(load_settings(provider="chat"), "write")
         identity = {"data": args.data.name, "sha256": digest(args.data), "model": model.name}
         with Records(args.out, "pir", identity) as records:
-            splits["chat"] = asyncio.run(split_by_chat(queries, model, records, args.parallel))
+            splits["chat"] = split_by_chat(queries, model, records, args.parallel)
         failed = [f"{q}: {r['failed']}" for q, r in records.done.items() if "failed" in r and q in splits["chat"]]
     return splits, failed
-
-
-def _bases(named: Mapping[str, tuple[Encoder, Column]]) -> dict[str, dict[str, str]]:
-    """What each column is compared with: its encoder's 'none', and itself with the perspectives of the data."""
-    names_ = {of: name for name, of in named.items()}
-    drawn = {name: (e, c) for name, (e, c) in named.items() if c.source != ANNOTATED}
-    return {
-        "gain": {name: names_[e, Column("none")] for name, (e, c) in named.items() if c.form != "none"},
-        "less_annotated": {name: names_[e, replace(c, source=ANNOTATED)] for name, (e, c) in drawn.items()},
-    }
 
 
 def _sizes(task: PirTask) -> Record:
