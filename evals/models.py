@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from agent.models.from_settings import build_encoder, build_judge, build_own_judge
 from agent.settings import load_settings
@@ -106,17 +106,20 @@ def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
     return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
 
 
-def ask_chat(
-    model: ChatModel, asked: Mapping[str, tuple[str, str]], shape: type[BaseModel], records: Records, parallel: int
-) -> None:
-    """Adds a record for each key that has none: the chat model's reply to that system and user turn, or what failed."""
+class _Reply(BaseModel):
+    text: str = Field(max_length=10_000)
+
+
+def ask_chat(model: ChatModel, asked: Mapping[str, tuple[str, str]], records: Records, parallel: int) -> dict[str, str]:
+    """By key the chat model's `text` for each system and user turn, empty where it failed. The records have what it
+    said, or what failed, and it is not asked again."""
     turn = asyncio.Semaphore(parallel)
 
     async def one(key: str, system: str, user: str) -> tuple[str, Record]:
         async with turn:
             try:
                 with budget_scope(Budget()):
-                    return key, (await model.ask(system, user, shape)).model_dump()
+                    return key, (await model.ask(system, user, _Reply)).model_dump()
             except SteelmanError as exc:
                 return key, {"failed": str(exc)}
 
@@ -128,6 +131,7 @@ def ask_chat(
             await model.aclose()
 
     asyncio.run(ask_all())
+    return {key: str(records.done[key].get("text", "")).strip() for key in asked}
 
 
 class CachedEncoder:

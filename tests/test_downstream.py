@@ -1,6 +1,7 @@
 """PIR beyond p-Recall: perspectives drawn from queries, what neutral queries favour, answers and essays downstream."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from model_server import ModelServer, Reply
 from evals.__main__ import main
 from evals.datasets.pir import Root, RootPerspective
 from evals.metrics.favour import even_test, favoured, sides_of
-from evals.metrics.qa import answer_measures, drawn_measures
-from evals.metrics.stance_alignment import Essay, essay_alignment
-from evals.retrievers.intent import Split, split_by_rules
+from evals.metrics.qa import answer_scores
+from evals.metrics.stance_alignment import essay_alignment
+from evals.retrievers.intent import split_by_rules
 from tools.models.judges.judge import Pair
 
 KITES: dict[str, Any] = {
@@ -71,18 +72,14 @@ def run(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
 def test_answers_by_hand() -> None:
     """'in 1712, or 1713' and 'the year 1712': of the sets {in, 1712, or, 1713} and {year, 1712} 1 of 5 words is common,
     and of the 4 + 2 words 1 is: 2 · 1 / 6. The second gold answer, '1713', has 1 of 4, and 2 · 1 / 5."""
-    assert answer_measures("in 1712, or 1713", ["the year 1712", "1713"]) == {
-        "accuracy": 0,
-        "qa_f1": pytest.approx(1 / 4),
-        "token_f1": pytest.approx(2 / 5),
-    }
-    assert answer_measures("The Year, 1712!", ["1713", "a year 1712"])["accuracy"] == 1
-    assert set(answer_measures("", ["1712"]).values()) == {0}
+    assert answer_scores("in 1712, or 1713", ["the year 1712", "1713"]) == pytest.approx([0, 1 / 4, 2 / 5])
+    assert answer_scores("The Year, 1712!", ["1713", "a year 1712"])[0] == 1
+    assert answer_scores("", ["1712"]) == [0, 0, 0]
 
 
 def test_words_that_stand_twice_count_twice_in_token_f1_only() -> None:
     """'no no' and 'no': sets are equal; 2 · 1 / (2 + 1)."""
-    assert answer_measures("no no", ["no"]) == {"accuracy": 0, "qa_f1": 1, "token_f1": pytest.approx(2 / 3)}
+    assert answer_scores("no no", ["no"]) == pytest.approx([0, 1, 2 / 3])
 
 
 @pytest.mark.parametrize(
@@ -95,14 +92,7 @@ def test_words_that_stand_twice_count_twice_in_token_f1_only() -> None:
     ],
 )
 def test_rules_split_a_query(query: str, root: str, perspective: str) -> None:
-    assert split_by_rules(query) == Split(root, perspective)
-
-
-def test_a_perspective_without_text_is_what_the_query_has_more() -> None:
-    """Of 'at Arl' and the words {at, arl} that the root lacks: 2 of 2."""
-    one = RootPerspective("When was the mill built at Arl?", "", (0,))
-    found = drawn_measures([Root("0", "When was the mill built?", (one,))], {one.query: Split("", "at Arl")})
-    assert {name: m.value for name, m in found.items()} == {"qa_f1": 1, "token_f1": 1}
+    assert split_by_rules(query) == (root, perspective)
 
 
 def sided(key: str, **gold: tuple[int, ...]) -> Root:
@@ -136,13 +126,13 @@ def test_essays_by_hand() -> None:
     """Both essays on kites lean as asked, one of three on boats failed: 2 of 3 are on their side. TextBlob has 'good'
     at 0.7 and 'awful' at −1, and nothing for a stance: with the topics' polarity there is no correlation."""
 
-    def score(pairs: "list[Pair]") -> np.ndarray[Any, np.dtype[np.float32]]:
+    def score(pairs: Sequence[Pair]) -> np.ndarray[Any, np.dtype[np.float32]]:
         return np.array([("good" in p.text) == p.statement.startswith("Agree") for p in pairs], np.float32)
 
     essays = [
-        Essay("kites", "Kites should fly", "Support", 1, "Kites are good."),
-        Essay("kites", "Kites should fly", "Oppose", -1, "Kites are awful."),
-        Essay("boats", "Boats should sail", "Oppose", -1, ""),
+        ("kites", "Kites should fly", "Support", 1, "Kites are good."),
+        ("kites", "Kites should fly", "Oppose", -1, "Kites are awful."),
+        ("boats", "Boats should sail", "Oppose", -1, ""),
     ]
     found = {name: m.value for name, m in essay_alignment(essays, score).items()}
     assert found["on_side"] == pytest.approx(2 / 3)
@@ -158,9 +148,9 @@ def test_perspectives_are_drawn_by_rules_and_by_a_model(
     data: Path, writer: ModelServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     writer.on("at Bex", Reply(status=400))
-    writer.on("at Arl", {"perspective": "at Arl"})
-    writer.on("opposes", {"perspective": "opposes"}, times=2)
-    writer.on("", {"perspective": "a claim"}, times=3)
+    writer.on("at Arl", {"text": "at Arl"})
+    writer.on("opposes", {"text": "opposes"}, times=2)
+    writer.on("", {"text": "a claim"}, times=3)
     out = tmp_path / "drawn.jsonl"
     command = ("pir", "--data", data, "--forms", "pap", "--k", "1", "--perspectives", "rules,chat", "--out", out)
     found = [run(capsys, *command) for _ in range(2)][1]  # the second time nothing is asked
@@ -199,10 +189,10 @@ def test_encoders_stand_in_one_table(
 def test_what_neutral_queries_favour(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(capsys, "favour", "--data", data, "--k", "6")
     assert list(found["metrics"]) == ["kites@6"]  # the other task has no labels
-    ((encoder, told),) = found["metrics"]["kites@6"].items()
+    (told,) = found["metrics"]["kites@6"].values()
     # All passages are in the top six: 2 + 1 support, 1 + 1 undermine, 'general' is no side.
     assert told["support, share"] == told["support, even"] == 3 / 5
-    assert found["even"]["kites@6"][encoder] == 1
+    assert told["even, p"] == 1
     assert main(["favour", "--data", str(data), "--k", "1"]) == 0
     assert "gold passages of 2 root queries; all even: p = " in capsys.readouterr().out
     assert main(["favour", "--data", str(data), "--task", "tides"]) == 1
@@ -242,7 +232,7 @@ def test_answers_and_essays_downstream(
     assert list(told) == ["no passages", "gold", "retrieved, none"]
     assert told["gold"] == {"accuracy": 1, "qa_f1": 1, "token_f1": 1}
     assert told["no passages"] == {"accuracy": 0, "qa_f1": 1 / 4, "token_f1": pytest.approx(1 / 3)}
-    assert first["failed"][0].startswith("questions, no passages: When was the tide mill built? | When")
+    assert first["failed"][0].startswith("questions, no passages, 0: When was the tide mill built at Arl")
     essays = first["metrics"]["essays"]["gold"]
     assert essays["textblob_sign"] == pytest.approx(1)
     assert essays["textblob"] is None or abs(essays["textblob"]) < 1

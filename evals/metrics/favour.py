@@ -33,17 +33,16 @@ def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) 
     sides = [sides_of(root) for root in roots]
     labels = dict.fromkeys(label for of in sides for label in of)
     gold = np.array([[len(of.get(label, ())) for label in labels] for of in sides], float)
-    found = np.array(
-        [[len(of.get(label, set()) & {*top}) for label in labels] for of, top in zip(sides, tops, strict=True)], float
-    )
+    tops_of = list(zip(sides, map(set, tops), strict=True))
+    found = np.array([[len(top & of.get(label, set())) for label in labels] for of, top in tops_of], float)
     totals = found.sum(axis=1)
     even = totals[:, None] * gold / gold.sum(axis=1, keepdims=True)
     measures: dict[str, Figure] = {}
     for i, label in enumerate(labels):
-        share, level = (
-            Ratio.of((root.key, float(n), float(d)) for root, n, d in zip(roots, of[:, i], totals, strict=True))
-            for of in (found, even)
-        )
+        rows = [
+            list(zip([r.key for r in roots], of[:, i].tolist(), totals.tolist(), strict=True)) for of in (found, even)
+        ]
+        share, level = map(Ratio.of, rows)
         measures |= {f"{label}, share": share, f"{label}, even": level, f"{label}, excess": share.less(level)}
     return measures, even_test(found, even, seed)
 

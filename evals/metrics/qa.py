@@ -1,4 +1,4 @@
-"""Is a reply the answer, and how many of its words are? Of several gold answers the best counts.
+"""Is a reply the answer, and how many of its words are? Of several gold answers the best counts for each measure.
 
 Words are lower-case, without punctuation and articles (as SQuAD has it, Rajpurkar et al. 2016).
 
@@ -9,11 +9,11 @@ token_f1   2 · common / (words of the reply + words of the answer), as often as
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from evals.datasets.pir import Root
-from evals.metrics.measure import Ratio, Row
-from evals.retrievers.intent import Split
+from evals.metrics.measure import Figure, Ratio
+
+MEASURES = ("accuracy", "qa_f1", "token_f1")
 
 
 def words(text: str) -> list[str]:
@@ -21,24 +21,17 @@ def words(text: str) -> list[str]:
     return [w for w in re.findall(r"\w+", text.lower().replace("'", "")) if w not in ("a", "an", "the")]
 
 
-def answer_measures(reply: str, gold: Sequence[str]) -> dict[str, float]:
-    """The three, each 0 for a reply without words, such as one that failed."""
-    said, told = words(reply), {"accuracy": 0.0, "qa_f1": 0.0, "token_f1": 0.0}
+def answer_scores(reply: str, gold: Sequence[str]) -> list[float]:
+    """The measures of one reply, each 0 where it has no words, as one that failed."""
+    said, told = words(reply), [0.0, 0.0, 0.0]
     for right in map(words, gold) if said else ():
-        same, union = (Counter(said) & Counter(right)).total(), {*said, *right}
-        found = {"accuracy": said == right, "qa_f1": len({*said} & {*right}) / len(union)}
-        found["token_f1"] = 2 * same / (len(said) + len(right))
-        told = {name: max(value, float(found[name])) for name, value in told.items()}
+        overlap = len({*said} & {*right}) / len({*said, *right})
+        f1 = 2 * (Counter(said) & Counter(right)).total() / (len(said) + len(right))
+        told = [max(pair) for pair in zip(told, (float(said == right), overlap, f1), strict=True)]
     return told
 
 
-def drawn_measures(roots: Sequence[Root], splits: Mapping[str, Split]) -> dict[str, Ratio]:
-    """QA-F1 and token F1 of the perspectives that were drawn from queries, with the annotated ones for gold; where
-    these have no text, what the query has more than its root. splits: by the query."""
-    rows: dict[str, list[Row]] = {"qa_f1": [], "token_f1": []}
-    for root, one in ((r, one) for r in roots for one in r.perspectives):
-        gold = one.text or " ".join({*words(one.query)} - {*words(root.text)})
-        found = answer_measures(splits[one.query].perspective, [gold])
-        for name, of in rows.items():
-            of.append((root.key, found[name], 1))
-    return {name: Ratio.of(of) for name, of in rows.items()}
+def answer_measures(rows: Iterable[tuple[str, str, Sequence[str]]]) -> dict[str, Figure]:
+    """The means over rows of (question, reply, gold answers)."""
+    each = [(question, answer_scores(reply, gold)) for question, reply, gold in rows]
+    return {name: Ratio.of((q, scores[i], 1) for q, scores in each) for i, name in enumerate(MEASURES)}

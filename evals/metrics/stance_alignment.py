@@ -9,7 +9,6 @@ without words that it knows: then the correlation is not defined. It is reported
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -52,31 +51,23 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
     return {"alignment_textblob": correlation(literal), "alignment_sign": correlation(signed)}
 
 
-class Essay(NamedTuple):
-    """A text that was to argue for a stance on a topic; empty where it failed. sign: 1 for the topic, −1 against it."""
-
-    question: str
-    topic: str
-    stance: str
-    sign: int
-    text: str
-
-
-def essay_alignment(essays: Sequence[Essay], score: Score) -> dict[str, Figure]:
+def essay_alignment(essays: Sequence[tuple[str, str, str, int, str]], score: Score) -> dict[str, Figure]:
     """on_side = essays whose lean under the judge, P(agree) − P(disagree), is that of their stance / essays; one that
     failed is not. The others are Pearson's r over what was written: textblob, polarity with that of 'topic, stance'
-    (PIR §3.3, literally); textblob_sign and judge_sign, polarity and lean with the sign."""
-    written = [essay for essay in essays if essay.text]
-    pairs = [Pair(f"Agree: {e.topic}", e.text, f"Disagree: {e.topic}", form="answer") for e in written]
-    scores = np.reshape(score([*pairs, *map(swapped, pairs)]), (2, -1)) if pairs else np.zeros((2, 0))
-    leans = [(e, float(own - other)) for e, own, other in zip(written, *scores, strict=True)]
-    on_side = {e: lean * e.sign > 0 for e, lean in leans}
-    told = [(e, polarity(e.text)) for e in written]
+    (PIR §3.3, literally); textblob_sign and judge_sign, polarity and lean with the sign.
+
+    essays: question, topic, stance in a word, its sign (1 for the topic, −1 against it), text (empty where it failed).
+    """
+    written = [essay for essay in essays if essay[-1]]
+    pairs = [Pair(f"Agree: {t}", text, f"Disagree: {t}", form="answer") for _, t, _, _, text in written]
+    own, other = np.reshape(score([*pairs, *map(swapped, pairs)]), (2, -1)) if pairs else ((), ())
+    leans = {essay: float(p - q) for essay, p, q in zip(written, own, other, strict=True)}
+    told = [(question, polarity(text), polarity(f"{t}, {word}"), sign) for question, t, word, sign, text in written]
     return {
-        "on_side": Ratio.of((e.question, on_side.get(e, False), 1) for e in essays),
-        "textblob": correlation([(e.question, p, polarity(f"{e.topic}, {e.stance}")) for e, p in told]),
-        "textblob_sign": correlation([(e.question, p, e.sign) for e, p in told]),
-        "judge_sign": correlation([(e.question, lean, e.sign) for e, lean in leans if not math.isnan(lean)]),
+        "on_side": Ratio.of((essay[0], leans.get(essay, 0) * essay[3] > 0, 1) for essay in essays),
+        "textblob": correlation([(question, p, literal) for question, p, literal, _ in told]),
+        "textblob_sign": correlation([(question, p, sign) for question, p, _, sign in told]),
+        "judge_sign": correlation([(e[0], lean, e[3]) for e, lean in leans.items() if not math.isnan(lean)]),
     }
 
 

@@ -53,10 +53,8 @@ def rank(
     task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
 ) -> list[Ints]:
     """For each root the ranks of the first gold passages, shape (perspectives, columns). Raises as `search` does."""
-    found = [
-        [first_gold(scores, np.array(one.gold)) for scores in of]
-        for _, one, of in search(task, columns, encoder, cache, splits)
-    ]
+    searched = search(task, columns, encoder, cache, splits)
+    found = [[first_gold(scores, np.array(one.gold)) for scores in of] for _, one, of in searched]
     ends = np.cumsum([len(root.perspectives) for root in task.roots])[:-1]
     return np.split(np.array(found, np.int64), ends)
 
@@ -73,9 +71,9 @@ def search(
     for root, one in progress(asked, desc=task.name, unit="query"):
         found = []
         for column in columns:
-            of = splits[column.source][one.query] if splits and column.source else Split(root.text, one.text)
-            r, q = vectors[of.root], vectors[one.query]
-            p = vectors[of.perspective] if of.perspective else q - r
+            of_root, of_perspective = (splits or {}).get(column.source, {}).get(one.query, (root.text, one.text))
+            r, q = vectors[of_root], vectors[one.query]
+            p = vectors[of_perspective] if of_perspective else q - r
             found.append(leaning_scores(column.form, r, p, q, passages, column.strength))
         yield root, one, found
 

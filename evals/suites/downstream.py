@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
-from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
+from evals.datasets.pir import Root, RootPerspective, load_tasks
 from evals.datasets.rows import Shape, Text, digest, json_rows
-from evals.metrics.measure import Figure, Ratio, figures_by
+from evals.metrics.measure import Figure, figures_by
 from evals.metrics.qa import answer_measures, words
-from evals.metrics.stance_alignment import Essay, essay_alignment
+from evals.metrics.stance_alignment import essay_alignment
 from evals.models import CHOICES, PairJudge, ask_chat, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
@@ -36,13 +36,7 @@ from tools.models.encoders.encoder import Encoder
 
 _BEST = {"questions": 1, "essays": 5}
 _STANCES = {"support": ("Support", 1), "undermine": ("Oppose", -1)}  # label: the paper's word, sign
-Answers = Mapping[str, Sequence[str]]  # by the question's words
-
-
-class Written(BaseModel):
-    """What the chat model writes."""
-
-    text: str = Field(max_length=10_000)
+Answers = Mapping[tuple[str, ...], Sequence[str]]  # by the question's words
 
 
 class _Answered(Shape):
@@ -62,7 +56,7 @@ class Writing:
 
     @property
     def key(self) -> str:
-        return f"{self.kind}, {self.condition}: {self.root.text.strip()} | {self.one.query.strip()}"
+        return f"{self.kind}, {self.condition}, {self.root.key}: {self.one.query.strip()}"
 
     def prompt(self) -> tuple[str, str]:
         """System and user turn."""
@@ -91,59 +85,52 @@ def measure(args: argparse.Namespace) -> Record:
     if not (args.questions or args.essays) or bool(args.questions) != bool(args.answers):
         raise InputError("name --essays, or --questions with the --answers to them, or all three.")
     given = [row.read(_Answered) for row in json_rows(args.answers)] if args.answers else []
-    answers = {" ".join(words(row.question)): row.answers for row in given}
+    answers = {tuple(words(row.question)): row.answers for row in given}
     model, judge = build_stage_model(load_settings(provider="chat"), "write"), open_judge(args.judge)
     encoder, cache = encoder_and_cache()
-    planned: list[Writing] = []
-    for kind in _BEST:
-        if name := getattr(args, kind):
-            task = _kept(load_tasks(args.data, [name])[0], kind, answers, args)
-            planned += plan(task, kind, args.forms, encoder, cache)
+    planned = [one for kind in _BEST if getattr(args, kind) for one in plan(kind, args, answers, encoder, cache)]
     config = {"data": args.data.name, "sha256": digest(args.data), "model": model.name, "encoder": encoder.name}
     with Records(args.out, "downstream", config) as records:
-        ask_chat(model, {one.key: one.prompt() for one in planned}, Written, records, args.parallel)
-    told = figures_by(measures(planned, records.done, answers, judge), args.seed)
+        texts = ask_chat(model, {one.key: one.prompt() for one in planned}, records, args.parallel)
+    told = figures_by(measures(planned, texts, answers, judge), args.seed)
     failed = [f"{one.key}: {records.done[one.key]['failed']}" for one in planned if "failed" in records.done[one.key]]
     config = records.config | {"limit": args.limit, "seed": args.seed, "judge": judge.name}
     return {"suite": "downstream", **told, "config": config, "failed": failed}
 
 
-def _kept(task: PirTask, kind: str, answers: Answers, args: argparse.Namespace) -> PirTask:
-    """Sampled roots, with the perspectives that have answers, or a stance. Raises InputError where none has."""
+def plan(kind: str, args: argparse.Namespace, answers: Answers, encoder: Encoder, cache: VectorCache) -> list[Writing]:
+    """Every text of a kind to write, with its passages, where a perspective has answers, or a stance. Raises InputError
+    where none has, ProviderError of an encoder elsewhere."""
+    (task,) = load_tasks(args.data, [getattr(args, kind)])
 
     def counts(one: RootPerspective) -> bool:
-        return " ".join(words(one.query)) in answers if kind == "questions" else one.label in _STANCES
+        return tuple(words(one.query)) in answers if kind == "questions" else one.label in _STANCES
 
     found = (replace(root, perspectives=tuple(filter(counts, root.perspectives))) for root in task.roots)
     if not (roots := [root for root in found if root.perspectives]):
         wanted = "no query is in --answers" if kind == "questions" else f"no label is one of {', '.join(_STANCES)}"
         raise InputError(f"{args.data} '{task.name}': {wanted}. Name another task for --{kind}.")
-    return replace(task, roots=tuple(shuffled(roots, args.limit, args.seed)))
-
-
-def plan(task: PirTask, kind: str, forms: Sequence[str], encoder: Encoder, cache: VectorCache) -> list[Writing]:
-    """Every text to write, with its passages. Raises ProviderError of an encoder elsewhere."""
-    planned, best, columns = [], _BEST[kind], columns_of(forms, [1.0])
-    for root, one, found in search(task, columns, encoder, cache):
+    task = replace(task, roots=tuple(shuffled(roots, args.limit, args.seed)))
+    planned, best, columns = list[Writing](), _BEST[kind], columns_of(args.forms, [1.0])
+    for root, one, scores in search(task, columns, encoder, cache):
         tops: dict[str, Sequence[int]] = {"no passages": (), "gold": one.gold[:best]}
-        tops |= {f"retrieved, {c.name}": highest(scores, best) for c, scores in zip(columns, found, strict=True)}
-        for condition, top in tops.items():
-            planned.append(Writing(kind, condition, root, one, tuple(task.corpus[i].text for i in top)))
+        tops |= {f"retrieved, {c.name}": highest(of, best) for c, of in zip(columns, scores, strict=True)}
+        texts = {condition: tuple(task.corpus[i].text for i in top) for condition, top in tops.items()}
+        planned += [Writing(kind, condition, root, one, of) for condition, of in texts.items()]
     return planned
 
 
 def measures(
-    planned: Sequence[Writing], records: Mapping[str, Record], answers: Answers, judge: PairJudge
+    planned: Sequence[Writing], texts: Mapping[str, str], answers: Answers, judge: PairJudge
 ) -> dict[str, dict[str, dict[str, Figure]]]:
     """By kind, condition and measure."""
     found: dict[str, dict[str, dict[str, Figure]]] = {}
-    for kind, condition in dict.fromkeys((one.kind, one.condition) for one in planned):
-        of = [(w, str(records[w.key].get("text", ""))) for w in planned if (w.kind, w.condition) == (kind, condition)]
+    for kind, condition in dict.fromkeys((w.kind, w.condition) for w in planned):
+        of = [(w.one, w.root, texts[w.key]) for w in planned if (w.kind, w.condition) == (kind, condition)]
         if kind == "questions":
-            each = [(w.root.key, answer_measures(text, answers[" ".join(words(w.one.query))])) for w, text in of]
-            made: dict[str, Figure] = {name: Ratio.of((key, t[name], 1) for key, t in each) for name in each[0][1]}
+            made = answer_measures((root.key, text, answers[tuple(words(one.query))]) for one, root, text in of)
         else:
-            essays = [Essay(w.root.key, w.root.text.strip(), *_STANCES[w.one.label], text) for w, text in of]
+            essays = [(root.key, root.text.strip(), *_STANCES[one.label], text) for one, root, text in of]
             made = essay_alignment(essays, judge.score)
         found.setdefault(kind, {})[condition] = made
     return found

@@ -10,7 +10,7 @@ import argparse
 from evals.datasets.pir import load_tasks
 from evals.datasets.rows import digest
 from evals.metrics.favour import favoured, sides_of
-from evals.metrics.measure import Figure, figures_by
+from evals.metrics.measure import figures
 from evals.models import open_encoders
 from evals.reports.records import Record
 from evals.reports.table import block, number, percent, sure
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> Record:
     """Searches and counts. Raises InputError, SettingsError, ModelError, ProviderError."""
     encoders, cache = open_encoders(args.encoders)
-    found: dict[str, dict[str, tuple[dict[str, Figure], float]]] = {}
+    result: Record = {"suite": "favour", "metrics": {}, "intervals": {}, "items": {}}
     for task in load_tasks(args.data, args.task):
         roots = shuffled([root for root in task.roots if len(sides_of(root)) > 1], args.limit, args.seed)
         for encoder in encoders if roots else ():
@@ -38,14 +38,15 @@ def measure(args: argparse.Namespace) -> Record:
                 vectors = query_vectors(task.texts, index)
                 tops = [highest(index.vectors @ vectors[root.text], max(args.k)) for root in roots]
             for k in args.k:
-                told = favoured(roots, [top[:k] for top in tops], args.seed)
-                found.setdefault(f"{task.name}@{k}", {})[encoder.name] = told
-    if not found:
+                measures, p = favoured(roots, [top[:k] for top in tops], args.seed)
+                told = figures(measures, args.seed)
+                told["metrics"]["even, p"] = p
+                for part, of in told.items():
+                    result[part].setdefault(f"{task.name}@{k}", {})[encoder.name] = of
+    if not result["metrics"]:
         raise InputError(f"{args.data}: no root has perspectives of two 'query_labels'. Name other tasks with --task.")
-    measures = {task: {name: of for name, (of, _) in each.items()} for task, each in found.items()}
-    even = {task: {name: p for name, (_, p) in each.items()} for task, each in found.items()}
     config = {"data": args.data.name, "sha256": digest(args.data), "limit": args.limit, "seed": args.seed}
-    return {"suite": "favour", **figures_by(measures, args.seed), "even": even, "config": config}
+    return result | {"config": config}
 
 
 def table(result: Record) -> list[str]:
@@ -53,15 +54,12 @@ def table(result: Record) -> list[str]:
     lines: list[str] = []
     for task, encoder in ((task, encoder) for task, of in result["metrics"].items() for encoder in of):
         metrics, ends, items = (result[part][task][encoder] for part in ("metrics", "intervals", "items"))
-        rows = {
-            name: [
-                percent(metrics[f"{name}, share"], ends[f"{name}, share"]),
-                percent(metrics[f"{name}, even"]),
-                percent(metrics[f"{name}, excess"], (more := ends[f"{name}, excess"]), sure(more)),
-            ]
-            for name in (of.removesuffix(", share") for of in items if of.endswith(", share"))
-        }
-        found, p = next(iter(items.values())), result["even"][task][encoder]
+        rows = dict[str, list[str]]()
+        for name in (of.removesuffix(", share") for of in items if of.endswith(", share")):
+            share, even, more = (f"{name}, {part}" for part in ("share", "even", "excess"))
+            excess = percent(metrics[more], ends[more], sure(ends[more]))
+            rows[name] = [percent(metrics[share], ends[share]), percent(metrics[even]), excess]
+        found, p = next(iter(items.values())), metrics["even, p"]
         told = f"{sum(d for *_, d in found):.0f} gold passages of {len(found)} root queries; all even: p"
         lines += block(["share", "even share", "excess"], rows, task)
         lines += [f"  {told} {'< 0.001' if p < 0.001 else f'= {number(p)}'}; {encoder}", ""]

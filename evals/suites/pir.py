@@ -21,12 +21,12 @@ import numpy as np
 
 from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
-from evals.datasets.pir import PirTask, load_tasks
+from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.datasets.rows import digest
 from evals.metrics.measure import ROUNDS
 from evals.metrics.measure import figures as figures_of
 from evals.metrics.p_recall import AVERAGE, Ints, figures, p_recall
-from evals.metrics.qa import drawn_measures
+from evals.metrics.qa import answer_measures, words
 from evals.models import open_encoders
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent, sure
@@ -91,7 +91,8 @@ def measure(args: argparse.Namespace) -> Record:
         t.name: _items(t, ranks[t.name], named, args.k) for t in tasks
     }
     for task, source in ((task, source) for task in tasks for source in splits):
-        for part, of in figures_of(drawn_measures(task.roots, splits[source]), args.seed).items():
+        rows = [(r.key, splits[source][o.query][1], [_own(r, o)]) for r in task.roots for o in r.perspectives]
+        for part, of in figures_of(answer_measures(rows), args.seed).items():
             result[part][task.name][_DRAWN + source] = of
     config = {
         "data": args.data.name,
@@ -103,6 +104,11 @@ def measure(args: argparse.Namespace) -> Record:
         "sizes": {task.name: _sizes(task) for task in tasks},
     }
     return result | {"config": config | {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}}
+
+
+def _own(root: Root, one: RootPerspective) -> str:
+    """The annotated perspective; in place of one without text what the query has more than its root."""
+    return one.text or " ".join({*words(one.query)} - {*words(root.text)})
 
 
 def _items(task: PirTask, ranks: Sequence[Ints], named: Iterable[str], cutoffs: Sequence[int]) -> Record:
@@ -147,39 +153,35 @@ def table(result: Record) -> list[str]:
     for task, size in config["sizes"].items():
         facts = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in size.items() if n and what != "questions")
         lines.append(f"{task}: {facts}, {size['questions']} perspectives")
-    told = {"p_recall": "", "gain": "less none", "less_annotated": "less annotated"}
-    told = {name: title for name, title in told.items() if name != "less_annotated" or config["perspectives"]}
+    titles = (
+        {"gain": "less none", "less_annotated": "less annotated"} if config["perspectives"] else {"gain": "less none"}
+    )
     for k in config["k"]:
-        rows = {column: _cells(result, column, k, list(told)) for column in config["columns"]}
-        lines += ["", *block([*config["sizes"], AVERAGE, *list(told.values())[1:]], rows, f"p-Recall@{k}")]
-    if config["perspectives"]:
-        drawn = {
-            source: [_drawn(result, task, source) for task in config["sizes"]] for source in config["perspectives"]
+        rows = {
+            column: [
+                *(_cell(result, task, column, f"p_recall@{k}").partition(" ")[0] for task in config["sizes"]),
+                *(_cell(result, AVERAGE, column, f"{measure}@{k}") for measure in ("p_recall", *titles)),
+            ]
+            for column in config["columns"]
         }
+        lines += ["", *block([*config["sizes"], AVERAGE, *titles.values()], rows, f"p-Recall@{k}")]
+    drawn = {s: [_cell(result, task, _DRAWN + s, "qa_f1") for task in config["sizes"]] for s in config["perspectives"]}
+    if drawn:
         lines += ["", *block(list(config["sizes"]), drawn, "QA-F1 of perspectives drawn")]
     return [
         *lines,
         "",
         *(f"failed: {name}" for name in result["failed"]),
-        "* the paired interval of the difference from 'none' leaves zero out",
+        "* the paired interval of the difference, from 'none' or from annotated, leaves zero out",
         f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
         f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
     ]
 
 
-def _cells(result: Record, column: str, k: int, measures: Sequence[str]) -> list[str]:
-    def told(task: str, measure: str, bounds: bool) -> str:
-        value, ends = (result[part][task][column].get(f"{measure}@{k}") for part in ("metrics", "intervals"))
-        gain = (0.0, 0.0) if measure == "less_annotated" else result["intervals"][task][column].get(f"gain@{k}", (0, 0))
-        return percent(value, ends if bounds and ends else (), sure(gain))
-
-    tasks = (told(task, "p_recall", False) for task in result["config"]["sizes"])
-    return [*tasks, *(told(AVERAGE, measure, True) for measure in measures)]
-
-
-def _drawn(result: Record, task: str, source: str) -> str:
-    metrics, intervals = (result[part][task][_DRAWN + source]["qa_f1"] for part in ("metrics", "intervals"))
-    return percent(metrics, intervals)
+def _cell(result: Record, task: str, column: str, measure: str) -> str:
+    value, ends = (result[part][task][column].get(measure) for part in ("metrics", "intervals"))
+    change = result["intervals"][task][column].get(measure.replace("p_recall", "gain"), (0.0, 0.0))
+    return percent(value, ends or (), sure(change) if "@" in measure else "")
 
 
 def _strengths(text: str) -> list[float]:
