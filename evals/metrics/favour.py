@@ -27,9 +27,7 @@ def sides_of(root: Root) -> dict[str, set[int]]:
 def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) -> tuple[dict[str, Figure], float]:
     """Of each label its share = Σ found of it / Σ found, its even share = Σ found · (gold of it / gold) / Σ found, and
     the excess, the one less the other; over root queries, NaN where nothing is found. And the test of all being even.
-
-    tops: for each root the positions of the passages that are found.
-    """
+    tops: for each root the positions of the passages that are found."""
     sides = [sides_of(root) for root in roots]
     labels = dict.fromkeys(label for of in sides for label in of)
     gold = np.array([[len(of.get(label, ())) for label in labels] for of in sides], float)

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Sequence
 
 from evals.metrics.measure import Figure, Ratio
 
-MEASURES = ("accuracy", "qa_f1", "token_f1")
-
 
 def words(text: str) -> list[str]:
     """The words that are compared."""
@@ -34,4 +32,5 @@ def answer_scores(reply: str, gold: Sequence[str]) -> list[float]:
 def answer_measures(rows: Iterable[tuple[str, str, Sequence[str]]]) -> dict[str, Figure]:
     """The means over rows of (question, reply, gold answers)."""
     each = [(question, answer_scores(reply, gold)) for question, reply, gold in rows]
-    return {name: Ratio.of((q, scores[i], 1) for q, scores in each) for i, name in enumerate(MEASURES)}
+    names = ("accuracy", "qa_f1", "token_f1")
+    return {name: Ratio.of((q, scores[i], 1) for q, scores in each) for i, name in enumerate(names)}

@@ -1,5 +1,4 @@
-"""Which part of a query is its perspective, and which its root? From the query alone, by rules or by a chat model (PIR,
-§3.4; the paper asks a model)."""
+"""Which part of a query is its perspective? From the query alone, by rules or, as in PIR (§3.4), by a chat model."""
 
 import re
 from collections.abc import Sequence

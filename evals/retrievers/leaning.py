@@ -54,9 +54,8 @@ def rank(
 ) -> list[Ints]:
     """For each root the ranks of the first gold passages, shape (perspectives, columns). Raises as `search` does."""
     searched = search(task, columns, encoder, cache, splits)
-    found = [[first_gold(scores, np.array(one.gold)) for scores in of] for _, one, of in searched]
-    ends = np.cumsum([len(root.perspectives) for root in task.roots])[:-1]
-    return np.split(np.array(found, np.int64), ends)
+    ranks = np.array([[first_gold(scores, np.array(one.gold)) for scores in of] for _, one, of in searched], np.int64)
+    return np.split(ranks, np.cumsum([len(root.perspectives) for root in task.roots])[:-1])
 
 
 def search(
@@ -79,10 +78,8 @@ def search(
 
 
 def query_vectors(texts: Sequence[str], index: CorpusIndex) -> dict[str, NDArray[np.float32]]:
-    """Vectors by their text, read as queries, and kept part by part, so that a killed run goes on.
-
-    A task's are made whole, of roots that are not in the sample too: a server's vector may depend on what it is
-    computed together with, and figures should not depend on whether a smaller sample was measured before.
-    """
+    """Vectors by their text, read as queries, and kept part by part, so that a killed run goes on. Those of roots that
+    are not in the sample are made too: a server's vector may depend on what it is computed together with, and figures
+    should not depend on whether a smaller sample was measured before."""
     parts = progress(list(batches(texts, _AT_ONCE)), desc="vectors", unit="part", leave=False)
     return {text: row for part in parts for text, row in zip(part, index.query_vectors(part), strict=True)}

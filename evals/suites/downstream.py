@@ -1,11 +1,10 @@
 """What retrieval is worth downstream (PIR, §3.3): answers to questions and essays for a stance, by the chat model that
 is set, without passages, with gold ones, and with those that each form of query retrieves.
 
---questions names a task whose queries are questions (ambigqa), each asked with its best passage; the PIR data has no
-answers, so they come from --answers. Accuracy is exact match; QA-F1 and token F1 as in `evals/metrics/qa.py`.
---essays names one whose perspectives are stances (perspectrum): a root is a topic, and each side gets an essay with its
-five best passages. How it is aligned with its stance is said in `evals/metrics/stance_alignment.py`. What failed counts
-as wrong and as not on its side; a correlation has only what was written.
+--questions names a task whose queries are asked (ambigqa), with the best passage; the PIR data has no answers to them,
+so these come from --answers (measures: `evals/metrics/qa.py`). --essays names one whose perspectives are stances
+(perspectrum): a root is a topic, and each side gets an essay, with the five best passages (`essay_alignment` in
+`evals/metrics/stance_alignment.py`). What failed is wrong and on no side; a correlation has only what was written.
 """
 
 import argparse
@@ -88,23 +87,23 @@ def measure(args: argparse.Namespace) -> Record:
     answers = {tuple(words(row.question)): row.answers for row in given}
     model, judge = build_stage_model(load_settings(provider="chat"), "write"), open_judge(args.judge)
     encoder, cache = encoder_and_cache()
-    planned = [one for kind in _BEST if getattr(args, kind) for one in plan(kind, args, answers, encoder, cache)]
+    planned = [one for kind in _BEST if getattr(args, kind) for one in plan(args, kind, answers, encoder, cache)]
     config = {"data": args.data.name, "sha256": digest(args.data), "model": model.name, "encoder": encoder.name}
     with Records(args.out, "downstream", config) as records:
         texts = ask_chat(model, {one.key: one.prompt() for one in planned}, records, args.parallel)
     told = figures_by(measures(planned, texts, answers, judge), args.seed)
     failed = [f"{one.key}: {records.done[one.key]['failed']}" for one in planned if "failed" in records.done[one.key]]
-    config = records.config | {"limit": args.limit, "seed": args.seed, "judge": judge.name}
-    return {"suite": "downstream", **told, "config": config, "failed": failed}
+    told["config"] = records.config | {"limit": args.limit, "seed": args.seed, "judge": judge.name}
+    return {"suite": "downstream", **told, "failed": failed}
 
 
-def plan(kind: str, args: argparse.Namespace, answers: Answers, encoder: Encoder, cache: VectorCache) -> list[Writing]:
+def plan(args: argparse.Namespace, kind: str, known: Answers, encoder: Encoder, cache: VectorCache) -> list[Writing]:
     """Every text of a kind to write, with its passages, where a perspective has answers, or a stance. Raises InputError
     where none has, ProviderError of an encoder elsewhere."""
     (task,) = load_tasks(args.data, [getattr(args, kind)])
 
     def counts(one: RootPerspective) -> bool:
-        return tuple(words(one.query)) in answers if kind == "questions" else one.label in _STANCES
+        return tuple(words(one.query)) in known if kind == "questions" else one.label in _STANCES
 
     found = (replace(root, perspectives=tuple(filter(counts, root.perspectives))) for root in task.roots)
     if not (roots := [root for root in found if root.perspectives]):
@@ -140,9 +139,9 @@ def table(result: Record) -> list[str]:
     """A block for the questions and one for the essays: conditions down."""
     config, lines = result["config"], list[str]()
     for kind, conditions in result["metrics"].items():
-        ends = result["intervals"][kind]
+        ends, asked = result["intervals"][kind], len(next(iter(result["items"][kind]["gold"].values())))
         rows = {name: [percent(value, ends[name][m]) for m, value in of.items()] for name, of in conditions.items()}
-        lines += [*block([m.replace("_", " ") for m in conditions["gold"]], rows, kind), ""]
+        lines += [*block([m.replace("_", " ") for m in conditions["gold"]], rows, f"{asked} {kind}"), ""]
     lines += [f"failed: {name}" for name in result["failed"]]
     told = ", ".join(f"{part} {config[part]}" for part in ("model", "encoder", "judge", "seed"))
     return [*lines, f"Per cent, with 95 % intervals by root query; {told}"]

@@ -45,8 +45,8 @@ def measure(args: argparse.Namespace) -> Record:
                     result[part].setdefault(f"{task.name}@{k}", {})[encoder.name] = of
     if not result["metrics"]:
         raise InputError(f"{args.data}: no root has perspectives of two 'query_labels'. Name other tasks with --task.")
-    config = {"data": args.data.name, "sha256": digest(args.data), "limit": args.limit, "seed": args.seed}
-    return result | {"config": config}
+    result["config"] = {"data": args.data.name, "sha256": digest(args.data), "limit": args.limit, "seed": args.seed}
+    return result
 
 
 def table(result: Record) -> list[str]:
@@ -57,8 +57,8 @@ def table(result: Record) -> list[str]:
         rows = dict[str, list[str]]()
         for name in (of.removesuffix(", share") for of in items if of.endswith(", share")):
             share, even, more = (f"{name}, {part}" for part in ("share", "even", "excess"))
-            excess = percent(metrics[more], ends[more], sure(ends[more]))
-            rows[name] = [percent(metrics[share], ends[share]), percent(metrics[even]), excess]
+            rows[name] = [percent(metrics[share], ends[share]), percent(metrics[even])]
+            rows[name].append(percent(metrics[more], ends[more], sure(ends[more])))
         found, p = next(iter(items.values())), metrics["even, p"]
         told = f"{sum(d for *_, d in found):.0f} gold passages of {len(found)} root queries; all even: p"
         lines += block(["share", "even share", "excess"], rows, task)

@@ -86,10 +86,9 @@ def measure(args: argparse.Namespace) -> Record:
         each = [rank(task, columns, encoder, cache, splits) for encoder in encoders]
         ranks[task.name] = [np.concatenate(of_root, axis=1) for of_root in zip(*each, strict=True)]
     metrics, intervals = figures(ranks, list(named), args.k, args.seed, bases)
-    result: Record = {"suite": "pir", "metrics": metrics, "intervals": intervals, "failed": failed}
-    result["items"] = {AVERAGE: {name: {} for name in named}} | {
-        t.name: _items(t, ranks[t.name], named, args.k) for t in tasks
-    }
+    items: Record = {task.name: _items(task, ranks[task.name], named, args.k) for task in tasks}
+    items[AVERAGE] = {name: {} for name in named}
+    result: Record = {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "failed": failed}
     for task, source in ((task, source) for task in tasks for source in splits):
         rows = [(r.key, splits[source][o.query][1], [_own(r, o)]) for r in task.roots for o in r.perspectives]
         for part, of in figures_of(answer_measures(rows), args.seed).items():
@@ -153,9 +152,7 @@ def table(result: Record) -> list[str]:
     for task, size in config["sizes"].items():
         facts = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in size.items() if n and what != "questions")
         lines.append(f"{task}: {facts}, {size['questions']} perspectives")
-    titles = (
-        {"gain": "less none", "less_annotated": "less annotated"} if config["perspectives"] else {"gain": "less none"}
-    )
+    titles = {"gain": "less none"} | ({"less_annotated": "less annotated"} if config["perspectives"] else {})
     for k in config["k"]:
         rows = {
             column: [
@@ -165,9 +162,8 @@ def table(result: Record) -> list[str]:
             for column in config["columns"]
         }
         lines += ["", *block([*config["sizes"], AVERAGE, *titles.values()], rows, f"p-Recall@{k}")]
-    drawn = {s: [_cell(result, task, _DRAWN + s, "qa_f1") for task in config["sizes"]] for s in config["perspectives"]}
-    if drawn:
-        lines += ["", *block(list(config["sizes"]), drawn, "QA-F1 of perspectives drawn")]
+    rows = {s: [_cell(result, task, _DRAWN + s, "qa_f1") for task in config["sizes"]] for s in config["perspectives"]}
+    lines += ["", *block(list(config["sizes"]), rows, "QA-F1 of perspectives drawn")] if rows else []
     return [
         *lines,
         "",
