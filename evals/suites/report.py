@@ -19,7 +19,7 @@ from evals.reports.table import block, number, sure
 from evals.suite import show
 from tools.errors import InputError
 
-SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
+SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses", "preference")
 _SHOWN = {
     "judge": ("accuracy", "f1", "precision", "recall", "auc", "average_precision", "ece", "contrast_consistency"),
     "retrieval": ("mrecall@5", "coverage@5", "precision@5", "alpha_ndcg@5", "mrecall@10", "mrecall@20"),
