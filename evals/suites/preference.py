@@ -170,10 +170,7 @@ def table(result: Record) -> list[str]:
     titles = ["answer", "same", "list", "% for the answer, 95 % by voter", "published z", "p"]
     for kind, of in result["kinds"].items():
         if of["votes"] or of["unfinished"] or kind == "person":
-            lines += [
-                "",
-                f"{_KINDS[kind]}: {of['votes']} votes of {of['voters']}, {of['unfinished']} more not finished",
-            ]
+            lines += ["", f"{_KINDS[kind]}: {of['votes']} votes of {of['voters']}, {of['unfinished']} not finished"]
         rows = {}
         for criterion, said in of["said"].items():
             (z, p), share = of["z"][criterion], percent(of["metrics"][criterion], of["intervals"][criterion])
