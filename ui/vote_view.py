@@ -43,7 +43,7 @@ def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) ->
     for column, name, page in zip(st.columns(2), ("Left", "Right"), ballot.blinded(voter)[:2], strict=True):
         with column:
             say.small(name)
-            st.container(height=430, border=True).html(html_of(page))  # a window shows the questions as well
+            st.container(height=390, border=True).html(html_of(page))  # a window shows the questions as well
     said, reason = (dict(known.choices), known.reason) if known else ({}, "")
     choices: dict[str, Choice] = {}
     for column, (criterion, asked) in zip(st.columns(len(CRITERIA)), CRITERIA.items(), strict=True):

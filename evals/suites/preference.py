@@ -7,8 +7,8 @@
 
 Ballots and votes lie in the store (STEELMAN_DATA_DIR); a stopped --prepare goes on with what has no ballot yet. Of each
 criterion: the votes for the answer, for the same and for the list; the share for the answer, 'the same' as one half,
-with its 95 % interval clustered by voter; the published z and its p. Votes of models (--vote-by-model) and of scripts
-(whose names begin with 'script-') are counted apart: they are nobody's preference.
+with its 95 % interval clustered by voter (too narrow below about ten voters); the published z and its p. Votes of
+models (--vote-by-model) and of scripts (named 'script-…') are counted apart: they are nobody's preference.
 """
 
 import argparse
