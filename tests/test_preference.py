@@ -107,25 +107,9 @@ def test_a_ballot_tells_nobody_which_page_is_which(ballots: Ballots) -> None:
     drawn = [ballot.blinded(f"voter-{n}") for n in range(200)]
     assert 70 < sum(names == ("answer", "list") for *_, names in drawn) < 130
     assert drawn == [ballot.blinded(f"voter-{n}") for n in range(200)], "a reload changes nothing"
-    assert {(left == ballot.answer, names[0]) for left, _, names in drawn} == {(True, "answer"), (False, "list")}
-
-
-def test_a_ballot_is_voted_once_by_each_and_can_be_corrected(ballots: Ballots) -> None:
-    ballot = ballots.drawn_for("")[0]
-    for voter, kind in (("voter-1", "person"), ("script-1", "script"), ("model-gpt", "model")):
-        left = ballot.blinded(voter)[2][0] == "answer"
-        ballots.vote(ballot, voter, {"preference": "same"}, "")
-        ballots.vote(ballot, voter, dict.fromkeys(CRITERIA, "left"), "why")
-        [vote] = ballots.votes(voter)
-        assert (vote.kind, vote.complete, vote.reason, vote.for_answer("preference")) == (
-            kind,
-            True,
-            "why",
-            float(left),
-        )
-    assert len(ballots.votes()) == 3
     ballots.add(ballot.question, ANSWER, [], 2)
-    assert next(b for b in ballots.drawn_for("") if b.id == ballot.id) == ballot, "what was voted on stays as it was"
+    assert ballots.drawn_for("x")[0] == ballot, "what may have been voted on stays as it was"
+    assert {(left == ballot.answer, names[0]) for left, _, names in drawn} == {(True, "answer"), (False, "list")}
 
 
 # The page
