@@ -22,6 +22,7 @@ GROUPS = {
         "downstream": "a chat model's answers and essays with retrieved passages: accuracy, alignment (PIR)",
         "news": "how relevant and how diverse what is found for a news event is: P, R, D, I, C (NEWSCOPE)",
         "responses": "theses, stances, evidence: ROUGE-2, accuracy, squared error (multi-perspective search engine)",
+        "preference": "votes on answers beside plain lists: ballots, power, counts (multi-perspective search engine)",
         "expand": "a chat model's perspectives against gold ones, matched one to one (own; on BERDS' sets)",
         "model": "a chat model's claims: kept or refused, sources, calls (own); --live: your own model",
         "ingest": "what readers get out of files beside their expected text: words in order, sentences (own)",

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
+from agent.answer.ballots import Ballots
 from agent.answer.retrieved import Evidence
 from agent.commands.doctor import Part, parts
 from agent.options import Depth
@@ -31,6 +32,7 @@ class PageService:
         self._stack = AsyncExitStack()
         self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings)))
         self.rows = RunStore(self._runs.database)  # read by the page's own threads, which no run holds up
+        self.ballots = Ballots(self._runs.database)
 
     @property
     def settings(self) -> Settings:

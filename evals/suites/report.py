@@ -22,6 +22,7 @@ from tools.errors import InputError
 SUITES = ("judge", "retrieval", "berds", "answers", "expand", "news", "pir", "favour", "downstream", "responses", "preference")
 _SHOWN = {
     "judge": ("accuracy", "f1", "precision", "recall", "auc", "average_precision", "ece", "contrast_consistency"),
+    "preference": ("organisation", "comprehensiveness", "informativeness", "preference"),
     "retrieval": ("mrecall@5", "coverage@5", "precision@5", "alpha_ndcg@5", "mrecall@10", "mrecall@20"),
 }
 
