@@ -78,7 +78,11 @@ def table_lines(told: Sequence[Record]) -> list[str]:
         if known:
             lines += [f"Differs: {known[0]['differs']}. Here: {', '.join(known[0]['by'])}", ""]
         else:
-            lines += [f"{of}: {group[0]['title']}", f"No result of it; make one: {group[0]['command']}", ""]
+            lines += [
+                f"{of}: {group[0]['title'].partition(', at ')[0]}",
+                f"No result of it; make one: {group[0]['command']}",
+                "",
+            ]
     return lines[:-1]
 
 

@@ -64,7 +64,13 @@ class Plan:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="ZIP|DIR", help="LocalNews.zip, or the folder unpacked from it")
+    add(
+        "--data",
+        type=Path,
+        required=True,
+        metavar="ZIP|DIR",
+        help="LocalNews.zip, or a folder in its layout (DSGlobal)",
+    )
     beside = f"beside dense; all: {','.join(METHODS)}"
     add("--methods", type=names, metavar="NAME[,NAME…]", help=beside)
     add("--sweep", action="store_true", help="λ of mmr and both greedyplus, λ and μ of dkmips, in one table")
