@@ -10,7 +10,7 @@ from evals.metrics.measure import Ratio, Row
 from evals.reports.records import Record
 from tools.errors import InputError
 
-_VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?$")
+_VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?(?=-closely$|$)")
 
 
 @dataclass(frozen=True, slots=True)
