@@ -84,4 +84,5 @@ def drawn(result: Record) -> str:
         series.setdefault(line, []).append(("" if math.isnan(label) else f"{label:g}", x, y))
     for points in series.values():
         points.sort(key=lambda point: float(point[0] or 0))
+    series["dense"] = series.pop("dense")  # above the others' points
     return line_figure(series, f"published P at {k}, % (labels: λ)", f"C at {k}, %")

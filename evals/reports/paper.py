@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import groupby
+from textwrap import wrap
 
 from evals.reports.lines import Line, lines_of
 from evals.reports.published import Table, tables
@@ -67,24 +68,32 @@ def table_lines(told: Sequence[Record]) -> list[str]:
         group = list(some)
         known = [one for one in group if one["measured"]]
         for one in known:
+            exact = [_digits(values) for values in zip(*(row["paper"] for row in one["rows"].values()), strict=True)]
             rows = {
                 name: [
-                    f"{_cell(paper, c['plain'])} | {_cell(here, c['plain'])}"
-                    for paper, here, c in zip(row["paper"], row["here"], one["columns"], strict=True)
+                    f"{_cell(paper, c['plain'], digits)} | {_cell(here, c['plain'], digits)}"
+                    for paper, here, c, digits in zip(row["paper"], row["here"], one["columns"], exact, strict=True)
                 ]
                 for name, row in one["rows"].items()
             }
             lines += [f"{of}: {one['title']} (paper | here)", *block([c["title"] for c in one["columns"]], rows), ""]
         if known:
-            lines += [f"Differs: {known[0]['differs']}. Here: {', '.join(known[0]['by'])}", ""]
+            lines += wrap(
+                f"Differs: {known[0]['differs']}. Here: {', '.join(known[0]['by'])}.", 120, break_on_hyphens=False
+            )
         else:
             lines += [
                 f"{of}: {group[0]['title'].partition(', at ')[0]}",
                 f"No result of it; make one: {group[0]['command']}",
-                "",
             ]
+        lines.append("")
     return lines[:-1]
 
 
-def _cell(value: float, plain: bool) -> str:
-    return f"{round(value, 3):g}" if plain and not math.isnan(value) else percent(value)
+def _digits(shares: Sequence[float]) -> int:
+    """After the point, as the paper has them in percent."""
+    return 2 if any(abs(100 * v - round(100 * v, 1)) > 1e-6 for v in shares) else 1
+
+
+def _cell(value: float, plain: bool, digits: int) -> str:
+    return f"{round(value, 3):g}" if plain and not math.isnan(value) else percent(value, digits=digits)
