@@ -12,7 +12,7 @@ _COLOURS = ("#1b6ca8", "#c8553d", "#2a9d5c", "#7b4fa3", "#b8860b", "#444444", "#
 
 def line_figure(series: Mapping[str, Sequence[Point]], x_title: str, y_title: str) -> str:
     """The SVG of a line a series through its points in their order, with a legend; a point's label is its tooltip."""
-    points = [(x, y) for of in series.values() for _, x, y in of]
+    points = [(x, y) for of in series.values() for _, x, y in of] or [(0.0, 0.0)]
     (left, right), (low, high) = (_span(values) for values in zip(*points, strict=True))
 
     def place(x: float, y: float) -> tuple[float, float]:

@@ -81,8 +81,9 @@ def drawn(result: Record) -> str:
         label = first if method.enough is None else method.enough
         line = ", ".join([name.split(":")[0], *(f"μ = {mu:g}" for mu in more)])
         x, y = (100 * of[f"{m}@{k}"] for m in ("published_precision", "coverage"))
-        series.setdefault(line, []).append(("" if math.isnan(label) else f"{label:g}", x, y))
+        if not math.isnan(x + y):
+            series.setdefault(line, []).append(("" if math.isnan(label) else f"{label:g}", x, y))
     for points in series.values():
         points.sort(key=lambda point: float(point[0] or 0))
-    series["dense"] = series.pop("dense")  # above the others' points
+    series["dense"] = series.pop("dense", [])  # above the others' points
     return line_figure(series, f"published P at {k}, % (labels: λ)", f"C at {k}, %")

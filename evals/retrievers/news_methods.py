@@ -89,7 +89,7 @@ _KINDS = {
 }
 METHODS = tuple(_KINDS)
 
-# NEWSCOPE tells of eight λ of GreedyPlus (table 8), and of none of the others.
+# NEWSCOPE tells of these λ of GreedyPlus (table 8), and of none of the others.
 _PLUS = ("0.125", "0.25", "0.5", "1", "2", "4", "8")
 SWEEP = (
     *(f"mmr:{trade}" for trade in ("0.25", "0.5", "0.75", "0.9", "0.95", "0.99")),
