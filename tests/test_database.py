@@ -51,19 +51,6 @@ def test_another_schema(tmp_path: Path, other: int) -> None:
     assert version(path) == other
 
 
-def test_a_file_from_before_there_were_ballots_gets_their_tables(tmp_path: Path) -> None:
-    path = tmp_path / "steelman.db"
-    Database(path).close()
-    with sqlite3.connect(path) as db:
-        db.executescript("DROP TABLE votes; DROP TABLE ballots; INSERT INTO meta VALUES ('a', 'kept')")
-        db.execute("PRAGMA user_version = 1")
-    db.close()
-    database = Database(path)
-    assert (version(path), database.rows("SELECT * FROM ballots")) == (SCHEMA_VERSION, [])
-    assert tuple(database.rows("SELECT * FROM meta")[0]) == ("a", "kept")
-    database.close()
-
-
 def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert BUSY_SECONDS == 30, "as docs/reliability.md says"
     monkeypatch.setattr("tools.store.database.BUSY_SECONDS", 0.2)

@@ -19,19 +19,7 @@ _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 SCHEMA_VERSION = 2
-"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; no other is read, but for
-1, which had no ballots."""
-BALLOTS = """
-    -- A preference study (`agent/answer/ballots.py`): two pages a question as JSON, and which one a voter chose.
-    CREATE TABLE ballots (
-        id INTEGER PRIMARY KEY, question TEXT NOT NULL UNIQUE, answer TEXT NOT NULL, ranked TEXT NOT NULL,
-        providers TEXT NOT NULL, seed INTEGER NOT NULL
-    );
-    CREATE TABLE votes (
-        ballot_id INTEGER NOT NULL REFERENCES ballots ON DELETE CASCADE, voter TEXT NOT NULL, kind TEXT NOT NULL,
-        answer_left INTEGER NOT NULL, choices TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (ballot_id, voter)
-    ) WITHOUT ROWID;
-"""
+"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; no other is read."""
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE collections (
@@ -109,6 +97,15 @@ SCHEMA = """
         PRIMARY KEY (passage_id, run_id)
     ) WITHOUT ROWID;
     CREATE INDEX run_passages_by_run ON run_passages (run_id);
+    -- A preference study (`agent/answer/ballots.py`): two pages a question as JSON, and which one a voter chose.
+    CREATE TABLE ballots (
+        id INTEGER PRIMARY KEY, question TEXT NOT NULL UNIQUE, answer TEXT NOT NULL, ranked TEXT NOT NULL,
+        providers TEXT NOT NULL, seed INTEGER NOT NULL
+    );
+    CREATE TABLE votes (
+        ballot_id INTEGER NOT NULL REFERENCES ballots ON DELETE CASCADE, voter TEXT NOT NULL, kind TEXT NOT NULL,
+        answer_left INTEGER NOT NULL, choices TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (ballot_id, voter)
+    ) WITHOUT ROWID;
 """
 
 
@@ -199,9 +196,8 @@ class Database:
                 return
         with self.write() as connection:
             version = _version(connection)  # another process may have made it meanwhile
-            fresh = version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-            if fresh or version == 1:
-                for statement in (SCHEMA + BALLOTS if fresh else BALLOTS).split(";"):
+            if version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                for statement in SCHEMA.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             elif version != SCHEMA_VERSION:
