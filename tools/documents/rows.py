@@ -14,7 +14,7 @@ from statistics import mode
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.columns import ALL_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
+from tools.documents.columns import ALL_NAMES, TEXT_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -240,9 +240,11 @@ def _loaded(text: str) -> Any:
 
 def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
     """The one array of rows; an object whose values are all objects is a table too, each row under its key, and any
-    other a row itself."""
+    other a row itself, as is one with a field that is called as texts are."""
     if isinstance(whole, list):
         return whole
+    if any(isinstance(v, str) and v.strip() and fold_name(k) in TEXT_NAMES for k, v in whole.items()):
+        return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
     if len(arrays) == 1:
         return next(iter(arrays.values()))
