@@ -258,7 +258,8 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
     ("data", "says"),
     [
         ("{", "not valid JSON"),
-        ('{"name": "x", "version": 1}', r"no column holds text. Its columns: 'name' \(x\)"),
+        ('{"name": "x", "version": 1}', "no rows. They are the objects of an array"),
+        ('{"name": "x", "description": "Some four words here"}', "no rows"),
         ('{"a": [{"text": "x"}], "b": [{"text": "y"}]}', r"several arrays of objects \('a', 'b'\)"),
         ("[]", "the file has no rows"),
         ("7", "no rows"),
