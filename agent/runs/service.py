@@ -178,8 +178,11 @@ class Runs:
     async def cancel(self, run_id: str) -> bool:
         """Stops the run, here or in whichever process works on it; False when it had ended already."""
         run = await self.run(run_id)
+        here = run.id in self.at_work
         stopped = await self._in_thread(self.run_store.mark_cancelled, run.id)
         await self.executor.cancel(run.id)
+        if here and stopped:
+            self.executor.on_end("cancelled")
         return stopped
 
     async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
