@@ -28,7 +28,7 @@ SECTIONS = {
 """Title to the commands below it."""
 LONG = ("model", "bench", "judge-train", "judge-pack")
 """Suites that take minutes: only their options are read."""
-ASKING = ("expand", "build")
+ASKING = ("expand", "build", "downstream")
 """Suites that say that a chat model is missing once they have read their file."""
 
 

@@ -34,7 +34,7 @@ _HEADLINES = "raw_data/headline.json"
 _TEXTS = "news_text_by_paragraph"
 _LABELS = ("annotation", "GPT-4o-mini_annotation")
 _ENDING = "_by_paragraph.json"
-_ARTICLE = re.compile(r"(?:.+?_)?(https?://.+)_p\d+|(.+_.+)_p\d+")
+_ARTICLE = re.compile(r"(?:.+?_)?([a-z]+://.+)_p\d+|(.+_.+)_p\d+")
 
 
 @dataclass(frozen=True, slots=True)
