@@ -173,7 +173,7 @@ def _event(folder: Place, annotated: Place, event: str, headline: str) -> NewsEv
 
 
 def _host(id_: str) -> str:
-    address = re.search("https?://.*", id_)
+    address = re.search("[a-z]+://.*", id_)
     return host_of(address[0]) if address else ""
 
 
