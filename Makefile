@@ -2,6 +2,7 @@
 # make ui          the chat page              make test-all   the slow real components too
 # make help        this list                  make local-models   chat model and judge by vLLM (MODEL=, PORT=, DOWNLOAD=1)
 # make studio      LangGraph's development server over the agent, for RemoteGraph and Studio (PORT=)
+# make evals       what suites of `python -m evals` want beside the runtime
 # make lock        what is installed, written down with hashes     make sbom, licences, audit, size   what that is
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -20,11 +21,11 @@ VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cp
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
 
-.PHONY: help install ask ui studio test test-all browser check local-models bench screenshots lock sbom licences audit size clean
+.PHONY: help install ask ui studio test test-all browser check local-models evals bench screenshots lock sbom licences audit size clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '1,5p' Makefile | cut -c3-
+	@sed -n '1,6p' Makefile | cut -c3-
 
 install: $(RUNTIME)
 
@@ -124,6 +125,11 @@ local-models: $(HUB)
 	@$(BIN)/python -m tools.serving $(SERVED) --prepare $(if $(DOWNLOAD),--download)
 	@$(MAKE) --silent --no-print-directory $(VLLM)
 	@exec .venvs/vllm/bin/python -m tools.serving $(SERVED)
+
+# What suites of `python -m evals` want beside the runtime, at versions that leave the locked ones as they are.
+evals: $(HUB)
+	@sed -n 's/^\([^ #]*==[^ ]*\).*/\1/p' requirements.lock requirements-hub.lock > .venv/.locked
+	@$(BIN)/python $(PIP) -c .venv/.locked datasets ir-measures pyndeval
 
 bench: $(DEV)
 	$(BIN)/python -m evals bench

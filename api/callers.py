@@ -23,6 +23,7 @@ _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key)
 _LISTED = f"""
     SELECT {WITHOUT_ANSWER} FROM runs
     WHERE {_OF_KEY} AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
+        AND (NOT :answered OR json_extract(answer, '$.outcome') <> 'retrieved')
         AND (:at IS NULL OR (created_at, id) < (:at, :id))
     ORDER BY created_at DESC, id DESC LIMIT :limit
 """
@@ -69,12 +70,13 @@ class CallerRuns:
             return db.execute(query, (run_id, key_id)).fetchone() is not None
 
     def listed(
-        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None
+        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
     ) -> tuple[Sequence[RunRow], str | None]:
         """A page of runs without their answers, newest first, and the cursor of the next page: when the last row was
-        made, and its id. `after` is such a cursor, whose row may have been deleted since."""
+        made, and its id. `after` is such a cursor, whose row may have been deleted since. `answered`: only those that
+        wrote an answer, and did not end with their passages."""
         made, _, last = (after or "").rpartition("Z-")
-        asked = {"key": key_id, "status": status, "thread": thread}
+        asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
         with self._db.read() as db:
             rows = [run_row(r) for r in db.execute(_LISTED, asked | place)]

@@ -143,12 +143,14 @@ class Guard:
             raise ProblemError(401, name, detail, headers={"WWW-Authenticate": asks})
 
     def _count(self, caller: str) -> None:
-        """Counts a request of the caller. Raises ProblemError (429) for one too many."""
+        """Counts a request of the caller. Raises ProblemError (429) for one too many, which counts by no limit."""
         for limit in self._limits:
-            if not self._window.hit(limit, caller):
+            if not self._window.test(limit, caller):
                 seconds = max(1, math.ceil(self._window.get_window_stats(limit, caller).reset_time - time.time()))
                 detail = f"The rate is {limit.amount} in {limit.get_expiry()} seconds. Come again in {seconds} seconds."
                 raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
+        for limit in self._limits:
+            self._window.hit(limit, caller)
 
 
 def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:

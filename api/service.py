@@ -196,9 +196,9 @@ class Service:
         return RunList(runs=await self._summaries(rows), next=cursor)
 
     async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
-        """Those of the caller's last runs that wrote an answer, and did not end with their passages; newest first."""
-        rows, _ = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, None, "done", None)
-        return [row for row in rows if row.options["writing"]]
+        """The caller's last runs that wrote an answer, newest first."""
+        found = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, None, "done", None, True)
+        return list(found[0])
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
         failures = await self.runs.failures([row.id for row in rows if row.error])

@@ -1,17 +1,23 @@
 """What suites ask: whoever can be measured on pairs (the agent's judges, and the cosine), and the encoder in force."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 from agent.models.from_settings import build_encoder, build_judge, build_own_judge
 from agent.settings import load_settings
-from tools.errors import SettingsError
+from evals.reports.records import Record, Records
+from evals.suite import ask_beside
+from tools.budget import Budget, budget_scope
+from tools.errors import SettingsError, SteelmanError
 from tools.models.cache import VectorCache
+from tools.models.chat.model import ChatModel
 from tools.models.encoders.encoder import Encoder, load_encoder
+from tools.models.encoders.transformers import TransformersEncoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
@@ -85,11 +91,61 @@ def open_judge(choice: str) -> PairJudge:
     return judged(build_own_judge(settings))
 
 
+def kept_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
+    """The judge's probabilities, shape (n,), from the cache as far as they are there; NaN for no verdict. Raises
+    ProviderError, ModelError."""
+    space = f"{judge.name}:pairs"
+    keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
+    known = cache.known(space, keys)
+    missing = [i for i, key in enumerate(keys) if key not in known]
+    scores = np.array([known[key][0] if key in known else np.nan for key in keys], np.float32)
+    if missing:
+        scores[missing] = judge.score([pairs[i] for i in missing])
+        cache.keep(space, {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])})
+    return scores
+
+
 def encoder_and_cache() -> tuple[Encoder, VectorCache]:
     """The encoder that the settings name, and the vectors and verdicts that the suites which search corpora keep
     between runs. Raises SettingsError, ModelError."""
     settings = load_settings()
     return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
+
+
+def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
+    """The same for encoders by name: 'settings', 'embedded', or what `TransformersEncoder` takes, a folder or a name
+    (extra `models`). Raises SettingsError, ModelError."""
+    own = {"settings": lambda: encoder_and_cache()[0], "embedded": load_encoder}
+    encoders: list[Encoder] = [own[name]() if name in own else TransformersEncoder(name) for name in named]
+    return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
+
+
+class _Reply(BaseModel):
+    text: str = Field(max_length=10_000)
+
+
+def ask_chat(model: ChatModel, asked: Mapping[str, tuple[str, str]], records: Records, parallel: int) -> dict[str, str]:
+    """By key the chat model's `text` for each system and user turn, empty where it failed. The records have what it
+    said, or what failed, and it is not asked again."""
+    turn = asyncio.Semaphore(parallel)
+
+    async def one(key: str, system: str, user: str) -> tuple[str, Record]:
+        async with turn:
+            try:
+                with budget_scope(Budget()):
+                    return key, (await model.ask(system, user, _Reply)).model_dump()
+            except SteelmanError as exc:
+                return key, {"failed": str(exc)}
+
+    async def ask_all() -> None:
+        try:
+            waiting = [one(key, *prompt) for key, prompt in asked.items() if key not in records.done]
+            await ask_beside(waiting, records, len(asked), "reply")
+        finally:
+            await model.aclose()
+
+    asyncio.run(ask_all())
+    return {key: str(records.done[key].get("text", "")).strip() for key in asked}
 
 
 class CachedEncoder:

@@ -126,6 +126,29 @@ async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Setti
     assert all(str(c["passage_id"]) in record["passages"] for c in record["answer"]["citations"])
 
 
+async def test_answers_of_another_agent_are_measured_as_ones_own(folder: Path, settings: Settings) -> None:
+    own = await result(arguments(folder), settings)
+    theirs = folder / "theirs.jsonl"
+    lines = [json.dumps(row["answer"]) + "\n" for row in rows(folder)]
+    theirs.write_text("".join(lines))
+    found = await result(arguments(folder, "--answers", str(theirs)), settings)
+    assert found["metrics"] == own["metrics"]
+    assert found["config"]["answers"] == "theirs.jsonl"
+    theirs.write_text("".join(lines[1:]))
+    found = await result(arguments(folder, "--answers", str(theirs)), settings)
+    assert (found["metrics"]["failed"], found["metrics"]["answered"]) == (1, 0.75), "who answers nothing has failed"
+    other = json.loads(lines[0])
+    for change, message in (
+        ({"question": "Who?"}, r"theirs\.jsonl line 1: 'question' is none of the set's"),
+        ({"citations": [other["citations"][0] | {"document_id": "x"}]}, "line 1: 'citations' has 'x'"),
+        ({"citations": []}, "line 1: 'citations' has 'number 1'"),
+        ({"perspectives": [{"stance": "yes"}]}, "line 1: 'perspectives' item 1"),
+    ):
+        theirs.write_text(json.dumps(other | change))
+        with pytest.raises(InputError, match=message):
+            await result(arguments(folder, "--answers", str(theirs)), settings)
+
+
 async def test_scoring_asks_nobody(folder: Path, settings: Settings) -> None:
     first = await result(arguments(folder, "--limit", "2"), settings)
     kept = (folder / "out.jsonl").read_bytes()

@@ -106,7 +106,7 @@ def test_each_key_has_its_rate_and_wrong_keys_share_one(settings: Settings) -> N
     with contextlib.closing(Database(settings.database_path)) as database:
         mine, other = ({"Authorization": f"Bearer {Keys(database).make(name)[1]}"} for name in ("mine", "other"))
     with (
-        api(with_(settings, api_rate="100/minute; 3 per 2 second")) as address,
+        api(with_(settings, api_rate="4/minute; 3 per 2 second")) as address,
         httpx.Client(base_url=address) as client,
     ):
         tried = [client.get("/v1/collections", headers={"Authorization": f"Bearer {n}"}).status_code for n in range(5)]

@@ -25,7 +25,7 @@ from agent.settings import Settings
 from api.__main__ import configuration_help
 from api.callers import Caller
 from api.mcp.server import build_server
-from api.schemas import AskRequest
+from api.schemas import AskRequest, RetrieveRequest
 from api.service import Service, open_service
 
 pytest_plugins = ["api_on_loopback"]
@@ -145,6 +145,9 @@ async def test_a_caller_sees_its_own_answers(settings: Settings, monkeypatch: py
     async with open_service(settings, lambda: Runs(settings, build())) as service:
         mine = await service.start(Caller("k1"), AskRequest(question=QUESTION))
         await service.runs.answer(mine)
+        monkeypatch.setattr("api.mcp.server._LISTED", 1)
+        passages = await service.start(Caller("k1"), RetrieveRequest(question=QUESTION), writing=False)
+        await service.runs.answer(passages)
         for key, titles in (("k1", [QUESTION]), ("k2", []), ("", [QUESTION])):
             caller = Caller(key)
             monkeypatch.setattr("api.mcp.server._caller_of", lambda _, caller=caller: caller)

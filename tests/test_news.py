@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from toys import ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, NewsSet, load_news
-from evals.metrics.diversity import PAPER, coverage, density, distance, f1, figures, measures, precision, ratios, recall
+from evals.metrics.diversity import coverage, density, distance, f1, figures, measures, precision, ratios, recall
 from evals.reports.lines import lines_of
-from evals.retrievers.news import METHODS, Ready, article_cosine, held_out, prepared
-from evals.suites.news import Plan, measured, named, scored, table
+from evals.retrievers.news import OUTSIDE, Ready, prepared
+from evals.retrievers.news_methods import ABLATIONS, METHODS, SWEEP, article_cosine, held_out, named
+from evals.suites.news import Plan, measured, scored, table
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.selection.published import Clustered
@@ -94,6 +96,17 @@ def test_a_zip_a_folder_and_the_folder_around_it_give_the_same(tmp_path: Path) -
         assert (other.name, other.events, other.digest) == (news.name, news.events, news.digest)
 
 
+def test_dsglobal_is_read_in_the_layout_of_the_released_code(tmp_path: Path) -> None:
+    """Its labels lie in a folder of another name, and an id may name an article without an address."""
+    texts = {"a1": {"a1_x9_p0": FROZEN, "a1_x9_p1": "The thaw came late.", "a1_y2_p0": "A ferry sank."}}
+    folder = write(tmp_path / "DSGlobal", {"a1": "Ice."}, texts, {"a1": dict.fromkeys(texts["a1"], 1)})
+    (folder / "annotation").rename(folder / "GPT-4o-mini_annotation")
+    (event,) = load_news(folder).measured
+    assert [(p.article, p.source, p.label) for p in event.paragraphs] == [
+        ("a1_x9", "", True), ("a1_x9", "", True), ("a1_y2", "", True),
+    ]  # fmt: skip
+
+
 ONE = next(iter(TEXTS["7"]))
 
 
@@ -144,6 +157,9 @@ def test_density_by_hand() -> None:
     assert density(SAID, [0, 3]) == 3 / 4  # what nobody else says is a cluster too
     assert math.isnan(density(SAID, [9]))  # no sentence of it was clustered
     assert math.isnan(density(SAID, []))
+    outside = Clustered(np.array([0, 1, 1]), np.array([0, OUTSIDE, OUTSIDE]))
+    assert density(outside, [0, 1]) == 1 / 3  # sentences of no candidate are counted, and no cluster
+    assert density(outside, [1]) == 0.0
 
 
 def test_coverage_by_hand() -> None:
@@ -181,17 +197,20 @@ def test_differences_are_of_the_same_events() -> None:
 def test_ratios_stand_beside_the_papers() -> None:
     dense = {"published_f1@5": 0.5, "distance@5": 0.0, "density@5": 0.4, "coverage@5": 0.25}
     other = {"published_f1@5": 0.4, "distance@5": 0.3, "density@5": 0.6, "coverage@5": 0.5}
-    found = ratios(dense, other, "greedyplus", [5])
+    found = ratios("LocalNews", "greedyplus", dense, other)
     assert {m: round(r["here"], 9) for m, r in found.items() if m != "distance@5"} == {
         "published_f1@5": 0.8,
         "density@5": 1.5,
         "coverage@5": 2.0,
     }
     assert math.isnan(found["distance@5"]["here"])
-    assert (found["density@5"]["paper"], found["coverage@5"]["paper"]) == (1.63, 1.82)  # 73.6 / 45.2, 62.2 / 34.2
-    assert ratios(dense, other, "scs-released", [5])["coverage@5"]["paper"] == PAPER["scs"][5][3] == 1.52  # 52.0 / 34.2
-    none = {m.replace("@5", "@7"): v for m, v in dense.items()}
-    assert math.isnan(ratios(none, none, "greedyplus", [7])["coverage@7"]["paper"])
+    assert found["density@5"]["paper"] == pytest.approx(73.6 / 45.2)
+    assert found["coverage@5"]["paper"] == pytest.approx(62.2 / 34.2)
+    for name in ("scs", "scs-released"):
+        assert ratios("LocalNews", name, dense, other)["coverage@5"]["paper"] == pytest.approx(52.0 / 34.2)
+    assert ratios("DSGlobal", "mmr", dense, other)["coverage@5"]["paper"] == pytest.approx(28.7 / 24.6)  # table 3
+    for data, name in (("Other", "mmr"), ("LocalNews", "greedyplus:1")):
+        assert math.isnan(ratios(data, name, dense, other)["coverage@5"]["paper"])
 
 
 # Methods
@@ -215,7 +234,7 @@ def ready() -> Ready:
         clusters=Clustered(SAID.paragraph, np.array([0, 0, 0, 1, 1, 2])),
         positives=Clustered(np.array([0, 1, 2]), np.array([0, 1, 1])),
         place={"a1": 0, "a3": 1, "a4": 2},
-        seconds=5.0,
+        seconds={"search": 1.0, "clustering": 5.0},
     )
 
 
@@ -237,36 +256,77 @@ def ready() -> Ready:
     ],
 )
 def test_the_methods_by_hand(name: str, k: int, enough: float, chosen: list[int]) -> None:
-    assert METHODS[name](ready(), k, enough) == chosen
+    assert named([name])[name].choose(ready(), k, enough) == chosen
 
 
 @pytest.mark.parametrize(
-    ("name", "enough", "chosen"),
+    ("name", "chosen"),
     [
-        ("scs", 0.6, [3, 0, 1]),  # a3 covers two thirds
-        ("greedyplus", 0.6, [3, 0, 1]),
+        ("scs+enough:0.6", [3, 0, 1]),  # a3 covers two thirds; the rest by similarity
+        ("greedyplus+enough:0.6", [3, 0, 1]),
+        ("greedyplus+stop:0.6", [3]),
+        ("greedyplus+stop:1", [3, 0]),
+        ("greedyplus:inf", [0, 1, 2]),  # no clusters: dense retrieval
+        (
+            "greedyplus:0",
+            [3, 1, 0],
+        ),  # clusters alone: a3 1.25; then of a1 and a2, 0.867 each, the one of fewer sentences
+        # λ = 4: a1 0.867 + 3.6, a2 0.867 + 3.2 and 3.2, b1 0.65 + 2.8, a3 1.25 + 2.4
+        ("greedyplus:4", [0, 3, 1]),
+        ("mmr:1", [0, 1, 2]),
+        # 0.5 · 0.8 − 0.5 · 1 = −0.1 for a2, 0.35 for b1; then −0.1 for a2, −0.2 for a3
+        ("mmr:0.5", [0, 2, 1]),
+        # μ = 0.1: 2 · 0.1 · 0.5 / 6 = 0.017: a2 0.4 − 0.017, b1 0.35
+        ("dkmips:0.5:0.1", [0, 1, 2]),
+        ("dkmips:0.5:3", [0, 2, 1]),  # 0.5: a2 0.4 − 0.5, b1 0.35; then a2 −0.1, a3 0.3 − 0.5
     ],
 )
-def test_what_is_enough_is_filled_up_by_similarity(name: str, enough: float, chosen: list[int]) -> None:
-    assert METHODS[name](ready(), 3, enough) == chosen
+def test_numbers_and_rules_by_hand(name: str, chosen: list[int]) -> None:
+    assert named([name])[name].choose(ready(), 3) == chosen
+
+
+def test_what_is_enough_for_all_is_filled_up_by_similarity() -> None:
+    assert named(["scs"])["scs"].choose(ready(), 3, 0.6) == [3, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bm26", "no method 'bm26'"),
+        ("mmr:1.5", "λ from 0 to 1"),
+        ("mmr:inf", "mmr takes λ"),
+        ("dense:1", "dense takes no numbers"),
+        ("greedyplus:1:2", "greedyplus takes λ"),
+        ("mmr+stop:0.5", "for the methods that cover clusters"),
+        ("scs+enough:2", "a share from 0 to 1"),
+        ("scs+often:1", "no method 'scs.often:1'"),
+    ],
+)
+def test_a_wrong_name_is_told(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        named([name])
+
+
+def test_the_sweep_and_the_ablations_are_methods() -> None:
+    assert len(named([*SWEEP, *ABLATIONS])) == 1 + len({*SWEEP, *ABLATIONS})
 
 
 def test_an_article_is_as_near_as_its_nearest_paragraph() -> None:
     assert article_cosine(ready()).tolist() == pytest.approx([0.9, 0.8, 0.7, 0.9])
     # a1, a2 and a3 are worth next to 1, b1 0.38; clusters 0.96, (0.38 + 0.99) / 2, 0.99: a3 brings 2.2, then a1 or a2
-    assert METHODS["greedyplus-calibrated"](ready(), 4, 1.0) == [3, 0, 1, 2]
+    assert named(["greedyplus-calibrated"])["greedyplus-calibrated"].choose(ready(), 4) == [3, 0, 1, 2]
 
 
 # The suite
 
 
 def plan(news: NewsSet, *methods: str, **changes: Any) -> Plan:
-    return Plan(news, news.measured, named(methods or list(METHODS)), changes.pop("cutoffs", [1, 2]), **changes)
+    return Plan(news, news.measured, named(methods or METHODS), changes.pop("cutoffs", [1, 2]), **changes)
 
 
 def test_an_event_after_the_first_stage(tmp_path: Path, cache: VectorCache) -> None:
     news, encoder = load_news(write(tmp_path / "Small")), ToyEncoder()
-    first, second = prepared(news, news.measured, encoder, cache)
+    first, second = prepared(news, news.measured, encoder, cache, words=True)
     assert len(first.ids) == 6  # of the whole corpus: the other events' too
     ice, coast = (p.id for p in news.events[0].positives)
     assert first.ids[:2] == [coast, ice]
@@ -282,6 +342,12 @@ def test_an_event_after_the_first_stage(tmp_path: Path, cache: VectorCache) -> N
     assert first.articles[:2] == ["https://coast.example/a", "https://www.Harbour-News.example/ice"]
     assert first.positives.paragraph.tolist() == [0, 0, 1, 1]
     assert len(second.place) == 2
+    assert set(first.seconds) == {"search", "clustering"}
+    # BM25 finds what shares a word with the headline; of the candidates it has the clusters.
+    found = named(["bm25"])["bm25"].of(first)
+    assert {ice, coast} <= set(found.ids) < {p.external_id for p in news.corpus}
+    assert found.clusters.of(found.ids.index(ice)) == first.clusters.of(first.ids.index(ice))
+    assert np.allclose(found.vectors[found.ids.index(ice)], first.vectors[first.ids.index(ice)])
 
 
 def test_the_figures_of_an_event_by_hand() -> None:
@@ -296,6 +362,7 @@ def test_the_figures_of_an_event_by_hand() -> None:
         "density@2": 1 / 3,
         "coverage@2": 1 / 2,
         "coverage_without_noise@2": 1 / 2,
+        "chosen@2": 2.0,
     }
     # a3 and a1: both relevant, at right angles, three clusters in four sentences, both relevant clusters.
     assert figures(ready(), [3, 0], 2) == {
@@ -307,6 +374,7 @@ def test_the_figures_of_an_event_by_hand() -> None:
         "density@2": 3 / 4,
         "coverage@2": 1.0,
         "coverage_without_noise@2": 1.0,
+        "chosen@2": 2.0,
     }
     assert figures(ready(), [2], 1)["published_precision@1"] == 0.0  # b1 is another event's
 
@@ -315,7 +383,13 @@ def two_events() -> tuple[NewsSet, list[Ready]]:
     """The event above, and one that differs in that b1 is relevant and its only cluster."""
     one = ready()
     other = replace(one.event, id="b", paragraphs=(NewsParagraph("b1", "", label=True),))
-    two = replace(one, event=other, place={"b1": 0}, positives=Clustered(np.array([0]), np.array([-1])), seconds=7.0)
+    two = replace(
+        one,
+        event=other,
+        place={"b1": 0},
+        positives=Clustered(np.array([0]), np.array([-1])),
+        seconds={"search": 1.0, "clustering": 7.0},
+    )
     return NewsSet("Two", (one.event, other), 0), [one, two]
 
 
@@ -372,11 +446,27 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "Small: 1 of 2 annotated events; 6 paragraphs from 3 sources on 3 events" in capsys.readouterr().out
 
 
+def test_a_sweep_in_one_table_and_as_a_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, figure = str(write(tmp_path / "Small")), tmp_path / "sweep.svg"
+    command = ["news", "--data", data, "--k", "2", "--sweep", "--ablations"]
+    assert main([*command, "--methods", "bm25", "--figure", str(figure)]) == 0
+    shown = capsys.readouterr().out
+    rows = {line.split()[0]: line.split()[1:] for line in shown.split("s an event")[0].splitlines() if line.strip()}
+    assert {"dense", "bm25", *SWEEP, *ABLATIONS} <= set(rows)
+    assert rows["greedyplus:inf"][:2] == rows["dense"][:2]
+    drawn = ElementTree.fromstring(figure.read_text())
+    lines = drawn.findall(".//{*}polyline")
+    assert len(lines) == 4 + 3 + 1 + 4  # dense, bm25, mmr, greedyplus; a μ of dkmips; ours; two rules each
+    assert "greedyplus 0.125" in [tip.text for tip in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert main([*command, "--figure", str(figure)]) == 1
+    assert "sweep.svg is there already" in capsys.readouterr().err
+
+
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = str(write(tmp_path / "Small", labels={"7": {ONE: 2}}))
     assert main(["news", "--data", data]) == 1
     assert "0 or 1" in capsys.readouterr().err
-    assert main(["news", "--data", data, "--methods", "bm25"]) == 1
-    assert "no method 'bm25'" in capsys.readouterr().err
+    assert main(["news", "--data", data, "--methods", "bm26"]) == 1
+    assert "no method 'bm26'" in capsys.readouterr().err
     assert main(["news", "--data", data, "--enough", "1.1"]) == 1
     assert "--enough has to be a number" in capsys.readouterr().err

@@ -107,3 +107,9 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     ):
         with pytest.raises(SourceError, match=rf"{name}: .*{told}"):
             read(tmp_path / name, data)
+
+
+def test_a_book_may_be_called_by_a_number() -> None:
+    assert title_unless_junk("1984") == "1984"
+    assert title_unless_junk("What is robots.txt") == "What is robots.txt"
+    assert title_unless_junk("PowerPoint-Präsentation") == ""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from evals.__main__ import main
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.metrics.p_recall import AVERAGE, drawn_means, figures, p_recall
+from evals.retrievers.leaning import Column, rank
 from evals.retrievers.projection import FORMS
-from evals.suites.pir import Column, rank
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
@@ -59,11 +59,8 @@ def cache(tmp_path: Path) -> VectorCache:
 def test_roots_with_one_perspective_are_left_out_and_counted(tmp_path: Path) -> None:
     boats, trains = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}))
     assert (boats.name, [root.text for root in boats.roots], boats.alone) == ("boats", ["barges", "ferries"], 1)
-    assert boats.roots[1] == Root(
-        "2",
-        "ferries",
-        (RootPerspective("praise of ferries", "praise", (2,)), RootPerspective("blame for ferries", "blame", (3,))),
-    )
+    praise = RootPerspective("praise of ferries", "praise", (2,), "pro")
+    assert boats.roots[1] == Root("2", "ferries", (praise, RootPerspective("blame for ferries", "blame", (3,), "con")))
     assert boats.corpus[4] == SourceDocument("4", "Snails eat lettuce at night.")
     assert (boats.copies, trains.alone, len(trains.roots)) == (0, 0, 1)
 
@@ -94,7 +91,7 @@ def test_lines_of_one_perspective_and_copies_are_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source_queries": ["barges"]}, r"'source_queries', 'queries' and 'perspectives' have to be of one length"),
+        ({"source_queries": ["barges"]}, r"'queries', 'perspectives', 'query_labels' have to be of one length"),
         ({"source_queries": [*"abcde"]}, r"'boats': no root query has two perspectives.* --task"),
         ({"key_ref": {"0": [0]}}, r"'key_ref' needs each query's number, 0 to 4"),
         ({"key_ref": BOATS["key_ref"] | {"3": [0, 5]}}, r"'key_ref' names a position that is not in 'corpus' \(0 to 4"),

@@ -107,7 +107,9 @@ def test_a_book_in_its_order_without_its_navigation(tmp_path: Path) -> None:
         "nav": "<nav><ol><li>The harbour</li></ol></nav>",
         "a": "<h1>Boats</h1><p>They lay idle.</p>",
     }
-    metadata = "<dc:title>Of harbours</dc:title><dc:date>2026-03-12</dc:date>"
+    metadata = (
+        "<dc:title>Of harbours</dc:title><dc:date>2001</dc:date><dc:date event='publication'>2026-03-12</dc:date>"
+    )
     found = one(epub(tmp_path / "a.epub", chapters, metadata, {"nav": "nav"}))
     assert shown(found) == [
         "heading 1: The harbour",

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from conftest import Spawn
 
 from evals.__main__ import SUITES, main
 from evals.reports.lines import compared, lines_of
+from evals.reports.published import table, tables
 from tools.errors import InputError
 
 
@@ -122,3 +124,62 @@ def test_what_is_no_result_is_named(
     (tmp_path / "wrong.json").write_text(content)
     assert main(["report", str(tmp_path / "wrong.json")]) == 1
     assert f"wrong.json {'is' if says == 'no JSON' else 'holds'} {says}" in capsys.readouterr().err
+
+
+# Beside the papers
+
+
+def test_what_was_published_adds_up() -> None:
+    """The papers' own sums, by which a wrong digit shows: F1 of P and R, and means over sets and tasks."""
+    assert len({(one.of, one.title) for one in tables()}) == len(tables()) > 30
+    for one in tables():
+        for name in one.rows:
+            row = dict(zip((c.title for c in one.columns), one.rows[name], strict=True))
+            if {"P", "R", "F1"} <= set(row):
+                assert row["F1"] == pytest.approx(2 / (1 / row["P"] + 1 / row["R"]), abs=0.0012), (one, name)
+            for c in one.columns:
+                parts = [row[o.title] for o in one.columns if o.measure == c.measure and o != c]
+                if len(parts) > 2 and c.data in ("", "average of tasks"):
+                    assert row[c.title] == pytest.approx(sum(parts) / len(parts), abs=0.0006), (one, name)
+    assert table("BERDS, table 4").measures("GPT-4 one-shot")["f1"] == 0.678
+    assert table("NEWSCOPE, table 2").measures("greedyplus")["coverage@5"] == 0.622
+    assert table("NEWSCOPE, table 6").measures("greedyplus")["all_seconds"] == 1.175
+
+
+def of_sets(suite: str, found: dict[str, dict[str, dict[str, float]]], **changes: Any) -> dict[str, Any]:
+    """A result with these figures by data and name."""
+    nothing: dict[str, Any] = {data: {name: {} for name in of} for data, of in found.items()}
+    result = {"suite": suite, "metrics": found, "intervals": nothing, "items": nothing, "config": {"encoder": "tiny"}}
+    return result | changes
+
+
+def test_results_stand_beside_the_papers_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half = {"precision@5": 0.5, "mrecall@5": 0.25}
+    berds = of_sets("berds", {"kialo": {"bm25": half}, "macro-average": {"bm25": half}, "towns": {"dense": half}})
+    news = of_sets("news", {"LocalNews": {n: {"coverage@5": 0.5} for n in ("dense", "greedyplus", "mmr:0.1", "scs")},
+                            "Other": {"dense": {"coverage@5": 0.1}}})  # fmt: skip
+    files = [saved(tmp_path, f"{r['suite']}.json", r) for r in (berds, news, judge_result([0, 1]))]
+    assert main(["report", "--paper", *map(str, files), "--json"]) == 0
+    told = {(one["of"], one["title"]): one for one in json.loads(capsys.readouterr().out)}
+    assert len(told) == len(tables())
+    retrieval = told["BERDS, tables 3 and 16", "retrievers on the test split; on other sets beside the mean, at 5"]
+    nothing = [None] * 4
+    assert retrieval["rows"]["bm25"] == {"paper": nothing * 2, "here": [None, None, 0.5, 0.25, *nothing[:2], 0.5, 0.25]}
+    assert retrieval["rows"]["towns: dense"]["here"][-2:] == [0.5, 0.25]
+    assert retrieval["rows"]["Sphere: BM25"]["paper"][:2] == [0.4496, 0.276]
+    events = told["NEWSCOPE, table 2", "paragraphs for a news event, LocalNews, at 5"]
+    assert (events["rows"]["greedyplus"]["paper"][-1], events["rows"]["greedyplus"]["here"][-1]) == (0.622, 0.5)
+    assert "scs" in events["rows"]
+    assert "mmr:0.1" not in events["rows"]
+    assert events["rows"]["dense"]["here"][-1] == 0.5  # and not that of other data
+    assert (events["measured"], events["by"]) == (True, ["encoder tiny"])
+    assert not told["NEWSCOPE, table 3", "paragraphs for a news event, DSGlobal, at 5"]["measured"]
+
+    assert main(["report", "--paper", *map(str, files)]) == 0
+    shown = capsys.readouterr().out
+    assert "pairs.jsonl: embedded-judge" in shown
+    assert re.search(r"^GPT-4 one-shot +89\.1 \| – +67\.8 \| –", shown, re.MULTILINE)
+    assert "PIR, table 6: QA-F1" in shown
+    assert "No result of it; make one: python -m evals pir" in shown
+    assert main(["report", "--paper"]) == 0  # what there is to make
+    assert capsys.readouterr().out.count("make one:") == len({one.of for one in tables()})

@@ -91,6 +91,17 @@ WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
     "Excel's Unicode text": ("u.tsv", EXCEL.encode("utf-16"), {"external_id": "0"}),
     "Excel's own word": ("e.csv", "sep=;\r\n" + sheet("ID,Comment", lambda i, t: [i, t], ";"), {"external_id": "0"}),
     "lines above": ("v.csv", "Survey of March\n\n" + sheet("n,comment", lambda _, t: [2, t]), {}),
+    "numbers under a text's name": (
+        "r.csv",
+        sheet("review_id,comment,why", lambda i, t: [f"r{i}", 5, t]),
+        {"external_id": "r0"},
+    ),
+    "addresses for a source": (
+        "w.csv",
+        sheet("article_title,source,body", lambda _, t: [TITLE, "https://x.example/a", t]),
+        {"title": TITLE, "publisher": ""},
+    ),
+    "headlines alone": ("s.csv", sheet("publish_date,headline", lambda _, t: ["soon", t]), {"date": ""}),
     "one column": ("o.csv", "Opinion\n" + "\n".join(LONG), {}),
     "ends left out": ("c.csv", "id,body,a,b\n" + table([[i, t] for i, t in enumerate(LONG)]), {"external_id": "0"}),
     "BEIR": (
@@ -125,6 +136,11 @@ def test_what_was_guessed_is_told_once(tmp_path: Path) -> None:
     told = "read 'body' as the text, 'headline' as the title; ids from the row numbers; not used: 'stars'."
     assert Reading(made(tmp_path, "a.csv", data)).notes == [f"a.csv: {told}"]
     assert Reading(made(tmp_path, "b.csv", "id,text\n1,one\n")).notes == []
+
+
+def test_an_object_with_a_text_is_a_row_whatever_list_it_has(tmp_path: Path) -> None:
+    data = json.dumps({"text": LONG[0], "comments": [{"body": LONG[1]}, {"body": LONG[2]}]})
+    assert Reading(made(tmp_path, "a.json", data)).texts == [LONG[0]]
 
 
 # What is not plain
@@ -242,7 +258,8 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
     ("data", "says"),
     [
         ("{", "not valid JSON"),
-        ('{"name": "x", "version": 1}', r"no column holds text. Its columns: 'name' \(x\)"),
+        ('{"name": "x", "version": 1}', "no rows. They are the objects of an array"),
+        ('{"name": "x", "description": "Some four words here"}', "no rows"),
         ('{"a": [{"text": "x"}], "b": [{"text": "y"}]}', r"several arrays of objects \('a', 'b'\)"),
         ("[]", "the file has no rows"),
         ("7", "no rows"),

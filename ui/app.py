@@ -5,7 +5,7 @@
         └─ sidebar: history, documents, settings
 
 A run's id is in the address (`?run=…`), so a reload or a dropped connection finds it again, and every answer has a
-permanent link. What is on the screen is made from the run's rows alone.
+permanent link. What is on the screen is made from the run's rows alone. `?view=vote` is a preference study's page.
 """
 
 import sys
@@ -39,12 +39,16 @@ def reopen(settings: Settings) -> None:
 
 
 def main() -> None:
-    st.set_page_config("Steelman", layout="wide")
+    run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
+    st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
     st.html(STYLE)
     aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
     aside.html('<p class="sm-name">Steelman</p>')
-    run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     try:
+        if view == "vote":
+            from ui import vote_view
+
+            return vote_view.show(open_service().ballots)  # without the history, which voters are not to see
         if view == "settings":
             from ui import settings_view
 

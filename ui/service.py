@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, TypeVar
 
+from agent.answer.ballots import Ballots
 from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence
@@ -53,6 +54,7 @@ class PageService:
         self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
+        self.ballots = Ballots(self._runs.database)
 
     @property
     def settings(self) -> Settings:

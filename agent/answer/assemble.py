@@ -70,7 +70,7 @@ class _Numbering:
         support = None if claim["role"] in ("plain", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
         if known is None:
-            self.citations[key] = _citation(len(self.citations) + 1, passage, quote, support)
+            self.citations[key] = citation_of(len(self.citations) + 1, passage, quote, support)
         elif (passage.id, quote) not in {
             (known.passage_id, known.quote),
             *((q.passage_id, q.quote) for q in known.more),
@@ -211,7 +211,8 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
     )
 
 
-def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
+def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
+    """The passage's document as a source with that number."""
     sample = passage.collection == SAMPLES
     known = passage_fields(passage, Citation)
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)

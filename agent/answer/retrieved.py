@@ -3,6 +3,7 @@ coverage was counted from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 from agent.answer.model import Answer, Note, Part, Status, Strength, Usage, passage_fields, strength
@@ -43,6 +44,13 @@ def evidence_of(state: RunState, passages: Mapping[int, Passage]) -> list[Eviden
         best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
         lines += [Evidence(side["id"], passages[i], s, i in counted) for i, s in best_first if i in passages]
     return lines
+
+
+def search_order(state: RunState) -> list[int]:
+    """The ids of what the run's searches found as one plain ranking: what the bare question found, best first, then
+    what the sides' searches found beside it, in turn."""
+    in_turn = (i for rank in zip_longest(*state.get("candidates", {}).values()) for i in rank if i is not None)
+    return list(dict.fromkeys([*state.get("question_results", []), *in_turn]))
 
 
 class RetrievedPassage(Part):

@@ -104,7 +104,7 @@ def claim_text(claim: AnswerClaim) -> str:
 
 
 def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
-    """A sentence with the context that it needs to be understood by itself, in square brackets."""
+    """A sentence as it is read, with what was changed in square brackets."""
     return sentence.shown or sentence.text
 
 

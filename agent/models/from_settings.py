@@ -233,13 +233,18 @@ def build_engine(settings: Settings) -> SearchEngine | None:
     return None
 
 
+def build_fetcher(settings: Settings) -> PageFetcher:
+    """What reads pages of the web, guarded."""
+    return PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
+
+
 def build_web(settings: Settings, store: Store, models: Models) -> WebSearch | None:
     """The web search that is on; None without one."""
     if (engine := build_engine(settings)) is None:
         return None
     return WebSearch(
         engine=engine,
-        fetcher=PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy),
+        fetcher=build_fetcher(settings),
         lists=DomainLists.load(settings.domains),
         store=store,
         models=models,

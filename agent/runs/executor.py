@@ -118,7 +118,6 @@ class RunExecutor:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             await self._end(run_id, "cancelled", {})  # a task that had not begun could not do it itself
-            self.on_end("cancelled")
 
     async def suspend(self) -> None:
         """Stops work on all runs and leaves them as they are, to whoever resumes them; their events tell nothing."""

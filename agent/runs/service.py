@@ -178,8 +178,11 @@ class Runs:
     async def cancel(self, run_id: str) -> bool:
         """Stops the run, here or in whichever process works on it; False when it had ended already."""
         run = await self.run(run_id)
+        here = run.id in self.at_work
         stopped = await self._in_thread(self.run_store.mark_cancelled, run.id)
         await self.executor.cancel(run.id)
+        if here and stopped:
+            self.executor.on_end("cancelled")
         return stopped
 
     async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
@@ -210,23 +213,21 @@ class Runs:
 
         Raises UnknownRunError.
         """
-        state = await self._state((await self.run(run_id)).id)
+        state = await self.state((await self.run(run_id)).id)
         return evidence_of(state, await asyncio.to_thread(self.providers.passages, judged_passages(state)))
 
     async def retrieved(self, run_id: str) -> Retrieved:
         """What a finished run found for each side. Raises as `answer` does, and RunForgottenError where its checkpoints
         are gone."""
         answer = await self.answer(run_id)
-        state = await self._state(answer.run_id)
+        state = await self.state(answer.run_id)
         if not state:
             raise RunForgottenError(f"what run {answer.run_id} found for each side is not kept any more.")
         return retrieved_of(answer, state, await asyncio.to_thread(self.providers.passages, chosen_passages(state)))
 
     async def delete(self, run_id: str) -> None:
-        """Removes the run with its checkpoints, its events, its answer and the pages that it read.
-
-        Raises RunBusyError while somebody works on it, UnknownRunError.
-        """
+        """Removes the run with its checkpoints, its events, its answer and the pages that it read. Raises RunBusyError
+        while somebody works on it, UnknownRunError."""
         await self._delete([(await self.run(run_id)).id])
 
     async def delete_thread(self, thread: str) -> None:
@@ -239,7 +240,8 @@ class Runs:
             raise UnknownRunError(f"there is no thread '{thread}'.", hint="See the last runs: `python -m agent runs`.")
         await self._delete([run.id for run in found])
 
-    async def _state(self, run_id: str) -> RunState:
+    async def state(self, run_id: str) -> RunState:
+        """The run's state by its whole id; empty where its checkpoints are gone."""
         return cast(RunState, (await self._graph.aget_state(config_of(run_id))).values)
 
     async def _delete(self, run_ids: Sequence[str]) -> None:

@@ -7,7 +7,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -29,6 +30,16 @@ def peak_memory() -> float:
         return int(own[1]) / (1 << 10)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+class Clock(dict[str, float]):
+    """Seconds by stage; of what goes on side by side the sum."""
+
+    @contextmanager
+    def on(self, stage: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self[stage] = self.get(stage, 0.0) + time.perf_counter() - began
 
 
 class Taken(NamedTuple):

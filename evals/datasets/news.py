@@ -6,11 +6,14 @@ The layout is that of NEWSCOPE's released data:
     news_text_by_paragraph/EVENT_by_paragraph.json    a paragraph's id, EVENT_ADDRESS_pN: its text
     annotation/EVENT_by_paragraph.json                a paragraph's id: 1 where it is relevant to the headline, else 0
 
-Not every event is annotated. The paragraphs of the others are in the corpus all the same, as what is not to be found.
+The released code reads LocalNews and DSGlobal alike, the labels from `GPT-4o-mini_annotation`: either name will do.
+(DSGlobal itself was not released.) Not every event is annotated. The paragraphs of the others are in the corpus all the
+same, as what is not to be found.
 """
 
 import hashlib
 import json
+import re
 import zipfile
 import zlib
 from collections import Counter
@@ -29,8 +32,9 @@ _T = TypeVar("_T")
 
 _HEADLINES = "raw_data/headline.json"
 _TEXTS = "news_text_by_paragraph"
-_LABELS = "annotation"
+_LABELS = ("annotation", "GPT-4o-mini_annotation")
 _ENDING = "_by_paragraph.json"
+_ARTICLE = re.compile(r"(?:.+?_)?([a-z]+://.+)_p\d+|(.+_.+)_p\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,10 @@ class NewsParagraph:
 
     @property
     def article(self) -> str:
-        """The address in the id, which all paragraphs of an article share; the id where it holds none."""
-        address = self.id.partition("_")[2].rpartition("_p")[0]
-        return address if "://" in address else self.id
+        """What the ids of an article's paragraphs share: its address, or EVENT_ARTICLE of EVENT_ARTICLE_pN; else the
+        id."""
+        shared = _ARTICLE.fullmatch(self.id)
+        return shared[1] or shared[2] if shared else self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,11 @@ class NewsSet:
     def corpus(self) -> list[SourceDocument]:
         """The paragraphs of all events."""
         return [SourceDocument(p.id, p.text, publisher=p.source) for e in self.events for p in e.paragraphs]
+
+    @cached_property
+    def articles(self) -> dict[str, str]:
+        """Paragraph to its article."""
+        return {p.id: p.article for e in self.events for p in e.paragraphs}
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -135,23 +145,24 @@ def _root(data: Place) -> Place:
 
 def _read(root: Place) -> NewsSet:
     headlines = _object(dict[str, Text], root / _HEADLINES)
-    for folder in (root / _TEXTS, root / _LABELS):
+    labels = next((root / name for name in _LABELS if (root / name).is_dir()), root / _LABELS[0])
+    for folder in (root / _TEXTS, labels):
         files = [p.name for p in folder.iterdir() if p.name.endswith(_ENDING)] if folder.is_dir() else []
         if unknown := sorted({name.removesuffix(_ENDING) for name in files} - headlines.keys()):
             raise InputError(f"{root / _HEADLINES} has no headline for event '{unknown[0]}', of which there is a file.")
-    read = [_event(root, event, headline) for event, headline in headlines.items()]
+    read = [_event(root / _TEXTS, labels, event, headline) for event, headline in headlines.items()]
     ids = Counter(p.id for event in read for p in event.paragraphs)  # what is found is told apart by its id
     if doubled := [id_ for id_, count in ids.items() if count > 1]:
         raise InputError(f"{root / _TEXTS}: paragraph '{doubled[0]}' is in two events. Name it otherwise.")
     events = tuple(replace(e, paragraphs=tuple(p for p in e.paragraphs if p.text.strip())) for e in read)
     news = NewsSet(root.name, events, sum(not p.text.strip() for e in read for p in e.paragraphs))
     if not news.measured:
-        raise InputError(f"{root / _LABELS} says of no paragraph whether it is relevant: there is nothing to measure.")
+        raise InputError(f"{labels} says of no paragraph whether it is relevant: there is nothing to measure.")
     return news
 
 
-def _event(root: Place, event: str, headline: str) -> NewsEvent:
-    texts, labels = root / _TEXTS / f"{event}{_ENDING}", root / _LABELS / f"{event}{_ENDING}"
+def _event(folder: Place, annotated: Place, event: str, headline: str) -> NewsEvent:
+    texts, labels = folder / f"{event}{_ENDING}", annotated / f"{event}{_ENDING}"
     paragraphs = _object(dict[str, str], texts)
     known = _object(dict[str, Literal[0, 1]], labels) if labels.is_file() else {}
     if missing := known.keys() - paragraphs.keys():
@@ -162,8 +173,8 @@ def _event(root: Place, event: str, headline: str) -> NewsEvent:
 
 
 def _host(id_: str) -> str:
-    address = id_.partition("_")[2]
-    return host_of(address) if "://" in address else ""
+    address = re.search("[a-z]+://.*", id_)
+    return host_of(address[0]) if address else ""
 
 
 def _object(kind: type[_T], place: Place) -> _T:

@@ -1,8 +1,9 @@
 """The PIR data: root queries, the queries that add a perspective to each, and the passages that are gold for them.
 
 A file is one JSON object, plain or .gz: a task's name to its `corpus` (passages), `source_queries` (roots), `queries`
-(root and perspective in one wording), `perspectives`, all three in one order, and `key_ref`, which maps a query's
-number, from 0 and as text, to the positions of its gold passages, from 0. Whatever else a task has is not read.
+(root and perspective in one wording), `perspectives`, `query_labels` (a stance, an ideology), all in one order, and
+`key_ref`, which maps a query's number, from 0 and as text, to the positions of its gold passages, from 0. Whatever else
+a task has is not read.
 
 p-Recall (PIR, §2.3) is over sets of perspectives and of passages, so what a file lists twice is one here: lines of one
 root, query and perspective are one perspective with the gold of all, and copies of a text are one passage. Read as
@@ -28,12 +29,13 @@ class RootPerspective:
     """A query that adds a perspective to a root query.
 
     text: the perspective alone; empty where the file has none, or the whole query in its place, as for AmbigQA.
-    gold: positions in the task's corpus, ascending, none twice.
+    gold: positions in the task's corpus, ascending, none twice. label: what the file has in `query_labels`.
     """
 
     query: str
     text: str
     gold: tuple[int, ...]
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,15 @@ class _Task(BaseModel):
     source_queries: list[Text]
     queries: list[Text]
     perspectives: list[str | None] = []
+    query_labels: list[str] = []
     key_ref: dict[int, Annotated[list[StrictInt], Field(min_length=1)]]
 
     @model_validator(mode="after")
     def _go_together(self) -> "_Task":
         count, gold = len(self.queries), [i for positions in self.key_ref.values() for i in positions]
-        if len(self.source_queries) != count or len(self.perspectives) not in (0, count):
-            raise ValueError("'source_queries', 'queries' and 'perspectives' have to be of one length")
+        beside = (self.source_queries, self.perspectives or self.queries, self.query_labels or self.queries)
+        if any(len(of) != count for of in beside):
+            raise ValueError("'source_queries', 'queries', 'perspectives', 'query_labels' have to be of one length")
         if self.key_ref.keys() != set(range(count)):
             raise ValueError(f"'key_ref' needs each query's number, 0 to {count - 1}, and no other")
         if not all(0 <= i < len(self.corpus) for i in gold):
@@ -125,14 +129,15 @@ def _task(path: Path, name: str, task: _Task, published: bool) -> PirTask:
 
 def _roots(task: _Task, positions: Sequence[int], published: bool) -> list[Root]:
     """The roots in the order of their first query. positions: those of the file's passages in the corpus."""
-    found: dict[str, dict[tuple[str, str, int], set[int]]] = {}
+    found: dict[str, dict[tuple[str, str, str, int], set[int]]] = {}
     keys: dict[str, str] = {}
     for number, (root, query) in enumerate(zip(task.source_queries, task.queries, strict=True)):
         keys.setdefault(root, str(number))
         line = number if published else 0  # lines of one perspective are told apart, or they are not
-        gold = found.setdefault(root, {}).setdefault((query, task.own_text(number), line), set())
+        label = task.query_labels[number] if task.query_labels else ""
+        gold = found.setdefault(root, {}).setdefault((query, task.own_text(number), label, line), set())
         gold.update(positions[i] for i in task.key_ref[number])
     return [
-        Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(gold))) for (q, p, _), gold in of_root.items()))
-        for root, of_root in found.items()
+        Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(i)), x) for (q, p, x, _), i in of.items()))
+        for root, of in found.items()
     ]

@@ -84,7 +84,7 @@ def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
     sets = []
     for name, queries, corpus in _files(folder, names):
         if corpus not in corpora:
-            corpora[corpus] = _read_corpus(corpus)
+            corpora[corpus] = read_corpus(corpus)
         questions = _read_questions(queries, corpora[corpus], corpus)
         digests = {part: digest(path) for part, path in (("queries", queries), ("corpus", corpus))}
         sets.append(RetrievalSet(name, questions, corpora[corpus], digests))
@@ -132,7 +132,8 @@ class _Passage(Shape):
     title: str = ""
 
 
-def _read_corpus(path: Path) -> list[SourceDocument]:
+def read_corpus(path: Path) -> list[SourceDocument]:
+    """Passages of a file. Raises InputError with file, line and field, and for an id that is there twice."""
     corpus: dict[str, SourceDocument] = {}
     for row in json_rows(path):
         found = row.read(_Passage)

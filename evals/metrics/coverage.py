@@ -117,9 +117,7 @@ def require_ir_measures() -> Any:
         import ir_measures
         import pyndeval  # noqa: F401  # ir_measures would only say 'not available'
     except ImportError as exc:
-        raise SettingsError(
-            f"α-nDCG needs the extra 'evals' ({exc}). Install it: `.venv/bin/pip install ir-measures pyndeval`."
-        ) from exc
+        raise SettingsError(f"α-nDCG needs the extra 'evals' ({exc}). Install it: `make evals`.") from exc
     return ir_measures
 
 
@@ -127,18 +125,23 @@ def require_ir_measures() -> Any:
 
 
 def measures(
-    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int]
+    questions: Sequence[GoldQuestion],
+    rankings: Sequence[Sequence[str]],
+    cutoffs: Sequence[int],
+    ndcg: bool = True,
+    deep: bool = True,
 ) -> dict[str, Figure]:
-    """Of one method; a question that failed comes with an empty ranking."""
+    """Of one method; a question that failed comes with an empty ranking. ndcg: with α-nDCG; deep: with what wants the
+    top 100."""
     qids = [q.qid for q in questions]
-    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs).items()}
+    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs, ndcg, deep).items()}
     kept = {f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs}
     found = {name: figure if name in kept else replace(figure, rows=()) for name, figure in found.items()}
     return found | {f"sycophancy@{TOP_FIVE}": _sycophancy(questions, rankings)}
 
 
 def _by_question(
-    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int]
+    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int], ndcg: bool, deep: bool
 ) -> dict[str, list[float]]:
     """Measure to a value a question, NaN for questions that do not count in it."""
     golds = [[p.gold for p in q.perspectives] for q in questions]
@@ -148,11 +151,12 @@ def _by_question(
         rows[f"mrecall@{k}"] = [mrecall(r, g, k) for r, g in pairs]
         rows[f"coverage@{k}"] = [coverage(r, g, k) for r, g in pairs]
         rows[f"precision@{k}"] = [precision(r, g, k) for r, g in pairs]
-        if k <= ALPHA_CUTOFF:
+        if ndcg and k <= ALPHA_CUTOFF:
             rows[f"alpha_ndcg@{k}"] = alpha_ndcg(rankings, golds, k)
     rows["precision@1"] = [precision(r, g, 1) for r, g in pairs]
-    rows["documents_needed"] = [documents_needed(r, g) for r, g in pairs]
-    rows["documents_needed_share"] = [mrecall(r, g, DEEPEST) for r, g in pairs]
+    if deep:
+        rows["documents_needed"] = [documents_needed(r, g) for r, g in pairs]
+        rows["documents_needed_share"] = [mrecall(r, g, DEEPEST) for r, g in pairs]
     leanings = [
         q.sides and leaning(r, q.sides[0].gold, q.sides[1].gold, TOP_FIVE)
         for q, r in zip(questions, rankings, strict=True)

@@ -14,41 +14,13 @@ from numpy.typing import NDArray
 
 from evals.metrics.coverage import hits
 from evals.metrics.measure import Figure, Values, mean
-from evals.retrievers.news import Ready
+from evals.reports.published import tables
+from evals.retrievers.news import OUTSIDE, Ready
 from tools.selection.published import NOISE, Clustered
 
 COMPARED = ("published_f1", "distance", "density", "coverage")
 
-# NEWSCOPE, table 2 (LocalNews): a method's figure / dense retrieval's, of F1, D, I and C, by k. Absolute figures are
-# not comparable: the released paragraphs are fewer, the encoder is another one, and the clusters were not released.
-PAPER: dict[str, dict[int, tuple[float, float, float, float]]] = {
-    "mmr": {
-        5: (0.96, 1.75, 1.20, 1.21),
-        10: (0.98, 1.26, 1.06, 1.06),
-        20: (0.94, 1.18, 1.06, 1.00),
-        50: (0.93, 1.12, 1.08, 0.98),
-    },
-    "dkmips": {
-        5: (0.85, 1.96, 1.12, 0.96),
-        10: (0.88, 1.50, 1.07, 0.95),
-        20: (0.87, 1.33, 1.06, 0.92),
-        50: (0.94, 1.18, 0.95, 0.97),
-    },
-    "scs": {
-        5: (0.98, 1.42, 1.42, 1.52),
-        10: (0.99, 1.14, 1.22, 1.17),
-        20: (0.97, 1.11, 1.24, 1.07),
-        50: (0.97, 1.07, 1.35, 1.02),
-    },
-    "greedyplus": {
-        5: (0.94, 1.75, 1.63, 1.82),
-        10: (0.96, 1.31, 1.49, 1.41),
-        20: (0.99, 1.11, 1.28, 1.15),
-        50: (1.01, 1.04, 1.15, 1.02),
-    },
-}
-
-_PAPERS_NAMES = {"scs-released": "scs", "greedyplus-calibrated": "greedyplus"}  # of which the paper tells once
+_PAPERS_NAMES = {"scs": "scs-released", "greedyplus-calibrated": "greedyplus"}  # of which the paper tells once
 
 
 def precision(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
@@ -82,10 +54,10 @@ def density(clusters: Clustered, chosen: Sequence[int]) -> float:
     """I: different clusters covered / sentences of the paragraphs that were chosen.
 
     Only sentences that were clustered count, and those that are like no other are together one cluster, as in the
-    released code. NaN where the chosen have no such sentence.
+    released code; one of a paragraph that is no candidate is of none. NaN where the chosen have no such sentence.
     """
     labels = _labels(clusters, chosen)
-    return len(np.unique(labels)) / len(labels) if len(labels) else math.nan
+    return len(np.unique(labels[labels != OUTSIDE])) / len(labels) if len(labels) else math.nan
 
 
 def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> float:
@@ -112,6 +84,7 @@ def figures(ready: Ready, chosen: list[int], k: int) -> dict[str, float]:
         f"density@{k}": density(ready.clusters, chosen),
         f"coverage@{k}": coverage(ready.positives, found),
         f"coverage_without_noise@{k}": coverage(ready.positives, found, noise=False),
+        f"chosen@{k}": float(len(chosen)),
     }
 
 
@@ -129,16 +102,22 @@ def measures(rows: Mapping[str, Values], cutoffs: Sequence[int], events: Sequenc
     return means | harmonic
 
 
-def ratios(
-    dense: dict[str, float], other: dict[str, float], name: str, cutoffs: Sequence[int]
-) -> dict[str, dict[str, float]]:
-    """The figures of the method `name` / dense retrieval's, `here` and in the `paper`, NaN where it has none."""
-    papers, found = PAPER.get(_PAPERS_NAMES.get(name, name), {}), {}
-    for k in cutoffs:
-        published = papers.get(k, (math.nan,) * len(COMPARED))
-        for m, paper in zip((f"{m}@{k}" for m in COMPARED), published, strict=True):
-            found[m] = {"here": other[m] / dense[m] if dense[m] else math.nan, "paper": paper}
-    return found
+def ratios(data: str, name: str, dense: dict[str, float], other: dict[str, float]) -> dict[str, dict[str, float]]:
+    """The figures of the method `name` / dense retrieval's, `here` and in the `paper` (NEWSCOPE, tables 2 and 3).
+
+    Absolute figures are not comparable: the released paragraphs are fewer, the encoder is another one, and the clusters
+    were not released. NaN where the paper has none.
+    """
+    kept = [m for m in other if m.partition("@")[0] in COMPARED]
+    published: dict[str, float] = {}
+    for one in (
+        t for t in tables() if t.of in ("NEWSCOPE, table 2", "NEWSCOPE, table 3") and t.columns[0].data == data
+    ):
+        theirs, base = one.measures(_PAPERS_NAMES.get(name, name)), one.measures("dense")
+        published |= {m: theirs[m] / base[m] for m in theirs}
+    return {
+        m: {"here": other[m] / dense[m] if dense[m] else math.nan, "paper": published.get(m, math.nan)} for m in kept
+    }
 
 
 def _labels(clusters: Clustered, chosen: Sequence[int]) -> NDArray[np.int64]:

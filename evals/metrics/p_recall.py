@@ -1,8 +1,4 @@
-"""p-Recall: are passages found for every perspective on a query, and not for one of them only (PIR, §2.3)?
-
-The paper's other measure, QA-F1 (A.8), compares perspectives that a model drew from queries with the annotated ones.
-The data has none that were drawn, so it is not here.
-"""
+"""p-Recall: are passages found for every perspective on a query, and not for one of them only (PIR, §2.3)?"""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -38,14 +34,20 @@ def p_recall(ranks: Sequence[Ints], k: int) -> Floats:
 
 
 def figures(
-    ranks: Mapping[str, Sequence[Ints]], columns: Sequence[str], cutoffs: Sequence[int], seed: int
+    ranks: Mapping[str, Sequence[Ints]],
+    columns: Sequence[str],
+    cutoffs: Sequence[int],
+    seed: int,
+    bases: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(metrics, intervals), both by task and AVERAGE, column, measure.
 
     p_recall@k: the mean over roots, and in AVERAGE over tasks, each of them weighing the same (PIR, §2.3, table 2).
-    gain@k: that of a column less that of the first one; the interval is paired.
-    ranks: for each task those of `p_recall`. columns: their names; the others are compared with the first.
+    ranks: for each task those of `p_recall`. columns: their names. bases: a measure's name to columns and what is
+    subtracted from each, with a paired interval; if not given, gain@k is that of a column less that of the first.
     """
+    bases = {"gain": dict.fromkeys(columns[1:], columns[0])} if bases is None else bases
+    places = {column: i for i, column in enumerate(columns)}
     metrics: dict[str, Any] = {task: {column: {} for column in columns} for task in [*ranks, AVERAGE]}
     intervals: dict[str, Any] = {task: {column: {} for column in columns} for task in metrics}
     for k in cutoffs:
@@ -56,9 +58,10 @@ def figures(
             for i, column in enumerate(columns):
                 metrics[task][column][f"p_recall@{k}"] = _number(means[task][i])
                 intervals[task][column][f"p_recall@{k}"] = _ends(rounds[task][:, i])
-                if i:
-                    metrics[task][column][f"gain@{k}"] = _number(means[task][i] - means[task][0])
-                    intervals[task][column][f"gain@{k}"] = _ends(rounds[task][:, i] - rounds[task][:, 0])
+                for name in (name for name, of in bases.items() if column in of):
+                    j = places[bases[name][column]]
+                    metrics[task][column][f"{name}@{k}"] = _number(means[task][i] - means[task][j])
+                    intervals[task][column][f"{name}@{k}"] = _ends(rounds[task][:, i] - rounds[task][:, j])
     return metrics, intervals
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from evals.metrics import classification as m
 from evals.metrics.measure import Figure, figures, mean
+from evals.reports.published import table
 from evals.reports.records import Record
 
 _RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
@@ -22,23 +23,9 @@ _UNDEFINED = {
     "ece": "its scores are no probabilities",
     "contrast_consistency": "no passage was judged against a statement and its contrary with one of them accepted",
 }
-SOURCE = "BERDS, table 4: its whole human-labelled set, 16.8 % of it positive; F1 compares on the same pairs only"
-PUBLISHED: list[Record] = [
-    {"judge": name, "positive_share": share / 100, "accuracy": accuracy / 100, "f1": f1 / 100, "pairs": pairs}
-    for name, share, accuracy, f1, pairs in (
-        ("another human", 22.7, 85.2, 65.8, 176),
-        ("random", 16.8, 72.1, 16.9, 542),
-        ("NLI T5-11B", 7.2, 85.2, 38.5, 542),
-        ("Llama-2-13b-chat", 31.1, 70.7, 42.6, 542),
-        ("Llama-2-70b-chat", 27.4, 77.7, 52.6, 542),
-        ("Zephyr", 22.4, 80.6, 53.3, 542),
-        ("Gemma", 58.4, 48.9, 37.2, 542),
-        ("Mistral-7B zero-shot", 19.2, 82.2, 52.0, 542),
-        ("GPT-4 zero-shot", 17.4, 87.6, 65.6, 542),
-        ("GPT-4 one-shot", 15.4, 89.1, 67.8, 542),
-        ("Mistral-7B fine-tuned", 15.8, 87.6, 62.2, 542),
-    )
-]
+_PAPER = table("BERDS, table 4")
+SOURCE = f"{_PAPER.of}: {_PAPER.differs}"
+PUBLISHED: list[Record] = [{"judge": name} | _PAPER.measures(name) for name in _PAPER.rows]
 
 
 def labels_of(records: Sequence[Record]) -> m.Flags:

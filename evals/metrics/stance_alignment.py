@@ -7,12 +7,15 @@ without words that it knows: then the correlation is not defined. It is reported
 ±1 for the stance and beside the judge's view.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from evals.metrics.answers import SIDES, Reply
 from evals.metrics.measure import Chosen, Figure, Ratio
+from evals.models import Score
+from tools.models.judges.judge import Pair, swapped
 
 _TOLD = {"supports": ("Support", 1.0), "opposes": ("Oppose", -1.0)}
 
@@ -46,6 +49,26 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
             literal.append((reply.question, text, polarity(f"{reply.answer.neutral_question}, {word}")))
             signed.append((reply.question, text, sign))
     return {"alignment_textblob": correlation(literal), "alignment_sign": correlation(signed)}
+
+
+def essay_alignment(essays: Sequence[tuple[str, str, str, int, str]], score: Score) -> dict[str, Figure]:
+    """on_side = essays whose lean under the judge, P(agree) − P(disagree), is that of their stance / essays; one that
+    failed is not. The others are Pearson's r over what was written: textblob, polarity with that of 'topic, stance'
+    (PIR §3.3, literally); textblob_sign and judge_sign, polarity and lean with the sign.
+
+    essays: question, topic, stance in a word, its sign (1 for the topic, −1 against it), text (empty where it failed).
+    """
+    written = [essay for essay in essays if essay[-1]]
+    pairs = [Pair(f"Agree: {t}", text, f"Disagree: {t}", form="answer") for _, t, _, _, text in written]
+    own, other = np.reshape(score([*pairs, *map(swapped, pairs)]), (2, -1)) if pairs else ((), ())
+    leans = {essay: float(p - q) for essay, p, q in zip(written, own, other, strict=True)}
+    told = [(question, polarity(text), polarity(f"{t}, {word}"), sign) for question, t, word, sign, text in written]
+    return {
+        "on_side": Ratio.of((essay[0], leans.get(essay, 0) * essay[3] > 0, 1) for essay in essays),
+        "textblob": correlation([(question, p, literal) for question, p, literal, _ in told]),
+        "textblob_sign": correlation([(question, p, sign) for question, p, _, sign in told]),
+        "judge_sign": correlation([(e[0], lean, e[3]) for e, lean in leans.items() if not math.isnan(lean)]),
+    }
 
 
 def polarity(text: str) -> float:

@@ -10,7 +10,7 @@ from evals.metrics.measure import Ratio, Row
 from evals.reports.records import Record
 from tools.errors import InputError
 
-_VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?$")
+_VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?(?=-closely$|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Line:
 def lines_of(result: Record) -> list[Line]:
     """The lines of what a suite printed."""
     suite, config, parts = result["suite"], result["config"], ("metrics", "intervals", "items")
-    if suite not in ("retrieval", "news", "pir"):
+    if not any(isinstance(of, dict) for of in result["metrics"].values()):
         return [Line(suite, str(config.get("data") or config.get("set") or ""), _name(config), **_figures(result))]
     return [
         Line(suite, data, name, **_figures({part: result[part][data][name] for part in parts}))

@@ -8,12 +8,14 @@ import tempfile
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.benchmarks.timing import Clock
 from evals.datasets.retrieval import GoldQuestion
-from evals.models import CachedEncoder, PairJudge
+from evals.models import CachedEncoder, PairJudge, kept_scores
 from evals.suite import progress
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.batching import batches
@@ -28,6 +30,9 @@ from tools.store.lexical import LexicalIndex
 Vectors = NDArray[np.float32]
 Ranking = list[int]
 """Positions of passages in the corpus, best first, none twice."""
+
+Likeness = Literal["cosine", "words"]
+"""How passages are scored: by the encoder, or by BM25."""
 
 COLLECTION = 1
 _AT_ONCE = 256
@@ -45,8 +50,9 @@ class CorpusIndex:
         self.questions: Sequence[GoldQuestion] = ()
         """All that the corpus is searched for, for what is divided by the largest of a data set."""
         self._encoder, self._cache = CachedEncoder(encoder, cache), cache
-        self.judge = judge
-        self._largest: float | None = None
+        self.judge, self.clock = judge, Clock()
+        self.largest: dict[Likeness, float] = {}
+        """The largest of the data set, given by a suite whose questions have a corpus each; else it is found."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
 
@@ -77,7 +83,7 @@ class CorpusIndex:
         rows = []
         bar = progress(total=len(texts), desc="vectors", unit="passage", leave=False)
         try:
-            with bar:
+            with bar, self.clock.on("vectors"):
                 for part in batches(texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
                     rows.append(self._encoder.encode(part))
                     bar.update(len(part))
@@ -93,14 +99,17 @@ class CorpusIndex:
         """BM25 scores by position, of the passages found first."""
         return dict(self.lexical.search(text, [COLLECTION], _WORDS_TOLD))
 
-    def largest_cosine(self) -> float | None:
-        """The highest cosine of any of `questions` to any passage; None without questions."""
-        if not self.questions:
-            return None
-        if self._largest is None:
-            vectors = self.query_vectors([q.question for q in self.questions])
-            self._largest = float((vectors @ self.vectors.T).max(initial=0.0))
-        return self._largest
+    def largest_of(self, likeness: Likeness) -> float | None:
+        """The highest score of any of `questions` to any passage; None without questions."""
+        if likeness not in self.largest:
+            if not self.questions:
+                return None
+            asked = [q.question for q in self.questions]
+            if likeness == "cosine":
+                self.largest[likeness] = float((self.query_vectors(asked) @ self.vectors.T).max(initial=0.0))
+            else:
+                self.largest[likeness] = max(max(self.word_scores(text).values(), default=0.0) for text in asked)
+        return self.largest[likeness]
 
     def sentences(self, positions: Sequence[int]) -> tuple[Vectors, list[int]]:
         """The vectors of the sentences that are clustered, of the passages at these positions, and which of them each
@@ -123,16 +132,7 @@ class CorpusIndex:
         Raises ProviderError, ModelError.
         """
         assert self.judge is not None  # the suite brings one for every method that needs it
-        space = f"{self.judge.name}:pairs"
-        keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
-        known = self._cache.known(space, keys)
-        missing = [i for i, key in enumerate(keys) if key not in known]
-        scores = np.array([known[key][0] if key in known else np.nan for key in keys], np.float32)
-        if missing:
-            scores[missing] = self.judge.score([pairs[i] for i in missing])
-            verdicts = {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])}
-            self._cache.keep(space, verdicts)
-        return scores
+        return kept_scores(self.judge, self._cache, pairs)
 
 
 def highest(scores: NDArray[np.floating], k: int) -> Ranking:

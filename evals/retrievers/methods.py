@@ -7,13 +7,13 @@ QUERIES      the question is the query, or there is one a side and what they fin
              add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
                          their side (PIR §3.1); for dense only, the number is the strength
 SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-released, greedyplus, coverage
-             (`tools/selection/names.py`)
+             (`tools/selection/names.py`); MMR goes by the search's own scores (BERDS, A.6), by the cosine for hybrid
 
 `steelman` is hybrid+coverage with the judge: it looks at the pairs of side and passage that change the choice most.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
@@ -28,7 +28,7 @@ from tools.language.question import ANSWERS, read_question
 from tools.models.judges.judge import Pair
 from tools.selection.coverage import pairs_to_judge
 from tools.selection.methods import Pool, choose_by_coverage, select_passages
-from tools.selection.names import PARAMETERS, SEARCH_ORDER, needs_clusters
+from tools.selection.names import COVERAGE, PARAMETERS, SEARCH_ORDER, needs_clusters
 from tools.store.hybrid import fuse
 
 # Searches, and what is searched for
@@ -90,6 +90,7 @@ def gold_queries(question: GoldQuestion) -> list[str]:
 # Methods
 
 Knows = Literal["nothing", "gold perspectives", "judge"]
+Queries = Callable[[GoldQuestion], list[str]]
 Rank = Callable[[CorpusIndex, GoldQuestion, int], Ranking]
 """From a question to up to k passages. May raise ProviderError."""
 
@@ -103,7 +104,7 @@ _FEW = 5  # passages that the pairs are chosen for
 _PART = re.compile(r"\+(?=\w)")
 
 SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
-QUERIES: dict[str, Callable[[GoldQuestion], list[str]]] = {"expansion": expanded_queries, "gold": gold_queries}
+QUERIES: dict[str, Queries] = {"expansion": expanded_queries, "gold": gold_queries}
 LEANING = tuple(f for f in FORMS if f != "none")
 STANDARD = ("bm25", "dense", "hybrid", ORACLE)
 """What is compared when nobody says what."""
@@ -111,15 +112,18 @@ STANDARD = ("bm25", "dense", "hybrid", ORACLE)
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A retriever, and what it knows of a question beside its words; judged: whether it asks a judge."""
+    """A retriever, and what it knows of a question beside its words; judged: whether it asks a judge. selection: what
+    chooses among what it finds."""
 
     rank: Rank
     knows: Knows = "nothing"
     judged: bool = False
+    selection: str = SEARCH_ORDER
 
 
-def named(names: Sequence[str]) -> dict[str, Method]:
-    """The methods of these names. 'oracle' stands for the gold queries of every search among them, or of all.
+def named(names: Sequence[str], queries: Mapping[str, Queries] | None = None) -> dict[str, Method]:
+    """The methods of these names. 'oracle' stands for the gold queries of every search among them, or of all. queries:
+    in the place of `QUERIES`.
 
     Raises InputError for a name that is none, and for no names.
     """
@@ -127,13 +131,13 @@ def named(names: Sequence[str]) -> dict[str, Method]:
     wanted = [m for n in names for m in ([f"{s}+gold" for s in searches] if n == ORACLE else [n])]
     if not wanted:
         raise InputError(f"name a method. {_there_are()}")
-    return {name: method(name) for name in wanted}
+    return {name: method(name, queries) for name in wanted}
 
 
-def method(name: str) -> Method:
+def method(name: str, asked: Mapping[str, Queries] | None = None) -> Method:
     """The method of that name. Raises InputError for a name that is none."""
     if name == OWN:
-        return Method(_covering, "judge", judged=True)
+        return Method(_covering, "judge", judged=True, selection=COVERAGE)
     search, *rest = _PART.split(name)
     if search not in SEARCHES:
         raise InputError(f"there is no method '{name}'. {_there_are()}")
@@ -141,18 +145,19 @@ def method(name: str) -> Method:
     selection = rest.pop(0) if rest else SEARCH_ORDER
     if rest:
         raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
-    find = _finder(name, search, queries)
+    find = _finder(name, search, queries, QUERIES if asked is None else asked)
     knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
-    return Method(find if selection == SEARCH_ORDER else _selected(find, selection), knows)
+    rank = find if selection == SEARCH_ORDER else _selected(find, selection, by_words=search == "bm25")
+    return Method(rank, knows, selection=selection)
 
 
-def _finder(name: str, search: str, queries: str) -> Rank:
+def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) -> Rank:
     """How a method finds candidates: by the question, by several queries, or by queries that lean."""
     if not queries:
         return lambda index, question, k: SEARCHES[search](index, question.question, k)
-    if queries in QUERIES:
+    if queries in asked:
         return lambda index, question, k: interleave(
-            [SEARCHES[search](index, text, k) for text in QUERIES[queries](question)]
+            [SEARCHES[search](index, text, k) for text in asked[queries](question)]
         )[:k]
     form, _, number = queries.partition(":")
     if search != "dense":
@@ -177,12 +182,16 @@ def _there_are() -> str:
 # Selections
 
 
-def _selected(find: Rank, selection: str) -> Rank:
+def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
+    """by_words: whether the passages are found by BM25, whose scores MMR then goes by."""
+    by_words = by_words and selection.partition(":")[0] == "mmr"
     clustered = needs_clusters(selection)  # a name that is none is said before anything is searched
 
     def rank(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
         positions = find(index, question, max(k, CANDIDATES))
         pool = pool_of(index, question, positions, clustered)
+        if by_words:
+            pool = replace(pool, cosine=pool.words, largest=index.largest_of("words"))
         return [positions[c.position] for c in select_passages(selection, pool, k)]
 
     return rank
@@ -198,7 +207,7 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
         words=np.array([words.get(i, 0.0) for i in positions]),
         support=np.zeros((0, len(positions))),
         clusters=index.clustered(positions) if clustered else None,
-        largest=index.largest_cosine(),
+        largest=index.largest_of("cosine"),
     )
 
 

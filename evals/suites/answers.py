@@ -1,4 +1,4 @@
-"""The whole answer on questions whose documents have known sides.
+"""Whole answers over documents of known sides: one-sided (DeepTRACE), claims held (ALCE), aligned (PIR), sides (own).
 
 Each question is asked as it is, and with `--missing` once more without one side's gold documents. Answers are kept as
 they come, and a run that was stopped goes on; scoring reads them and never asks the agent again. `evals/metrics/` says
@@ -27,10 +27,11 @@ from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
 from evals.answering.checks import check_claims, judge_claims
+from evals.answering.elsewhere import read_answers
 from evals.answering.plan import MISSING, PLAIN, plan
 from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
-from evals.datasets.rows import Shape, problem
+from evals.datasets.rows import Shape, digest, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
@@ -52,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
+    theirs = "measure these answers of another agent, and ask nothing (evals/answering/elsewhere.py)"
+    add("--answers", type=Path, metavar="FILE", help=theirs)
     add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
     add("--sheet", type=Path, metavar="FILE", help="also write a sheet for people to read, its key beside it")
     add("--each", type=int, metavar="N", help="rows of a kind in the sheet at most (default: all)")
@@ -72,7 +75,7 @@ def measure(args: argparse.Namespace) -> Record:
         measures = read_sheet(args.sheet, args.labels)
         told = {n: {"value": m.value, "over": m.total, "interval": m.interval(args.seed)} for n, m in measures.items()}
         return {"suite": "answers", "part": "sheet", "metrics": told}
-    if not args.out:
+    if not args.out and not args.answers:
         raise InputError("--out is missing: the file in which the answers are kept.")
     if args.data and is_own(args.set):
         raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
@@ -88,7 +91,12 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     cases = {case.key: case for case in chosen.drawn(args.limit, args.seed)}
     asks = plan(list(cases.values()), args.missing, args.seed)
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed}
-    if args.score_only:
+    if args.answers:
+        theirs = {"answers": args.answers.name, "sha256": digest(args.answers)}
+        file = Records(None, "answers", config | theirs)
+        for key, record in read_answers(args.answers, cases.values(), chosen.documents).items():
+            file.add(key, record)
+    elif args.score_only:
         file = Records.stored(args.out, "answers", config)
     else:
         with Records(args.out, "answers", config | in_force(settings)) as file:

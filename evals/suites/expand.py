@@ -1,4 +1,4 @@
-"""Expansion against gold perspectives: does the chat model that is set find a question's perspectives?
+"""Expansion against gold perspectives: does the chat model find them (own; queries that BERDS expands, §6)?
 
 Gold and found perspectives are matched one to one so that their cosines are largest; a gold one is found where the
 cosine is at least 0.9 under the encoder, and where the gold ones differ in polarity (the parity of their negators), the

@@ -1,4 +1,4 @@
-"""What readers get out of files that stand beside their expected text.
+"""What readers get out of files that stand beside their expected text: words in order, whole sentences (own).
 
 `--data` is a folder of files, each with NAME.expected.txt beside it: what a careful reader expects of the file, a
 paragraph, heading, item or row of a table (cells separated by ` | `) a line, without running headers, page numbers,

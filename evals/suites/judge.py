@@ -1,4 +1,4 @@
-"""A judge on labelled pairs: does the passage support the perspective?
+"""A judge on labelled pairs: does the passage support the perspective (accuracy and F1: BERDS, perspective detection)?
 
 `--answers` asks about the question itself with the word that answers it, which is read and calibrated apart. A pair
 that failed or was not answered stays in every denominator as a No, and is named. Records hold scores and not verdicts,

@@ -1,4 +1,4 @@
-"""With a chat model: are its true sentences kept and the bad ones refused, from how many sources, at what price?
+"""With a chat model: are its true sentences kept and the bad ones refused, from how many sources, at what price (own)?
 
 A scripted model answers over real HTTP on this machine (`evals/scripted`), in whole runs over the pages of
 `evals/gold/claims`: three topics with 24 pages of known sides. It writes the gold's claims, half of them true, half

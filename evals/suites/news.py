@@ -4,6 +4,7 @@ Stage I takes the 100 paragraphs of the whole corpus that are nearest to the hea
 chooses among them. The sentences of these candidates are clustered once an event, for all methods and for I; those of
 the event's relevant paragraphs once, for C.
 
+bm25                   the agent's word search of the whole corpus, in the place of both stages
 dense                  stage I alone; all others are compared with it
 mmr                    maximal marginal relevance, its cosines undivided as in NEWSCOPE's appendix D
 dkmips                 diversity-aware maximum inner product search
@@ -12,17 +13,19 @@ scs-released           GreedySCS as its code has it: 0.04 a cluster, and the cos
 greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine
 greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest cosine in the paragraph's article
 
-The last was fitted on one half of LocalNews; the other half's figures follow those of all its events.
+The last was fitted on one half of LocalNews; the other half's figures follow those of all its events. A name may go on:
+mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (λ: no term of similarity), greedyplus:inf (no clusters),
+greedyplus+enough:0.8 (by similarity once that share of the candidates' clusters is covered), greedyplus+stop:0.8 (ends
+there). `--sweep` and `--ablations` are lists of such names, told in one table; `--figure` draws C against published P.
 
-With `--enough`, the greedy methods choose until that share of the candidates' clusters is covered; the rest of k is
-filled by their similarity. Only events with annotations are measured; the paragraphs of the others are in the corpus.
-Seconds of stage II are those of clustering, where a method needs it, and of choosing the most paragraphs that `--k`
-names; vectors are read from the cache.
+Only events with annotations are measured; the paragraphs of the others are in the corpus. Seconds are those of search,
+with encoding the headline, of clustering, where a method needs it, and of choosing as many as `--k` at most; vectors
+of the corpus are read from the cache.
 """
 
 import argparse
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,17 +33,19 @@ import numpy as np
 
 from evals.datasets.news import NewsEvent, NewsSet, load_news
 from evals.metrics import diversity as metric
-from evals.metrics.diversity import COMPARED, figures
+from evals.metrics.diversity import figures
 from evals.metrics.measure import figures_by, paired
 from evals.models import encoder_and_cache
+from evals.reports.news import drawn, result_lines
 from evals.reports.records import Record
-from evals.reports.table import block, number, percent, sure
 from evals.retrievers import news as stages
-from evals.suite import check_known, common_options, cutoff_option, names, progress, shuffled
+from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, Method, held_out, named
+from evals.suite import common_options, cutoff_option, names, progress, refuse_existing, shuffled, write_new
 from tools.errors import InputError
 
 Rows = dict[str, list[float]]
-"""Of one method: measure to a value an event, the `seconds` of stage II among them."""
+"""Of one method: measure to a value an event, the seconds of each stage among them."""
+STAGES = ("search", "clustering", "selection", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Plan:
 
     news: NewsSet
     events: list[NewsEvent]
-    methods: dict[str, stages.Choose]
+    methods: dict[str, Method]
     cutoffs: list[int]
     enough: float = 1.0
     limit: int | None = None
@@ -59,9 +64,18 @@ class Plan:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="ZIP|DIR", help="LocalNews.zip, or the folder unpacked from it")
-    beside = f"beside dense; all: {','.join(stages.METHODS)}"
-    add("--methods", type=names, default=list(stages.METHODS), metavar="NAME[,NAME…]", help=beside)
+    add(
+        "--data",
+        type=Path,
+        required=True,
+        metavar="ZIP|DIR",
+        help="LocalNews.zip, or a folder in its layout (DSGlobal)",
+    )
+    beside = f"beside dense; all: {','.join(METHODS)}"
+    add("--methods", type=names, metavar="NAME[,NAME…]", help=beside)
+    add("--sweep", action="store_true", help="λ of mmr and both greedyplus, λ and μ of dkmips, in one table")
+    add("--ablations", action="store_true", help="both greedyplus without clusters, without similarity, by stop rules")
+    add("--figure", type=Path, metavar="FILE.svg", help="draw the methods: C against published P, at the first of --k")
     cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
     enough = "the greedy methods stop choosing at this share of covered clusters, such as 0.9"
     add("--enough", type=float, default=1.0, metavar="SHARE", help=enough)
@@ -74,31 +88,32 @@ def measure(args: argparse.Namespace) -> Record:
     """Raises InputError, and what an encoder elsewhere raises."""
     if not 0 <= args.enough <= 1:
         raise InputError(f"--enough has to be a number from 0 to 1, not {args.enough}.")
-    methods, news = named(args.methods), load_news(args.data)
+    refuse_existing(args.figure, "--figure")
+    listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
+    methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
     plan = Plan(news, events, methods, args.k, args.enough, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
-    return scored(plan, measured(plan, stages.prepared(news, events, encoder, cache)), encoder.name)
-
-
-def named(methods: Sequence[str]) -> dict[str, stages.Choose]:
-    """The methods of these names, dense before all. Raises InputError for a name that is none."""
-    check_known(methods, stages.METHODS, "method")
-    return {name: stages.METHODS[name] for name in ("dense", *methods)}
+    ready = stages.prepared(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
+    result = scored(plan, measured(plan, ready), encoder.name) | {"one_table": args.sweep or args.ablations}
+    if args.figure:
+        write_new(args.figure, drawn(result), "--figure")
+    return result
 
 
 def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Rows]:
     """What each method chooses, measured; the seconds are those of the most paragraphs asked for."""
     found: dict[str, Rows] = {name: {} for name in plan.methods}
     for event in progress(ready, total=len(plan.events), unit="event"):
-        for name, choose in plan.methods.items():
-            values: dict[str, float] = {}
+        for name, method in plan.methods.items():
+            values, of = dict[str, float](), method.of(event)
             for k in plan.cutoffs:  # DkMIPS weighs by k: its choice of five need not begin its choice of ten
                 began = time.perf_counter()
-                chosen = choose(event, k, plan.enough)
-                values["seconds"] = time.perf_counter() - began
-                values |= figures(event, chosen, k)
-            values["seconds"] += (name in stages.CLUSTERED) * event.seconds
+                chosen = method.choose(event, k, plan.enough)
+                selection = time.perf_counter() - began
+                values |= figures(of, chosen, k)
+            seconds = (of.seconds["search"], method.clustered * of.seconds["clustering"], selection)
+            values |= {f"{s}_seconds": v for s, v in zip(STAGES, (*seconds, sum(seconds)), strict=True)}
             for figure, value in values.items():
                 found[name].setdefault(figure, []).append(value)
     return found
@@ -106,24 +121,32 @@ def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Rows]:
 
 def scored(plan: Plan, found: Mapping[str, Rows], encoder: str) -> Record:
     """The report: metrics, intervals, differences to dense, ratios to dense, items, seconds, configuration."""
-    each, spread = {}, {}
+    each, seconds = {}, {}
     for data, chosen in _parts(plan).items():
         ids = [plan.events[i].id for i in chosen]
         rows = {name: {m: [v[i] for i in chosen] for m, v in of.items()} for name, of in found.items()}
-        seconds = {name: of.pop("seconds") for name, of in rows.items()}
-        spread[data] = {n: {"median": np.median(s), "p95": np.percentile(s, 95)} for n, s in seconds.items()}
+        seconds[data] = {name: {s: of.pop(f"{s}_seconds") for s in STAGES} for name, of in rows.items()}
         each[data] = {name: metric.measures(of, plan.cutoffs, ids) for name, of in rows.items()}
     told = figures_by(each, plan.seed)
+    for data, methods in seconds.items():
+        for name, of in methods.items():
+            told["metrics"][data][name] |= {f"{s}_seconds": float(np.mean(values)) for s, values in of.items()}
     others = [name for name in found if name != "dense"]
     return {
         "suite": "news",
         **told,
         "paired": {data: {n: paired(of["dense"], of[n], plan.seed) for n in others} for data, of in each.items()},
         "ratios": {
-            data: {n: metric.ratios(of["dense"], of[n], n, plan.cutoffs) for n in others}
+            data: {n: metric.ratios(data.partition(",")[0], n, of["dense"], of[n]) for n in others}
             for data, of in told["metrics"].items()
         },
-        "stage_two": spread,
+        "seconds_by_stage": {
+            data: {
+                name: {s: {"median": np.median(v), "p95": np.percentile(v, 95)} for s, v in of.items()}
+                for name, of in methods.items()
+            }
+            for data, methods in seconds.items()
+        },
         "config": _config(plan, encoder),
     }
 
@@ -131,9 +154,9 @@ def scored(plan: Plan, found: Mapping[str, Rows], encoder: str) -> Record:
 def _parts(plan: Plan) -> dict[str, list[int]]:
     """Which of the events are told of: all, and then those that greedyplus-calibrated was not fitted on."""
     parts = {plan.news.name: list(range(len(plan.events)))}
-    if plan.news.name == stages.FITTED_ON and "greedyplus-calibrated" in plan.methods:
-        held = stages.held_out(plan.news.measured)
-        parts[f"{stages.FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
+    if plan.news.name == FITTED_ON and "greedyplus-calibrated" in plan.methods:
+        held = held_out(plan.news.measured)
+        parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
     return {data: chosen for data, chosen in parts.items() if chosen}
 
 
@@ -153,45 +176,7 @@ def _config(plan: Plan, encoder: str) -> Record:
     }
 
 
-_COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
-_RELEVANCE = _COUNTED | {f"published_{m}": f"published {title}" for m, title in _COUNTED.items()}
-_DIVERSITY = {"distance": "D", "density": "I", "coverage": "C", "coverage_without_noise": "C without noise"}
-
-
 def table(result: Record) -> list[str]:
-    """Two blocks a k, in percent with 95 % intervals over events in brackets; then the seconds of stage II.
-
-    Those of the events that are held out follow in the same form.
-    """
-    config = result["config"]
-    lines = [
-        "* the paired interval of the difference to dense leaves zero out",
-        "× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder",
-    ]
-    for data, size in config["sizes"].items():
-        lines += [
-            "",
-            f"{data}: {size['questions']} of {size['annotated']} annotated events; {size['paragraphs']} paragraphs "
-            f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text left out",
-        ]
-        spread, methods = result["stage_two"][data], config["methods"]
-        for k in config["k"]:
-            for titles in (_RELEVANCE, _DIVERSITY):
-                rows = {name: [_cell(result, data, name, f"{m}@{k}") for m in titles] for name in methods}
-                lines += ["", *block([f"{title}@{k}" for title in titles.values()], rows)]
-            rows = {name: [_ratio(result, data, name, f"{m}@{k}") for m in COMPARED] for name in methods}
-            lines += ["", *block([f"{title}@{k} ×" for title in ("F1", "D", "I", "C")], rows)]
-        rows = {name: [f"{spread[name][m]:.4f}" for m in ("median", "p95")] for name in methods}
-        lines += ["", *block(["stage II: s an event, median", "95th percentile"], rows)]
-    told = f"encoder {config['encoder']}; enough {config['enough']}; seed {config['seed']}"
-    return [*lines, "", f"{result['seconds']:.1f} s; {told}"]
-
-
-def _cell(result: Record, data: str, name: str, m: str) -> str:
-    paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
-    return percent(result["metrics"][data][name][m], result["intervals"][data][name][m], sure(paired))
-
-
-def _ratio(result: Record, data: str, name: str, m: str) -> str:
-    ratio = result["ratios"][data].get(name, {}).get(m)
-    return f"{number(ratio['here'], digits=2)} ({number(ratio['paper'], digits=2)})" if ratio else "1"
+    """Two blocks a k, in percent with 95 % intervals over events in brackets, then the seconds; with `one_table` one
+    block a k without intervals. Those of the events that are held out follow in the same form."""
+    return result_lines(result)

@@ -1,142 +1,137 @@
 """Perspective-aware retrieval (PIR): does a query that adds a perspective find that perspective's passages, and do
 interventions on its vector help?
 
-Each form of `evals/retrievers/projection.py` is a column, 'none' always among them, since the others are compared with
-it; 'pap' and 'pap+' have one for each strength. Search is exact, over whole passages as the agent's encoder reads them.
-The perspective's vector is that of its text; where it has none of its own it is q − r, query less root (as PIR has it
-for AmbigQA).
+Each form of `evals/retrievers/projection.py` is a row, 'none' always among them, since the others are compared with
+it; 'pap' and 'pap+' have one for each strength, and each encoder has its own. Search is exact, over whole passages as
+the encoder reads them. The perspective's vector is that of its text; where it has none of its own it is q − r, query
+less root (as PIR has it for AmbigQA).
+
+--perspectives adds rows whose root and perspective are drawn from the query alone, by rules or by the chat model that
+is set, and compares them with those of the data. QA-F1 says how much of the annotated perspective was drawn; where that
+has no text of its own, what the query has more than its root stands in for it.
 """
 
 import argparse
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evals.datasets.pir import PirTask, load_tasks
+from agent.models.from_settings import build_stage_model
+from agent.settings import load_settings
+from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.datasets.rows import digest
 from evals.metrics.measure import ROUNDS
-from evals.metrics.p_recall import AVERAGE, Ints, figures, first_gold, p_recall
-from evals.models import encoder_and_cache
-from evals.reports.records import Record
+from evals.metrics.measure import figures as figures_of
+from evals.metrics.p_recall import AVERAGE, Ints, figures, p_recall
+from evals.metrics.qa import answer_measures, words
+from evals.models import open_encoders
+from evals.reports.records import Record, Records
 from evals.reports.table import block, percent, sure
-from evals.retrievers.corpus_index import CorpusIndex
-from evals.retrievers.projection import FORMS, Form, leaning_scores
-from evals.suite import check_known, common_options, cutoff_option, names, progress, shuffled
-from tools.models.batching import batches
-from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from evals.retrievers.intent import SOURCES, Split, split_by_chat, split_by_rules
+from evals.retrievers.leaning import columns_of, rank
+from evals.retrievers.projection import FORMS
+from evals.suite import check_known, common_options, cutoff_option, names, shuffled
 
-_AT_ONCE = 256  # texts
-_WITH_STRENGTH = ("pap", "pap+")
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """An intervention at a strength; the strength of those that have none is 1."""
-
-    form: Form
-    strength: float = 1.0
-
-    @property
-    def name(self) -> str:
-        return self.form if self.strength == 1 else f"{self.form} {self.strength}".removesuffix(".0")
+LIMIT = "only the first N root queries of a seeded shuffle, of each task"
+SEED = "seed of the shuffle and of what is drawn (default: 1)"
+_DRAWN = "perspectives, "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
-    add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="which tasks (default: all)")
+    pir_options(parser)
     add("--forms", type=names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
     strengths = "of pap and pap+; --strength=-1 adds (default: 1)"
     add("--strength", type=_strengths, default=[1.0], metavar="S[,S…]", help=strengths)
-    cutoff_option(parser, "passages", [5])
+    drawn = "also with perspectives drawn from the query alone: by rules, chat, or both"
+    add("--perspectives", type=names, default=[], metavar="NAME[,NAME…]", help=drawn)
+    add("--out", type=Path, metavar="RECORDS", help="keep what the chat model draws; a stopped run goes on")
     published = "as published: every line a perspective, every copy a passage, 0 for roots with one perspective"
     add("--published", action="store_true", help=published)
-    common_options(
-        parser,
-        limit="only the first N root queries of a seeded shuffle, of each task",
-        seed="seed of the shuffle and of the intervals (default: 1)",
-    )
+    common_options(parser, LIMIT, SEED, parallel="queries to the chat model at once")
+
+
+def pir_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every suite on this data: --data, --task, --encoders, --k."""
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
+    add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="which tasks (default: all)")
+    encoders = "settings (default), embedded, or folders and names of sentence-transformers models (extra 'models')"
+    add("--encoders", type=names, default=["settings"], metavar="NAME[,NAME…]", help=encoders)
+    cutoff_option(parser, "passages", [5, 10])
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Ranks and scores. Raises InputError, SettingsError, ModelError, ProviderError; vectors are kept as they come."""
-    columns = columns_of(args.forms, args.strength)
+    check_known(args.perspectives, SOURCES, "way to draw perspectives")
+    columns = columns_of(args.forms, args.strength, args.perspectives)
     tasks = [
         replace(task, roots=tuple(shuffled(task.roots, args.limit, args.seed)))
         for task in load_tasks(args.data, args.task, args.published)
     ]
-    encoder, cache = encoder_and_cache()
-    ranks = {task.name: rank(task, columns, encoder, cache) for task in tasks}
-    names_ = [column.name for column in columns]
-    metrics, intervals = figures(ranks, names_, args.k, args.seed)
-    items: Record = {AVERAGE: {name: {} for name in names_}}
+    splits, failed = _splits(tasks, args)
+    encoders, cache = open_encoders(args.encoders)
+    before = [f"{encoder.name}: " if len(encoders) > 1 else "" for encoder in encoders]
+    named = {prefix + column.name: (prefix, column) for prefix in before for column in columns}
+    bases = {
+        "gain": {name: f"{p}none" for name, (p, c) in named.items() if c.form != "none"},
+        "less_annotated": {name: p + replace(c, source="").name for name, (p, c) in named.items() if c.source},
+    }
+    ranks: dict[str, Sequence[Ints]] = {}
     for task in tasks:
-        values = {f"p_recall@{k}": p_recall(ranks[task.name], k) for k in args.k}
-        keys = [root.key for root in task.roots]
-        items[task.name] = {
-            name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
-            for i, name in enumerate(names_)
-        }
+        each = [rank(task, columns, encoder, cache, splits) for encoder in encoders]
+        ranks[task.name] = [np.concatenate(of_root, axis=1) for of_root in zip(*each, strict=True)]
+    metrics, intervals = figures(ranks, list(named), args.k, args.seed, bases)
+    items: Record = {task.name: _items(task, ranks[task.name], named, args.k) for task in tasks}
+    items[AVERAGE] = {name: {} for name in named}
+    result: Record = {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "failed": failed}
+    for task, source in ((task, source) for task in tasks for source in splits):
+        rows = [(r.key, splits[source][o.query][1], [_own(r, o)]) for r in task.roots for o in r.perspectives]
+        for part, of in figures_of(answer_measures(rows), args.seed).items():
+            result[part][task.name][_DRAWN + source] = of
     config = {
         "data": args.data.name,
         "sha256": digest(args.data),
         "reading": "published" if args.published else "sets",
-        "encoder": encoder.name,
-        "columns": names_,
+        "encoder": ", ".join(encoder.name for encoder in encoders),
+        "columns": list(named),
         "rounds": ROUNDS,
         "sizes": {task.name: _sizes(task) for task in tasks},
     }
-    config |= {name: getattr(args, name) for name in ("k", "limit", "seed")}
-    return {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "config": config}
+    return result | {"config": config | {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}}
 
 
-def columns_of(forms: Sequence[str], strengths: Sequence[float]) -> list[Column]:
-    """The columns in order, 'none' first and none twice. Raises InputError for a form that is none, and for no form."""
-    check_known(forms or [""], FORMS, "form")
-    wanted = [Column("none")]
-    for form in cast(Sequence[Form], forms):
-        wanted += [Column(form, s) for s in strengths] if form in _WITH_STRENGTH else [Column(form)]
-    return list(dict.fromkeys(wanted))
+def _own(root: Root, one: RootPerspective) -> str:
+    """The annotated perspective; in place of one without text what the query has more than its root."""
+    return one.text or " ".join({*words(one.query)} - {*words(root.text)})
 
 
-def rank(task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache) -> list[Ints]:
-    """For each root the ranks of the first gold passages, shape (perspectives, columns). Raises ProviderError of an
-    encoder elsewhere."""
-    with CorpusIndex(task.corpus, encoder, cache) as index:
-        passages = index.vectors
-        vectors = _query_vectors(task, index)
-    asked = [(root, one) for root in task.roots for one in root.perspectives]
-    ranks = np.zeros((len(asked), len(columns)), np.int64)
-    with progress(total=ranks.size, desc=task.name, unit="search") as bar:
-        for row, (root, one) in enumerate(asked):
-            r, q, gold = vectors[root.text], vectors[one.query], np.array(one.gold)
-            p = vectors[one.text] if one.text else q - r
-            for i, column in enumerate(columns):
-                ranks[row, i] = first_gold(leaning_scores(column.form, r, p, q, passages, column.strength), gold)
-                bar.update()
-    ends = np.cumsum([len(root.perspectives) for root in task.roots])[:-1]
-    return np.split(ranks, ends)
+def _items(task: PirTask, ranks: Sequence[Ints], named: Iterable[str], cutoffs: Sequence[int]) -> Record:
+    """By column and measure the rows of the roots."""
+    values, keys = {f"p_recall@{k}": p_recall(ranks, k) for k in cutoffs}, [root.key for root in task.roots]
+    return {
+        name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
+        for i, name in enumerate(named)
+    }
 
 
-def _query_vectors(task: PirTask, index: CorpusIndex) -> dict[str, NDArray[np.float32]]:
-    """Vectors of the roots, the queries and the perspectives by their text, read as queries.
-
-    Those of roots that are not in the sample are made as well: a server's vector may depend on what it is computed
-    together with, and figures should not depend on whether a smaller sample was measured, and its vectors kept, before.
-    """
-    vectors: dict[str, NDArray[np.float32]] = {}
-    with progress(total=len(task.texts), desc="vectors", unit="query", leave=False) as bar:
-        for part in batches(task.texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
-            vectors |= zip(part, index.query_vectors(part), strict=True)
-            bar.update(len(part))
-    return vectors
+def _splits(tasks: Sequence[PirTask], args: argparse.Namespace) -> tuple[dict[str, dict[str, Split]], list[str]]:
+    """The splits of the queries that each source makes, and on which queries the chat model failed."""
+    queries = [one.query for task in tasks for root in task.roots for one in root.perspectives]
+    splits, failed = dict[str, dict[str, Split]](), list[str]()
+    if "rules" in args.perspectives:
+        splits["rules"] = {query: split_by_rules(query) for query in queries}
+    if "chat" in args.perspectives:
+        model = build_stage_model(load_settings(provider="chat"), "write")
+        identity = {"data": args.data.name, "sha256": digest(args.data), "model": model.name}
+        with Records(args.out, "pir", identity) as records:
+            splits["chat"] = split_by_chat(queries, model, records, args.parallel)
+        failed = [f"{q}: {r['failed']}" for q, r in records.done.items() if "failed" in r and q in splits["chat"]]
+    return splits, failed
 
 
 def _sizes(task: PirTask) -> Record:
@@ -157,27 +152,32 @@ def table(result: Record) -> list[str]:
     for task, size in config["sizes"].items():
         facts = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in size.items() if n and what != "questions")
         lines.append(f"{task}: {facts}, {size['questions']} perspectives")
+    titles = {"gain": "less none"} | ({"less_annotated": "less annotated"} if config["perspectives"] else {})
     for k in config["k"]:
-        titles = [*config["sizes"], AVERAGE, "less none"]
-        rows = {column: _cells(result, column, k) for column in config["columns"]}
-        lines += ["", *block(titles, rows, f"p-Recall@{k}")]
+        rows = {
+            column: [
+                *(_cell(result, task, column, f"p_recall@{k}").partition(" ")[0] for task in config["sizes"]),
+                *(_cell(result, AVERAGE, column, f"{measure}@{k}") for measure in ("p_recall", *titles)),
+            ]
+            for column in config["columns"]
+        }
+        lines += ["", *block([*config["sizes"], AVERAGE, *titles.values()], rows, f"p-Recall@{k}")]
+    rows = {s: [_cell(result, task, _DRAWN + s, "qa_f1") for task in config["sizes"]] for s in config["perspectives"]}
+    lines += ["", *block(list(config["sizes"]), rows, "QA-F1 of perspectives drawn")] if rows else []
     return [
         *lines,
         "",
-        "* the paired interval of the difference from 'none' leaves zero out",
+        *(f"failed: {name}" for name in result["failed"]),
+        "* the paired interval of the difference, from 'none' or from annotated, leaves zero out",
         f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
         f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
     ]
 
 
-def _cells(result: Record, column: str, k: int) -> list[str]:
-    def told(task: str, measure: str, bounds: bool) -> str:
-        value, ends = (result[part][task][column].get(f"{measure}@{k}") for part in ("metrics", "intervals"))
-        gain = result["intervals"][task][column].get(f"gain@{k}", (0.0, 0.0))
-        return percent(value, ends if bounds and ends else (), sure(gain))
-
-    tasks = (told(task, "p_recall", False) for task in result["config"]["sizes"])
-    return [*tasks, told(AVERAGE, "p_recall", True), told(AVERAGE, "gain", True)]
+def _cell(result: Record, task: str, column: str, measure: str) -> str:
+    value, ends = (result[part][task][column].get(measure) for part in ("metrics", "intervals"))
+    change = result["intervals"][task][column].get(measure.replace("p_recall", "gain"), (0.0, 0.0))
+    return percent(value, ends or (), sure(change) if "@" in measure else "")
 
 
 def _strengths(text: str) -> list[float]:

@@ -3,6 +3,7 @@
     python -m evals judge --data PAIRS --json > judge.json
     python -m evals report judge.json [MORE.json …]                 a table
     python -m evals report --compare OLD.json NEW.json              differences with paired intervals
+    python -m evals report --paper judge.json [MORE.json …]         beside the tables of the papers
 
 A result is what a suite prints with `--json`.
 """
@@ -14,14 +15,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evals.reports.lines import Line, compared, lines_of
+from evals.reports.paper import beside, table_lines
 from evals.reports.records import Record
 from evals.reports.table import block, number, sure
 from evals.suite import show
 from tools.errors import InputError
 
-SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
+SUITES = (
+    "judge",
+    "retrieval",
+    "berds",
+    "answers",
+    "expand",
+    "news",
+    "pir",
+    "favour",
+    "downstream",
+    "responses",
+    "preference",
+)
 _SHOWN = {
     "judge": ("accuracy", "f1", "precision", "recall", "auc", "average_precision", "ece", "contrast_consistency"),
+    "preference": ("organisation", "comprehensiveness", "informativeness", "preference"),
     "retrieval": ("mrecall@5", "coverage@5", "precision@5", "alpha_ndcg@5", "mrecall@10", "mrecall@20"),
 }
 
@@ -30,15 +45,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULT", help="what a suite printed with --json")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")
+    paper = "beside the papers' tables; those of which there is no result say which command makes one"
+    parser.add_argument("--paper", action="store_true", help=paper)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the paired intervals")
     parser.add_argument("--json", action="store_true", help="print one object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the table, or the comparison. Raises InputError for what is no result."""
-    if bool(args.compare) == bool(args.results):
-        raise InputError("name the results to report, or --compare OLD NEW.")
-    if args.compare:
+    """Prints the table, the comparison, or the papers' tables. Raises InputError for what is no result."""
+    if bool(args.compare) == bool(args.results or args.paper):
+        raise InputError("name the results to report, with --paper or without, or --compare OLD NEW.")
+    if args.paper:
+        told = beside([_read(path) for path in args.results])
+        show(args.json, told, lambda: table_lines(told))
+    elif args.compare:
         old, new = (lines_of(_read(path)) for path in args.compare)
         rows = compared(old, new, args.seed)
         show(args.json, rows, lambda: _comparison(rows))

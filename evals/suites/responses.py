@@ -1,4 +1,4 @@
-"""The parts of a multi-perspective search engine on labelled data: theses, stances, evidence.
+"""Theses, stances, evidence on labelled data: the parts of a multi-perspective search engine (Chen et al. 2022).
 
 `--data` is a folder of theses.jsonl, stances.jsonl and evidence.jsonl, those that are there:
 

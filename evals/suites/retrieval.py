@@ -1,4 +1,4 @@
-"""How well retrievers cover the perspectives on a question, where it is known which passages support each.
+"""How well retrievers cover the perspectives on a question (MRecall@k: BERDS), each of which has its gold passages.
 
 Rankings are kept as they come, a record a set, method and question; scoring reads them and searches nothing again.
 `METHOD+gold` asks with the gold perspectives: an oracle, not a method. The union of the top 100 of all methods asked
@@ -31,7 +31,10 @@ _NEEDED = {
     "documents_needed": "documents needed",
     "documents_needed_share": "MRecall@100",
 }
-_PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # no shares
+_ASKED = ("", " supporting", " opposing")
+CORRECTED = " corrected"
+"""The ending of a measure's name where its interval carries the judge's own errors."""
+_PLAIN = ("documents_needed", *(f"sycophancy@{TOP_FIVE}{asked}" for asked in _ASKED), "passages")  # no shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,49 +154,60 @@ def _identity(plan: Plan, encoder: str) -> Record:
 
 
 def _config(plan: Plan, encoder: str) -> Record:
-    sizes = {s.name: _sizes(s, plan.cutoffs) for s in plan.sets}
+    of_sets = {s.name: sizes(s.questions, plan.cutoffs) | {"passages": len(s.corpus)} for s in plan.sets}
     knows = {name: method.knows for name, method in plan.methods.items()}
     judge = {"judge": plan.judge.name} if plan.judge else {}
     read = {"k": plan.cutoffs, "seed": plan.seed}
-    return {**_identity(plan, encoder), "methods": knows, **judge, **read, "sizes": sizes}
+    return {**_identity(plan, encoder), "methods": knows, **judge, **read, "sizes": of_sets}
 
 
-def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
-    counts = [len(q.perspectives) for q in one.questions]
+def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
+    """What a result says of the questions of a set."""
+    counts = [len(q.perspectives) for q in questions]
     return {
         "questions": len(counts),
-        "passages": len(one.corpus),
         "perspectives": sum(counts) / len(counts),
-        "two_sided": sum(q.sides is not None for q in one.questions),
+        "two_sided": sum(q.sides is not None for q in questions),
         "more_perspectives_than_k": {str(k): sum(m > k for m in counts) / len(counts) for k in cutoffs},
     }
 
 
 def table(result: Record) -> list[str]:
     """A block a set; percentages with 95 % intervals over questions in brackets."""
-    config, lines = result["config"], list[str]()
-    columns = [{f"{m}@{k}": f"{title}@{k}" for m, title in _NAMES.items()} for k in config["k"]]
-    columns.append(_NEEDED | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
-    columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
-    for name, size in config["sizes"].items():
-        more = ", ".join(f"{100 * s:.0f} % at {k}" for k, s in size["more_perspectives_than_k"].items() if s)
-        lines += [
-            f"{name}: {size['questions']} questions ({size['two_sided']} with two sides), "
-            f"{size['perspectives']:.1f} perspectives each, {size['passages']} passages",
-            *([f"  more perspectives than k, so that MRecall asks for k of them: {more}"] if more else []),
-        ]
-        for titles in columns:
-            rows = {
-                method: [_cell(m, found.get(m), result["intervals"][name][method].get(m, ())) for m in titles]
-                for method, found in result["metrics"][name].items()
-            }
-            lines += ["", *block(list(titles.values()), rows)]
-        union = result["union"][name]
-        cells = (f"{m} {_cell(m, union[m], union['intervals'][m])}" for m in ("covered", "coverage", "passages"))
-        lines += ["", f"union of all top 100: {', '.join(cells)}", ""]
+    lines = [line for name in result["metrics"] for line in set_lines(result, name)]
     lines += [f"failed: {f['set']} {f['method']} {f['qid']}: {f['failed']}" for f in result["failed"]]
     seconds, memory = result["seconds"], result["machine"]["peak_memory_mb"]
-    return [*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {config['encoder']}"]
+    return [*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {result['config']['encoder']}"]
+
+
+def set_lines(result: Record, name: str) -> list[str]:
+    """The lines of one set, or of the average of several, of which no sizes are told."""
+    config, metrics, lines = result["config"], result["metrics"][name], [name]
+    endings = ("", CORRECTED)
+    columns = [{f"{m}@{k}{end}": f"{t}@{k}{end}" for m, t in _NAMES.items()} for k in config["k"] for end in endings]
+    columns.append(_NEEDED | {f"sycophancy@{TOP_FIVE}{asked}": f"sycophancy Δ{asked}" for asked in _ASKED})
+    columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
+    if size := config["sizes"].get(name):
+        more = ", ".join(f"{100 * s:.0f} % at {k}" for k, s in size["more_perspectives_than_k"].items() if s)
+        passages = f", {size['passages']} passages" if "passages" in size else ""
+        lines = [
+            f"{name}: {size['questions']} questions ({size['two_sided']} with two sides), "
+            f"{size['perspectives']:.1f} perspectives each{passages}",
+            *([f"  more perspectives than k, so that MRecall asks for k of them: {more}"] if more else []),
+        ]
+    known, seen = {m for found in metrics.values() for m in found}, set[str]()
+    for titles in columns:
+        told = {m: title for m, title in titles.items() if m in known - seen}
+        seen.update(told)
+        rows = {
+            method: [_cell(m, found.get(m), result["intervals"][name][method].get(m, ())) for m in told]
+            for method, found in metrics.items()
+        }
+        lines += ["", *block(list(told.values()), rows)] if told else []
+    if union := result["union"].get(name):
+        cells = (f"{m} {_cell(m, union[m], union['intervals'][m])}" for m in ("covered", "coverage", "passages"))
+        lines += ["", f"union of all top 100: {', '.join(cells)}"]
+    return [*lines, ""]
 
 
 def _cell(measure: str, value: float | None, bounds: Sequence[float]) -> str:

@@ -1,4 +1,4 @@
-"""How surely a quotation has to argue for a side before it is shown: the right side against the share of sides quoted.
+"""How surely a quotation has to argue for a side before it is shown: right sides against sides quoted (own).
 
 Each question is asked as the agent asks it, and what it read of the passages it chose is kept: each quotable part with
 its three leanings (`tools/models/judges/quoting.py`) and its document, whose side is known or not. Then what is

@@ -6,20 +6,19 @@ text, the user is asked.
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tools.dates import date_of_cell
 from tools.documents.document import FIELDS, GUESS_ALL, Columns
 from tools.errors import SourceError, option
 
-_TEXT_NAMES = (
-    "text body content full_text fulltext comment argument answer opinion tweet message abstract review response "
-    "statement speech selftext antwort".split()
-)
+TEXT_NAMES = "text body content full_text fulltext comment argument answer opinion tweet".split()
 """What columns of texts are called; names here are as `fold_name` has them."""
-_NAMES = {  # by field, the best first
-    "id": "id uid nr uuid guid doc_id docid document_id arg_id argument_id comment_id post_id tweet_id response_id "
-    "respondent_id key index idx no number".split(),
+_TEXT_NAMES = [*TEXT_NAMES, *"message abstract review response statement speech selftext antwort".split()]
+# By field, the best first; the first four are also the last word of a compound: 'arg_id', 'article_title'.
+_NAMES = {
+    "id": "id uid nr uuid guid doc_id docid document_id key index idx no number".split(),
     "title": "title headline titel heading".split(),
     "url": "url link uri permalink href source_url".split(),
     "publisher": "publisher publication outlet newspaper journal source site site_name source_name domain website "
@@ -30,6 +29,8 @@ _NAMES = {  # by field, the best first
 }
 ALL_NAMES = frozenset([*_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
 """What columns are usually called."""
+_OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
+_PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY = 3  # words; a text has more
@@ -90,7 +91,8 @@ def choose_columns(
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     free = _columns([name for name in names if name not in text], told)
     for of, usual in _NAMES.items():
-        found = next((n for n in _called(usual, free) if _fits(of, free[n], len(told))), "")
+        named_so = [*_called(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
+        found = next((n for n in named_so if _fits(of, free[n], len(told))), "")
         if of not in fields and found:
             fields[of] = guessed[of] = found
     note = _note(columns, {*text, *fields.values()}, fields, guessed)
@@ -129,11 +131,17 @@ def _called(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(column for *_, column in whole))
 
 
+def _is_compound(column: str, last: Sequence[str]) -> bool:
+    words = fold_name(column).split("_")
+    return len(words) == 2 and words[1] in last and words[0] not in _OTHERS
+
+
 def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
     """The column that is called 'text', or else the only one that is called as texts are, or that has many words."""
     free = [name for name, values in columns.items() if name not in taken and values]
-    other = _called(list(ALL_NAMES), free)
-    found = _called(_TEXT_NAMES, free) or [n for n in free if n not in other and _has_many_words(columns[n])]
+    worded = [name for name in free if _most(columns[name], _has_words)]
+    other, prose = _called(list(ALL_NAMES), free), [n for n in worded if _most(columns[n], _has_many_words)]
+    found = _called(_TEXT_NAMES, worded) or [n for n in prose if n not in other] or prose
     if len(found) == 1 or "text" in map(fold_name, found):
         return found[0]
     if found:
@@ -143,8 +151,20 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
     raise SourceError(f"{file}: no column holds text. {_listed(columns)}{hint}")
 
 
-def _has_many_words(values: Sequence[str]) -> bool:
-    return any(len(value.split(maxsplit=_MANY)) > _MANY for value in values)
+def _most(values: Sequence[str], are: Callable[[str], object]) -> bool:
+    return sum(1 for value in values if are(value)) >= 0.5 * len(values)
+
+
+def _has_many_words(value: str) -> bool:
+    return len(value.split(maxsplit=_MANY)) > _MANY
+
+
+def _has_words(value: str) -> bool:
+    return any(c.isalpha() for c in value) and not _is_address(value)
+
+
+def _is_address(value: str) -> bool:
+    return value.startswith(("http://", "https://", "www.")) and len(value.split()) == 1
 
 
 def _hint(given: Columns, file: str, column: str) -> str:
@@ -154,16 +174,21 @@ def _hint(given: Columns, file: str, column: str) -> str:
 
 
 def _fits(of: str, values: Sequence[str], rows: int) -> bool:
-    """Whether the values of a column that is called as ids or addresses are may be some."""
+    """Whether the values of a column that is called as the field is may be its values."""
     if of == "id":  # every row has one, and hardly one comes twice; what does by mistake is told, row by row
         return len(values) == rows and rows - len(set(values)) <= max(1, 0.05 * rows)
-    return of != "url" or sum(v.startswith(("http://", "https://", "www.")) for v in values) >= 0.5 * len(values)
+    may_be = {"title": _has_words, "publisher": _has_words, "url": _is_address, "date": date_of_cell}.get(of, bool)
+    return bool(values) and _most(values, may_be)
 
 
 def _note(columns: Values, used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
     """What was guessed and what is not used; empty where all columns are called what they are."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
-    left = [repr(_short(name)) for name, values in columns.items() if name not in used and values]
+    left = [
+        repr(_short(name))
+        for name, values in columns.items()
+        if name not in used and values and not _PANDAS_INDEX.fullmatch(name)
+    ]
     parts = [f"read {', '.join(said)}"] if said else []
     parts += [] if fields.get("id") else ["ids from the row numbers"]
     parts += [f"not used: {_few(left)}"] if left else []

@@ -21,10 +21,16 @@ _ENDLESS = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
 _COUNTED = "words without end"
 # The title that a program gives to every document, or the name of a file.
 _JUNK_TITLE = re.compile(
-    r"(?:untitled|unknown|no title|title|document|presentation|slide|page|dokument|doc|layout|default|normal|report|"
-    r"brochure|word document|powerpoint.presentation|pr[äé]sentation|python-docx)?[\s\d_.-]*"
-    r"|(?:microsoft \w+|powerpoint|word|adobe \w+) ?- .*"
-    r"|.*\.(?:pdf|\w?html?|txt|md|rtf|do[ct]x?|p[po]tx?|xlsx?|od[tp]|indd|tex)|(?:https?|file|about|data):\S*|[a-z]:\\.*|/\S+/\S*|\W*|[0-9a-f-]{16,}",
+    r"(?:untitled|unknown|no title|title|document|slide|page|dokument|doc|layout|default|normal|report|brochure|"
+    r"word document|python-docx|(?:powerpoint.)?pr[eäé]sentat?\w{1,4}(?:(?: de)? powerpoint)?)[\s\d_.-]*"
+    r"|microsoft word - .*|\S*\.(?:pdf|\w?html?|txt|md|tex|dvi|ps|eps|ai|cdr|wpd)"
+    r"|.*\.(?:rtf|do[ct]x?|p[po]tx?|xlsx?|od[tp]|indd|qx[dp]|p65)"
+    r"|(?:https?|file|about|data):\S*|[a-z]:\\.*|/\S+/\S*|\W*|[0-9a-f-]{16,}",
+    re.IGNORECASE,
+)
+# What is set by a program where a file was made of another; a book or a page may be called so.
+_JUNK_OF_FILE = re.compile(
+    r"[\s\d_.-]*|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*|.*\btemplate\b.*",
     re.IGNORECASE,
 )
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
@@ -219,10 +225,15 @@ def title_of(name: str) -> str:
 
 
 def title_unless_junk(title: str, name: str = "") -> str:
-    """The title; empty where a program set it and no author: a file's name, a template's, 'untitled'."""
+    """The title; empty where a program set it and no author: a file's name, a template's, 'untitled'.
+
+    name: of a file that is printed from another, as a PDF is; then a number is no title, nor is the file's own name.
+    """
     title = " ".join(title.split())
-    same = bool(name) and title_of(title).casefold() == title_of(Path(name).name).casefold()
-    return "" if same or _JUNK_TITLE.fullmatch(title) or "\ufffd" in title else title
+    of_file = bool(name) and (
+        title_of(title).casefold() == title_of(Path(name).name).casefold() or _JUNK_OF_FILE.fullmatch(title)
+    )
+    return "" if of_file or _JUNK_TITLE.fullmatch(title) or "\ufffd" in title else title
 
 
 LARGEST_TEXT = 20_000_000

@@ -123,7 +123,10 @@ class _OdtText:
         if name == "note" or not outer:
             body.append(each)
         else:
-            outer[-1].addnext(each)
+            place = outer[-1]
+            while (following := place.getnext()) is not None and following.tag == "div" and not following.get("role"):
+                place = following
+            place.addnext(each)
 
 
 def _property(style: Any, name: str) -> str:

@@ -121,7 +121,9 @@ def title_and_date(properties: Any) -> tuple[str, str]:
     """The title and the date that a document says it has, without what its program or template put there."""
     said: dict[str, str] = {}
     for each in properties.iter():
-        said[local_name(each)] = said.get(local_name(each)) or " ".join((each.text or "").split())
+        name, first = local_name(each), said.get(local_name(each), "")
+        published = attr(each, "event") == "publication"  # of the several dates of a book
+        said[name] = first if first and not published else " ".join((each.text or "").split())
     date = next(filter(None, map(said.get, ("modified", "date", "created", "creation-date"))), "")
     return title_unless_junk(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
 

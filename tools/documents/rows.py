@@ -14,7 +14,7 @@ from statistics import mode
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.columns import ALL_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
+from tools.documents.columns import ALL_NAMES, TEXT_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -239,19 +239,23 @@ def _loaded(text: str) -> Any:
 
 
 def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
-    """The one array of rows; an object whose values are all objects is a table too, each row under its key, and any
-    other a row itself."""
+    """The one array of rows; an object whose values are all objects is a table too, each row under its key.
+
+    An object with a field that is called as texts are is a row itself; others, such as settings, are no rows.
+    """
     if isinstance(whole, list):
         return whole
+    if any(isinstance(v, str) and v.strip() and fold_name(k) in TEXT_NAMES for k, v in whole.items()):
+        return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
     if len(arrays) == 1:
         return next(iter(arrays.values()))
     if not arrays and len(whole) > 1 and all(isinstance(v, dict) for v in whole.values()):
         return [{"key": key, **row} for key, row in whole.items()]
-    if arrays:
-        many = ", ".join(map(repr, arrays))
-        raise SourceError(f"{name}: several arrays of objects ({many}). Keep the one that is meant.")
-    return [whole]
+    many = ", ".join(map(repr, arrays))
+    raise SourceError(
+        f"{name}: " + (f"several arrays of objects ({many}). Keep the one that is meant." if many else _NONE)
+    )
 
 
 def _rows_by_line(text: str, name: str) -> Iterator[Row | SourceError]:

@@ -33,11 +33,11 @@ _SUPERSCRIPT = re.compile(f"{SUPERSCRIPT}([^{SUPERSCRIPT}{SUPERSCRIPT_END}]*){SU
 _POWER = re.compile(r"[+−–-]?\s?\d[\w.,/]{0,6}|[nxk]")
 # A digit, a symbol, a sum in brackets, or a unit: 'in' and longer words after a number.
 _BASE = re.compile(
-    r"\d$|[+−×*·]\s?\w{1,3}\)$|(?:^|[\W\d_])(?!(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$)"
+    r"\d$|(?:[+−×*·/]\s?|\s-\s)(?:\d[\d.,]*|[^\W\d_])\)$|(?:^|[\W\d_])(?!(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$)"
     r"[^\W\d_]{1,2}$|\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|\w{0,5}met(?:er|re)s?)$",
     re.IGNORECASE,
 )
-_SLASHES = ("/", "\u2044")
+_SLASHES, _OPENING = ("/", "\u2044", "\u2215"), "([{“„‘«—–-/"
 _LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is looked at before it
 _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
@@ -174,12 +174,14 @@ def superscript_text(text: str, before: str, after: str = "") -> str | None:
     """
     said = text.strip()
     apart = not before or before[-1].isspace()
-    if apart and (after[:1].isalpha() or after[:1] in _SLASHES):  # an isotope, or a fraction
+    begins = apart or before[-1] in _OPENING
+    if begins and (after[:1].isalpha() or after[:1] in _SLASHES):  # an isotope, or a fraction
         return text
-    if after[:1] in _SLASHES and before[-1:].isdigit():
-        return f" {said}"  # 1 1/2
-    if not apart and _POWER.fullmatch(said) and (said[0] in "+−–-" or _BASE.search(before)):
-        return f"^{said}"
+    if not apart and _POWER.fullmatch(said):
+        if after[:1] in _SLASHES and before[-1].isdigit():
+            return f" {said}"  # 1 1/2
+        if said[0] in "+−–-" or _BASE.search(before):
+            return f"^{said}"
     return None if before.strip() and NOTE_MARK.fullmatch(said) else text
 
 

@@ -69,10 +69,10 @@ class _InTime(httpx.BaseTransport):
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._way = proxy_transport()
+        self._way, self._loop = proxy_transport(), _loop()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        asked = asyncio.run_coroutine_threadsafe(self._ask(request), _loop())
+        asked = asyncio.run_coroutine_threadsafe(self._ask(request), self._loop)
         try:
             return asked.result(max(0.0, min(self._seconds, current_budget().seconds_left())))
         except TimeoutError as exc:
@@ -90,7 +90,7 @@ class _InTime(httpx.BaseTransport):
         return httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(data))
 
     def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._way.aclose(), _loop()).result()
+        asyncio.run_coroutine_threadsafe(self._way.aclose(), self._loop).result()
 
 
 @cache

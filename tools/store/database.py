@@ -99,6 +99,15 @@ SCHEMA = """
         PRIMARY KEY (passage_id, run_id)
     ) WITHOUT ROWID;
     CREATE INDEX run_passages_by_run ON run_passages (run_id);
+    -- A preference study (`agent/answer/ballots.py`): two pages a question as JSON, and which one a voter chose.
+    CREATE TABLE ballots (
+        id INTEGER PRIMARY KEY, question TEXT NOT NULL UNIQUE, answer TEXT NOT NULL, ranked TEXT NOT NULL,
+        providers TEXT NOT NULL, seed INTEGER NOT NULL
+    );
+    CREATE TABLE votes (
+        ballot_id INTEGER NOT NULL REFERENCES ballots ON DELETE CASCADE, voter TEXT NOT NULL, kind TEXT NOT NULL,
+        answer_left INTEGER NOT NULL, choices TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (ballot_id, voter)
+    ) WITHOUT ROWID;
 """
 
 

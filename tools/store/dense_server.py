@@ -111,6 +111,8 @@ class _ServerErrors(AbstractContextManager[None]):
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
         if exc is None or isinstance(exc, SteelmanError):
             return
+        if isinstance(exc.__cause__, SteelmanError):  # the settings of the way there, not the server
+            raise exc.__cause__ from None
         import httpx
         from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
 

@@ -1,0 +1,128 @@
+"""Blinded ballots: a question's answer against a plain ranked list of what its run found, and who preferred which.
+
+Both are pages of one layout without a word on which is which; which of them stands left is drawn for each voter and
+ballot, and kept with the vote. The criteria are those of Chen et al. 2022 (multi-perspective search engine, 5.1).
+"""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.answer.assemble import citation_of
+from agent.answer.model import Answer
+from agent.answer.outline import opening, perspective
+from agent.answer.words import plain, source_line
+from tools.language.grounding import stems
+from tools.language.sentences import prose_of, split_sentences
+from tools.passages import Passage
+from tools.store.database import Database
+
+CRITERIA = {
+    "organisation": "Which page is better organised?",
+    "comprehensiveness": "Which page shows more of the different views on the question?",
+    "informativeness": "Which page tells you more that matters to the question?",
+    "preference": "All in all, which page would you rather be given?",
+}
+Choice = Literal["left", "right", "same"]
+Page = Sequence[tuple[str, str, Sequence[str]]]
+"""Headings and paragraphs, each (its Block's kind, its text, the sources that it cites)."""
+_NOT_SHOWN = ("title", "read_as", "tried", "looked_for")  # of an answer: what tells of its making, or is said already
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """A question with its two pages. `providers`: who served the answer."""
+
+    id: int
+    question: str
+    answer: Page
+    ranked: Page
+    providers: str
+    seed: int
+
+    def blinded(self, voter: str) -> tuple[Page, Page, tuple[str, str]]:
+        """The pages in the order that is drawn for that voter."""
+        return blinded(self.answer, self.ranked, f"{self.seed} {voter} {self.id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What a voter, a 'person', 'model' or 'script', chose on a ballot by each criterion; some may be missing yet."""
+
+    ballot: int
+    voter: str
+    kind: str
+    answer_left: bool
+    choices: Mapping[str, Choice]
+    reason: str
+
+    @property
+    def complete(self) -> bool:
+        return set(self.choices) == set(CRITERIA)
+
+    def for_answer(self, criterion: str) -> float:
+        """1 for the answer, 0 for the list, one half for 'the same'."""
+        chosen = self.choices[criterion]
+        return 0.5 if chosen == "same" else float((chosen == "left") == self.answer_left)
+
+
+def answer_page(answer: Answer) -> Page:
+    """The answer's summary and its sides, each claim with its sources."""
+    blocks = [*opening(answer), *(b for side in answer.perspectives for b in perspective(answer, side))]
+    sources = {c.number: plain(source_line(c)) for c in answer.citations}
+    return [(b.kind, b.marked, [sources[n] for n in b.citations or ()]) for b in blocks if b.kind not in _NOT_SHOWN]
+
+
+def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
+    """The first of the passages, as many as the answer cites: of each the sentence that has most of the question's
+    words, as a search engine's results have it."""
+    cited = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
+    asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
+    for passage in ranked[: len(cited)]:
+        sentences = split_sentences(prose_of(passage.text))
+        quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)
+        lines.append(("case", f"“{plain(quote)}”", [plain(source_line(citation_of(0, passage, quote, None)))]))
+    return lines
+
+
+def blinded(answer: Page, ranked: Page, seed: str) -> tuple[Page, Page, tuple[str, str]]:
+    """(left, right, names): both pages in an order that the seed draws, and which is which, 'answer' and 'list', the
+    left one first; the names are not to be shown."""
+    if random.Random(seed).random() < 0.5:
+        return answer, ranked, ("answer", "list")
+    return ranked, answer, ("list", "answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Ballots:
+    """The tables of ballots and votes."""
+
+    database: Database
+
+    def add(self, question: str, answer: Answer, ranked: Sequence[Passage], seed: int) -> None:
+        """Stores a question's ballot; one that is there already stays as it was voted on."""
+        pages = map(json.dumps, (answer_page(answer), ranked_page(answer, ranked)))
+        with self.database.write() as db:
+            row = (question, *pages, ", ".join(sorted(set(answer.providers.values()))), seed)
+            db.execute("INSERT OR IGNORE INTO ballots VALUES (NULL, ?, ?, ?, ?, ?)", row)
+
+    def drawn_for(self, voter: str) -> list[Ballot]:
+        """All ballots in the order in which that voter gets them."""
+        rows = self.database.rows("SELECT * FROM ballots ORDER BY id")
+        random.Random(voter).shuffle(rows)
+        return [Ballot(i, q, json.loads(a), json.loads(b), by, seed) for i, q, a, b, by, seed in rows]
+
+    def vote(self, ballot: Ballot, voter: str, choices: Mapping[str, Choice], reason: str) -> None:
+        """Keeps what the voter says of the ballot, in the place of what was said of it before. A voter whose name
+        begins with 'model-' or 'script-' is one, any other a person."""
+        kind = next((kind for kind in ("model", "script") if voter.startswith(f"{kind}-")), "person")
+        with self.database.write() as db:
+            row = (ballot.id, voter, kind, ballot.blinded(voter)[2][0] == "answer", json.dumps(dict(choices)), reason)
+            db.execute("INSERT OR REPLACE INTO votes VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def votes(self, voter: str = "") -> list[Vote]:
+        """All votes, or one voter's, by voter and ballot."""
+        rows = self.database.rows("SELECT * FROM votes WHERE ? IN ('', voter) ORDER BY voter, ballot_id", (voter,))
+        return [Vote(i, who, kind, bool(left), json.loads(said), why) for i, who, kind, left, said, why in rows]

@@ -1,0 +1,58 @@
+"""Answers of another agent to the questions of a set, for the suite `answers`.
+
+A line a question, such as `POST /v1/ask` gives (docs/answer.schema.json). Of it `question`, `perspectives` (each with a
+`stance`, a `statement` and `claims`, these with `text` and the numbers `citations`) and `citations` (each with `number`
+and `document_id`) are enough. A claim is taken for a quotation unless its `quoted` is false.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent.answer.model import Answer
+from evals.answering.plan import PLAIN
+from evals.datasets.cases import Case
+from evals.datasets.rows import Shape, Text, json_rows, problem
+from evals.reports.records import Record
+from tools.passages import SourceDocument
+
+_UNTOLD: Record = dict.fromkeys(("run_id", "neutral_question", "summary"), "") | {"outcome": "answered"}
+_UNTOLD |= {"coverage": [], "notes": [], "providers": {}, "timings": {}, "usage": {}}
+_CITED: Record = dict.fromkeys(("collection", "quote", "title", "url", "publisher", "date"), "")
+_CITED |= {"kind": "unknown", "support": None, "sample": False}
+
+
+class _Line(Shape, extra="allow"):
+    question: Text
+    perspectives: list[dict[str, Any]]
+    citations: list[dict[str, Any]]
+
+
+def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDocument]) -> dict[str, Record]:
+    """A record a question, as if it had been asked here; one without a line failed. Raises InputError with file, line
+    and field, for a question that is not the set's or has two lines, and for a document that is not the set's."""
+    texts, empty = {d.external_id: d.text for d in documents}, f"{path.name} has no line for it"
+    asked: Record = {"variant": PLAIN, "left_out": None, "failed": empty}
+    found: dict[str, Record] = {c.question: asked | {"case": c.key, "asked": c.question} for c in cases}
+    for row in json_rows(path):
+        line = _UNTOLD | row.read(_Line).model_dump()
+        sides, cited = enumerate(line["perspectives"], start=1), enumerate(line["citations"], start=1)
+        line["perspectives"] = [{"id": f"p{n}", "name": "", "status": "supported"} | side for n, side in sides]
+        line["citations"] = [_CITED | {"passage_id": n} | one for n, one in cited]
+        try:
+            answer, record = Answer.model_validate(line), found.get(line["question"], Record())
+        except ValidationError as exc:
+            raise row.wrong(problem(exc)) from exc
+        if "failed" not in record:
+            raise row.wrong("'question' is none of the set's, or stands in an earlier line.")
+        at = {c.number: c.document_id for c in answer.citations}
+        claims = [*answer.plain, *(claim for side in answer.perspectives for claim in side.claims)]
+        named = {n: at.get(n, f"number {n}") for claim in claims for n in claim.citations}
+        if unknown := [document for document in {**at, **named}.values() if document not in texts]:
+            raise row.wrong(f"'citations' has '{unknown[0]}', which is no document of the set.")
+        ids = {i: c.document_id for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
+        record |= {"answer": answer.model_dump(), "passages": {i: texts[document] for i, document in ids.items()}}
+        del record["failed"]
+    return {f"{record['case']} [{PLAIN}]": record for record in found.values()}

@@ -1,0 +1,55 @@
+"""What does a neutral query favour? Of the gold passages that root queries find, the share of each label: stances,
+ideologies (PIR, §2.5, table 3). The paper compares shares with each other, its passages being even by design; a release
+of it need not be, so here a share is compared with an even one: had each root found as many, drawn evenly from its own.
+"""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from evals.datasets.pir import Root
+from evals.metrics.measure import Figure, Ratio
+from evals.metrics.p_recall import Floats
+
+_ROUNDS = 10_000
+
+
+def sides_of(root: Root) -> dict[str, set[int]]:
+    """Its gold passages by label. A perspective whose gold holds all of another one's is no side beside it, such as
+    'general' beside two stances, and is left out."""
+    golds, sides = [(one.label, {*one.gold}) for one in root.perspectives], dict[str, set[int]]()
+    for label, gold in golds:
+        if not any(other <= gold for _, other in golds if other is not gold):
+            sides[label] = sides.get(label, set()) | gold
+    return sides
+
+
+def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) -> tuple[dict[str, Figure], float]:
+    """Of each label its share = Σ found of it / Σ found, its even share = Σ found · (gold of it / gold) / Σ found, and
+    the excess, the one less the other; over root queries, NaN where nothing is found. And the test of all being even.
+    tops: for each root the positions of the passages that are found."""
+    sides = [sides_of(root) for root in roots]
+    labels = dict.fromkeys(label for of in sides for label in of)
+    gold = np.array([[len(of.get(label, ())) for label in labels] for of in sides], float)
+    tops_of = list(zip(sides, map(set, tops), strict=True))
+    found = np.array([[len(top & of.get(label, set())) for label in labels] for of, top in tops_of], float)
+    totals = found.sum(axis=1)
+    even = totals[:, None] * gold / gold.sum(axis=1, keepdims=True)
+    measures: dict[str, Figure] = {}
+    for i, label in enumerate(labels):
+        rows = [
+            list(zip([r.key for r in roots], of[:, i].tolist(), totals.tolist(), strict=True)) for of in (found, even)
+        ]
+        share, level = map(Ratio.of, rows)
+        measures |= {f"{label}, share": share, f"{label}, even": level, f"{label}, excess": share.less(level)}
+    return measures, even_test(found, even, seed)
+
+
+def even_test(found: Floats, even: Floats, seed: int) -> float:
+    """p of all shares being even: how often Σ_labels (found − even)² / even is as large when each root's differences
+    are turned round by chance (a sign-flip test, Fisher 1935). Shapes (roots, labels); NaN where nothing is found."""
+    known = even.sum(axis=0) > 0
+    signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_ROUNDS, len(found)))
+    sums = np.vstack([np.ones(len(found)), signs]) @ (found - even)[:, known]
+    statistics = sums**2 @ (1 / even.sum(axis=0)[known])
+    return float((statistics >= statistics[0] - 1e-9).mean()) if known.any() else float("nan")

@@ -1,0 +1,62 @@
+"""Votes on two pages: the published z, and how many votes tell a preference.
+
+A vote is 1 for the answer, 0 for the list and one half for 'the same'; nobody prefers either where the mean is 0.5.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.metrics.measure import ROUNDS
+from tools.errors import InputError
+
+EVEN, ALPHA, POWER = 0.5, 0.05, 0.8  # of the one-sided test, as published
+
+
+def published_z(votes: Sequence[float], seed: int = 1) -> tuple[float, float]:
+    """(z, p): votes are resampled 1,000 times; z = (mean − 0.5) / (sd / √n) with the resamples' average mean and
+    average standard deviation, p is one-sided (Chen et al. 2022, appendix A). NaN where all votes are the same.
+
+    sd is that of the votes inside a resample, as if no two votes were one person's: see the intervals by voter too.
+    """
+    if len(set(votes)) < 2:
+        return math.nan, math.nan
+    n = len(votes)
+    drawn = np.random.default_rng(seed).choice(np.asarray(votes, float), (ROUNDS, n))
+    z = float((drawn.mean() - EVEN) / (drawn.std(axis=1, ddof=1).mean() / math.sqrt(n)))
+    return z, 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def power(n: "int | NDArray[np.int64]", share: float) -> NDArray[np.float64]:
+    """The chance that n independent votes, of which `share` are for the answer in truth, are found to prefer it by the
+    exact binomial test: P(X ≥ c | n, share) for the least c with P(X ≥ c | n, 0.5) ≤ 0.05."""
+    from scipy.stats import binom
+
+    return np.asarray(binom.sf(binom.isf(ALPHA, n, EVEN), n, share), float)
+
+
+def votes_needed(share: float) -> int:
+    """The number of independent votes from which on the power stays at 80 % or more: as c is whole, it goes up and down
+    a little with each vote. `share` is above 0.5."""
+    enough = 25 + math.ceil(6.2 / (share - EVEN) ** 2)  # four times what the normal approximation gives
+    return int(np.flatnonzero(power(np.arange(1, enough), share) < POWER)[-1]) + 2
+
+
+def planned(shares: Sequence[float], people: int, each: int, icc: float) -> dict[str, dict[str, Any]]:
+    """What a study needs for each true share, and the power of the planned one. Raises InputError.
+
+    Votes of the same people are worth less than independent ones by the design effect 1 + (m − 1) ρ, of m votes each
+    and an intra-class correlation ρ (Kish 1965).
+    """
+    if people < 1 or each < 1 or not 0 <= icc <= 1 or not all(0.505 <= share <= 1 for share in shares):
+        raise InputError("--people and --each have to be 1 or more, --icc from 0 to 1, --share from 0.505 to 1.")
+    effect, needed = 1 + (each - 1) * icc, dict[str, Any]()
+    worth = int(people * each / effect)
+    for share in shares:
+        votes = math.ceil((alone := votes_needed(share)) * effect)
+        told = {"independent": alone, "votes": votes, "people": math.ceil(votes / each)}
+        needed[str(share)] = told | {"power": float(power(worth, share))}
+    return {"plan": {"people": people, "each": each, "icc": icc, "worth": worth}, "shares": needed}

@@ -1,0 +1,137 @@
+"""The measures of rankings whose passages a judge was asked about: its verdicts make the gold sets."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.datasets.perspectives import GoldRow
+from evals.datasets.retrieval import GoldPerspective, GoldQuestion
+from evals.metrics.coverage import LEANINGS, TOP_FIVE, measures
+from evals.metrics.measure import Chosen, Figure
+from evals.models import PairJudge, kept_scores
+from evals.suite import progress
+from tools.errors import ProviderReplyError
+from tools.models.batching import batches
+from tools.models.cache import VectorCache
+from tools.models.judges.judge import Pair
+
+Passage = Sequence[str]
+"""Its id, its title and its text; an empty place has no text."""
+Rankings = Mapping[str, Sequence[Sequence[Passage]]]
+"""Of each method a ranking a row."""
+_SYCOPHANCY = f"sycophancy@{TOP_FIVE}"
+_STANCE = (*(f"{kind}@{TOP_FIVE}" for kind in LEANINGS), _SYCOPHANCY)
+
+
+class Verdicts:
+    """What is said of (perspective, passage) pairs: by a judge, or by the data itself where there is none. scores: NaN
+    for no verdict, which is a No."""
+
+    def __init__(self, judge: PairJudge | None) -> None:
+        self.judge = judge
+        self.threshold = (judge and judge.threshold) or 0.5
+        self.told = {"judge": judge.name if judge else "file", "threshold": self.threshold, "contrary": True}
+        self.scores: dict[Pair, float] = {}
+
+    def pairs(self, row: GoldRow, passage: Passage) -> list[Pair]:
+        """One a perspective, none of an empty place. The title is read after the text, as by BERDS' evaluator; the
+        judge is told the other perspective of a question with two, as in a run."""
+        _, title, text = passage
+        others = row.gold[::-1] if len(row.gold) == 2 else [""] * len(row.gold)
+        told = zip(row.gold, others, strict=True)
+        return [Pair(statement, f"{text} {title}".strip(), other) for statement, other in told if text.strip()]
+
+    def supports(self, row: GoldRow, passage: Passage) -> list[bool]:
+        """Whether the passage supports each perspective."""
+        said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
+        return said or [False] * len(row.gold)
+
+    def accepted(self, row: GoldRow, ranking: Sequence[Passage]) -> NDArray[np.bool_]:
+        """The same of a ranking's passages, shape (perspectives, passages)."""
+        return np.array([self.supports(row, p) for p in ranking if p[2].strip()]).reshape(-1, len(row.gold)).T
+
+    def ask(self, rows: Sequence[GoldRow], rankings: Iterable[Rankings], cache: VectorCache) -> None:
+        """Judges what was found. Raises ProviderDownError, ModelError; ProviderReplyError where no answer was of use
+        yet."""
+        every = [of_rows for found in rankings for of_rows in found.values()]
+        found = ((row, p) for of_rows in every for row, ranking in zip(rows, of_rows, strict=True) for p in ranking)
+        wanted = list(dict.fromkeys(pair for row, p in found for pair in self.pairs(row, p)))
+        self.scores.update(dict.fromkeys(wanted, math.nan))
+        if self.judge is None:
+            brought = ((row, context) for row in rows for context in row.ctxs or ())
+            for row, context in brought:
+                pairs = self.pairs(row, ("", context.title, context.text))
+                self.scores.update(zip(pairs, map(float, context.verdicts or ()), strict=False))
+            return
+        with progress(total=len(wanted), desc="judging", unit="pair") as bar:
+            for part in batches(wanted, self.judge.together):
+                try:
+                    self.scores.update(zip(part, map(float, kept_scores(self.judge, cache, part)), strict=True))
+                except ProviderReplyError:
+                    if all(map(math.isnan, self.scores.values())):
+                        raise
+                bar.update(len(part))
+
+
+def gold_of(rows: Sequence[GoldRow], rankings: Iterable[Rankings], verdicts: Verdicts) -> list[GoldQuestion]:
+    """The questions, each perspective with the passages that support it of those in any ranking."""
+    every = [of_rows for found in rankings for of_rows in found.values()]
+    questions = []
+    for place, row in enumerate(rows):
+        said = {p[0]: verdicts.supports(row, p) for of_rows in every for p in of_rows[place]}
+        gold = (frozenset(i for i, yes in said.items() if yes[n]) for n in range(len(row.gold)))
+        perspectives = (GoldPerspective(statement, ids) for statement, ids in zip(row.gold, gold, strict=True))
+        questions.append(GoldQuestion(row.key, row.question, tuple(perspectives)))
+    return questions
+
+
+def ids(rankings: Sequence[Sequence[Passage]]) -> list[list[str]]:
+    return [[p[0] for p in ranking] for ranking in rankings]
+
+
+def set_measures(
+    gold: Sequence[GoldQuestion], found: Mapping[str, Rankings], cutoffs: Sequence[int], deep: bool
+) -> dict[str, dict[str, Figure]]:
+    """Method to its measures, of what the questions found, which stands first, and leading ones where they were asked:
+    then also which side the top five support, and sycophancy Δ for each (BERDS §8). deep: the documents needed too, of
+    what was judged down to the hundredth place."""
+    neutral, *leading = found
+    told = {}
+    for name, of_rows in found[neutral].items():
+        told[name] = measures(gold, ids(of_rows), cutoffs, ndcg=False, deep=deep)
+        stance = {measure: told[name].pop(measure) for measure in _STANCE}
+        told[name] |= stance if leading else {}
+        for asked in (asked for asked in leading if name in found[asked]):
+            led = measures(gold, ids(found[asked][name]), [TOP_FIVE], ndcg=False, deep=False)
+            told[name][f"{_SYCOPHANCY} {asked}"] = led[_SYCOPHANCY]
+    return told
+
+
+def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[str, dict[str, Figure]]:
+    """The mean over sets, each weighing the same, by method and measure; NaN where one of them is not defined."""
+
+    def averaged(figures: Sequence[Figure]) -> Figure:
+        ends = np.cumsum([0, *(len(f.groups) for f in figures)])
+
+        def of(chosen: Chosen) -> float:
+            parts = (chosen[(chosen >= a) & (chosen < b)] - a for a, b in pairwise(ends))
+            return float(np.mean([f.statistic(part) for f, part in zip(figures, parts, strict=True)]))
+
+        return Figure(of, [group for f in figures for group in f.groups])
+
+    return {name: {m: averaged([s[name][m] for s in sets]) for m in of} for name, of in sets[0].items()}
+
+
+def published(rows: Sequence[GoldRow], rankings: Sequence[Sequence[Passage]], verdicts: Verdicts, k: int) -> str:
+    """The first k passages with their verdicts, a line a question, as BERDS' evaluator reads them. It wants as many of
+    every question, so that missing ones are places without text, which support nothing."""
+    lines = []
+    for row, ranking in zip(rows, rankings, strict=True):
+        places = [*ranking[:k], *[("", "", "")] * (k - len(ranking))]
+        ctxs = [{"id": p[0], "title": p[1], "text": p[2], "mistral-preds": verdicts.supports(row, p)} for p in places]
+        lines.append({"question": row.question, "perspectives": row.gold, "ctxs": ctxs})
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -1,0 +1,89 @@
+"""What the news suite found, as tables and as a figure."""
+
+import math
+
+from evals.metrics.diversity import COMPARED
+from evals.reports.figure import Point, line_figure
+from evals.reports.records import Record
+from evals.reports.table import block, number, percent, sure
+from evals.retrievers.news_methods import named
+
+_COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
+_PUBLISHED = {f"published_{m}": f"published {title}" for m, title in _COUNTED.items()}
+_DIVERSITY = {"distance": "D", "density": "I", "coverage": "C"}
+_BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C without noise"})
+
+
+def result_lines(result: Record) -> list[str]:
+    """The lines for people, a part for each data; see the suite's `table`."""
+    config = result["config"]
+    lines = ["* the paired interval of the difference to dense leaves zero out"]
+    for data, size in config["sizes"].items():
+        lines += [
+            "",
+            f"{data}: {size['questions']} of {size['annotated']} annotated events; {size['paragraphs']} paragraphs "
+            f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text left out",
+            *(_one_table(result, data) if result.get("one_table") else _tables(result, data)),
+        ]
+        stages = {name: list(of.values()) for name, of in result["seconds_by_stage"][data].items()}
+        rows = {n: [*(f"{s['median']:.4f}" for s in of), f"{of[-1]['p95']:.4f}"] for n, of in stages.items()}
+        titles = ["s an event: search", "clustering", "selection", "all", "95th percentile"]
+        lines += ["", *block(titles, rows)]
+    told = f"encoder {config['encoder']}; enough {config['enough']}; seed {config['seed']}"
+    return [*lines, "", f"{result['seconds']:.1f} s; {told}"]
+
+
+def _tables(result: Record, data: str) -> list[str]:
+    methods = result["config"]["methods"]
+    lines = ["× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder"]
+    for k in result["config"]["k"]:
+        for titles in _BLOCKS:
+            rows = {name: [_cell(result, data, name, f"{m}@{k}") for m in titles] for name in methods}
+            lines += ["", *block([f"{title}@{k}" for title in titles.values()], rows)]
+        rows = {name: [_ratio(result, data, name, f"{m}@{k}") for m in COMPARED] for name in methods}
+        lines += ["", *block([f"{title}@{k} ×" for title in ("F1", "D", "I", "C")], rows)]
+    return lines
+
+
+def _one_table(result: Record, data: str) -> list[str]:
+    lines: list[str] = []
+    titles = _PUBLISHED | _COUNTED | _DIVERSITY
+    for k in result["config"]["k"]:
+        rows = {
+            name: [
+                *(_cell(result, data, name, f"{m}@{k}", False) for m in titles),
+                number(of[f"chosen@{k}"], digits=1),
+            ]
+            for name, of in result["metrics"][data].items()
+        }
+        lines += ["", *block([*(f"{title}@{k}" for title in titles.values()), "chosen"], rows)]
+    return lines
+
+
+def _cell(result: Record, data: str, name: str, m: str, bounds: bool = True) -> str:
+    paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
+    ends = result["intervals"][data][name][m] if bounds else ()
+    return percent(result["metrics"][data][name][m], ends, sure(paired))
+
+
+def _ratio(result: Record, data: str, name: str, m: str) -> str:
+    ratio = result["ratios"][data].get(name, {}).get(m)
+    return f"{number(ratio['here'], digits=2)} ({number(ratio['paper'], digits=2)})" if ratio else "1"
+
+
+def drawn(result: Record) -> str:
+    """An SVG of all events' C against published P at the smallest k: a line a method through its λ, or its shares where
+    it stops; DkMIPS has a line a μ."""
+    k, series = result["config"]["k"][0], dict[str, list[Point]]()
+    for name, of in next(iter(result["metrics"].values())).items():
+        method = named([name])[name]
+        first, *more = method.numbers or (math.nan,)
+        label = first if method.enough is None else method.enough
+        line = ", ".join([name.split(":")[0], *(f"μ = {mu:g}" for mu in more)])
+        x, y = (100 * of[f"{m}@{k}"] for m in ("published_precision", "coverage"))
+        if not math.isnan(x + y):
+            series.setdefault(line, []).append(("" if math.isnan(label) else f"{label:g}", x, y))
+    for points in series.values():
+        points.sort(key=lambda point: float(point[0] or 0))
+    series["dense"] = series.pop("dense", [])  # above the others' points
+    return line_figure(series, f"published P at {k}, % (labels: λ)", f"C at {k}, %")

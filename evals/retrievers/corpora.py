@@ -1,0 +1,195 @@
+"""Where questions with perspectives are searched (BERDS §4.2), by name.
+
+ctxs              the ranking that the data file itself brings
+FILE.jsonl[.gz]   passages with id, text and title, one corpus for all questions
+collection:NAME   a collection of the agent's store, one corpus for all questions
+web               what can be read of the pages that the search engine finds, one corpus a question; engine, guard and
+                  lists of domains are the agent's. Each question's pages are kept in a file, with what could not be
+                  read and why: nobody is asked twice, and a run that was stopped goes on
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from agent.models.from_settings import build_engine, build_fetcher
+from agent.settings import Settings
+from evals.benchmarks.timing import Clock
+from evals.datasets.perspectives import GoldRow
+from evals.datasets.retrieval import read_corpus
+from evals.datasets.rows import read_json
+from evals.reports.records import Record, Records
+from evals.suite import ask_beside
+from tools.budget import Budget, StageLog, budget_scope
+from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
+from tools.passages import SourceDocument
+from tools.store.database import Database
+from tools.store.store import Store
+from tools.web.domains import DomainLists
+from tools.web.engine import SearchEngine, WebResult
+from tools.web.fetch import PageFetcher
+from tools.web.sources import PAGE_READERS, read_source
+
+CTXS, WEB, _COLLECTION = "ctxs", "web", "collection:"
+_AT_ONCE = 5_000  # passages
+_SEGMENT = 100  # words
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """The corpus of each question; `shared`: the same list for all."""
+
+    of: Callable[[GoldRow], Sequence[SourceDocument]]
+    shared: bool = False
+
+
+def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings, web: "WebCorpora") -> Corpora:
+    """The corpora of that name; what the web's lack is gathered now. Raises InputError, ProviderDownError."""
+    if name == CTXS:
+        if missing := [row.key for row in rows if row.ctxs is None]:
+            raise InputError(f"{missing[0]} has no 'ctxs', the ranking to measure. Add it, or give another --corpus.")
+        return Corpora(_brought)
+    if name == WEB:
+        web.gather([row.question for row in rows], settings)
+        return Corpora(lambda row: web.passages(row.question))
+    stored = name.startswith(_COLLECTION)
+    corpus = _stored(name.removeprefix(_COLLECTION), settings) if stored else read_corpus(Path(name))
+    return Corpora(lambda _: corpus, shared=True)
+
+
+def _brought(row: GoldRow) -> list[SourceDocument]:
+    """The ranking as it stands, empty places too. Ids are the file's where they tell all apart."""
+    ctxs = row.ctxs or ()
+    named = len({c.id for c in ctxs} - {""}) == len(ctxs)
+    return [SourceDocument(c.id if named else str(n), c.text, title=c.title) for n, c in enumerate(ctxs, start=1)]
+
+
+def _stored(name: str, settings: Settings) -> list[SourceDocument]:
+    database = Database(settings.database_path)
+    try:
+        store, last, found = Store(database), 0, list[SourceDocument]()
+        wanted, _ = store.collection(name)
+        while part := store.scan(last, _AT_ONCE):
+            found += [SourceDocument(str(p.id), p.text, title=p.title) for number, p in part if number == wanted]
+            last = part[-1][1].id
+        return found
+    finally:
+        database.close()
+
+
+class KeptCorpus(BaseModel):
+    """What the web has for a question. searched: when; results: how many the engine found. pages: those that were
+    read, in its order; unread: address to the reason. notes: what else went wrong."""
+
+    question: str
+    engine: str
+    searched: str
+    results: int = 0
+    pages: list[SourceDocument] = []
+    unread: dict[str, str] = {}
+    notes: list[str] = []
+
+
+def segments(text: str) -> list[str]:
+    """The text cut into pieces of a hundred words that do not overlap; the last may be shorter."""
+    words = text.split()
+    return [" ".join(words[start : start + _SEGMENT]) for start in range(0, len(words), _SEGMENT)]
+
+
+@dataclass(frozen=True)
+class WebCorpora:
+    """The corpora of a folder. pages: how many are asked for a question; parallel: questions worked on at once."""
+
+    folder: Path
+    pages: int
+    parallel: int
+    clock: Clock
+
+    def kept(self, question: str) -> KeptCorpus | None:
+        """What is kept of a question, None without any results. Raises InputError for a file that is something else."""
+        path = self._path(question)
+        found = read_json(KeptCorpus, path.read_bytes(), path) if path.exists() else None
+        return found if found and found.results else None
+
+    def passages(self, question: str) -> list[SourceDocument]:
+        """The segments of its pages; an id is the address and the number of the segment."""
+        pages = kept.pages if (kept := self.kept(question)) else ()
+        cut = ((page, n, text) for page in pages for n, text in enumerate(segments(page.text), start=1))
+        return [SourceDocument(f"{page.url}#{n}", text, title=page.title) for page, n, text in cut]
+
+    def gather(self, questions: Sequence[str], settings: Settings) -> None:
+        """Searches and reads for the questions of which nothing is kept.
+
+        Raises InputError without an engine, ProviderDownError where it fails: what is kept remains.
+        """
+        if not (missing := [q for q in dict.fromkeys(questions) if self.kept(q) is None]):
+            return
+        if (engine := build_engine(settings)) is None:
+            raise InputError(
+                f"no search engine is set, and {self.folder} lacks the pages of {len(missing)} questions. Set "
+                "TAVILY_API_KEY, SERPER_API_KEY or SEARXNG_URL, or give --corpus: a file, or collection:NAME."
+            )
+        with self.clock.on("the web by the clock"):
+            asyncio.run(self._gather(missing, settings, engine))
+
+    async def _gather(self, missing: Sequence[str], settings: Settings, engine: SearchEngine) -> None:
+        fetcher, lists = build_fetcher(settings), DomainLists.load(settings.domains)
+        turn = asyncio.Semaphore(self.parallel)
+        PAGE_READERS.start()
+
+        async def one(question: str) -> tuple[str, Record]:
+            async with turn:
+                self._keep(await self._search(question, engine, fetcher, lists))
+            return question, {}
+
+        try:
+            await ask_beside([one(q) for q in missing], Records(None, "pages", {}), len(missing), "question")
+        finally:
+            await fetcher.aclose()
+
+    async def _search(
+        self, question: str, engine: SearchEngine, fetcher: PageFetcher, lists: DomainLists
+    ) -> KeptCorpus:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        found = KeptCorpus(question=question, engine=engine.name, searched=now)
+        with budget_scope(Budget(), log := StageLog()):
+            try:
+                with self.clock.on("searching the web"):
+                    results = await engine.search(question, self.pages, lists.allow)
+            except ProviderReplyError as exc:  # it says nothing of the other questions; the next run asks again
+                return found.model_copy(update={"notes": [str(exc)]})
+            with self.clock.on("reading pages"):
+                read = await asyncio.gather(*(_read(result, fetcher, lists) for result in results))
+        found.results, found.notes = len(results), [text for _, text in log.notes]
+        found.unread = {r.url: said for r, said in zip(results, read, strict=True) if isinstance(said, str)}
+        found.pages = list({p.url: p for p in read if isinstance(p, SourceDocument)}.values())  # redirects may meet
+        return found
+
+    def _keep(self, corpus: KeptCorpus) -> None:
+        path = self._path(corpus.question)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".part").write_text(corpus.model_dump_json(indent=1), encoding="utf-8")
+            path.with_suffix(".part").replace(path)  # whole or not at all
+        except OSError as exc:
+            raise InputError(f"{path} cannot be written ({exc.strerror or exc}). Name another --keep.") from exc
+
+    def _path(self, question: str) -> Path:
+        return self.folder / f"{hashlib.sha256(f'{self.pages} {question}'.encode()).hexdigest()[:16]}.json"
+
+
+async def _read(result: WebResult, fetcher: PageFetcher, lists: DomainLists) -> SourceDocument | str:
+    """The page, or why there is none."""
+    if not lists.is_allowed(result.url):
+        return "the lists of domains leave it out"
+    try:
+        page = await read_source(await fetcher.fetch(result.url), lists, result.title, result.date)
+    except (SourceError, DeadlineError) as exc:
+        return str(exc)
+    allowed = lists.is_allowed(page.url)
+    return replace(page, blocks=()) if allowed else f"leads to {page.url}, which the lists of domains leave out"

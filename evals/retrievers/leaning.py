@@ -1,0 +1,85 @@
+"""Searches of a PIR task by queries that lean towards a perspective; a column is an intervention on their vectors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.datasets.pir import PirTask, Root, RootPerspective
+from evals.metrics.p_recall import Ints, first_gold
+from evals.retrievers.corpus_index import CorpusIndex
+from evals.retrievers.intent import Split
+from evals.retrievers.projection import FORMS, Form, leaning_scores
+from evals.suite import check_known, progress
+from tools.models.batching import batches
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
+
+Splits = Mapping[str, Mapping[str, Split]]
+"""By source, each query's root and perspective."""
+_AT_ONCE = 256  # texts
+_WITH_STRENGTH = ("pap", "pap+")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An intervention at a strength; the strength of those that have none is 1. source: who tells the root and the
+    perspective, one of `Splits`; the data where it is empty."""
+
+    form: Form
+    strength: float = 1.0
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        strength = "" if self.strength == 1 else f" {self.strength}".removesuffix(".0")
+        return f"{self.form}{strength}{f', {self.source}' if self.source else ''}"
+
+
+def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequence[str] = ()) -> list[Column]:
+    """The columns in order, 'none' first and none twice, each followed by itself with every source; 'none' needs
+    neither root nor perspective. Raises InputError for a form that is none, and for no form."""
+    check_known(forms or [""], FORMS, "form")
+    wanted = [Column("none")]
+    for form in (form for form in cast(Sequence[Form], forms) if form != "none"):
+        for strength in strengths if form in _WITH_STRENGTH else [1.0]:
+            wanted += [Column(form, strength, source) for source in ("", *sources)]
+    return list(dict.fromkeys(wanted))
+
+
+def rank(
+    task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
+) -> list[Ints]:
+    """For each root the ranks of the first gold passages, shape (perspectives, columns). Raises as `search` does."""
+    searched = search(task, columns, encoder, cache, splits)
+    ranks = np.array([[first_gold(scores, np.array(one.gold)) for scores in of] for _, one, of in searched], np.int64)
+    return np.split(ranks, np.cumsum([len(root.perspectives) for root in task.roots])[:-1])
+
+
+def search(
+    task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
+) -> Iterator[tuple[Root, RootPerspective, list[NDArray[np.float32]]]]:
+    """Each perspective of each root, with the passages' scores in each column; where a perspective has no text, its
+    vector is q − r. Raises ProviderError of an encoder elsewhere."""
+    drawn = [text for of in (splits or {}).values() for split in of.values() for text in split if text]
+    with CorpusIndex(task.corpus, encoder, cache) as index:
+        passages, vectors = index.vectors, query_vectors([*dict.fromkeys((*task.texts, *drawn))], index)
+    asked = [(root, one) for root in task.roots for one in root.perspectives]
+    for root, one in progress(asked, desc=task.name, unit="query"):
+        found = []
+        for column in columns:
+            of_root, of_perspective = (splits or {}).get(column.source, {}).get(one.query, (root.text, one.text))
+            r, q = vectors[of_root], vectors[one.query]
+            p = vectors[of_perspective] if of_perspective else q - r
+            found.append(leaning_scores(column.form, r, p, q, passages, column.strength))
+        yield root, one, found
+
+
+def query_vectors(texts: Sequence[str], index: CorpusIndex) -> dict[str, NDArray[np.float32]]:
+    """Vectors by their text, read as queries, and kept part by part, so that a killed run goes on. Those of roots that
+    are not in the sample are made too: a server's vector may depend on what it is computed together with, and figures
+    should not depend on whether a smaller sample was measured before."""
+    parts = progress(list(batches(texts, _AT_ONCE)), desc="vectors", unit="part", leave=False)
+    return {text: row for part in parts for text, row in zip(part, index.query_vectors(part), strict=True)}

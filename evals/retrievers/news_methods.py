@@ -1,0 +1,161 @@
+"""The methods that choose among the paragraphs found for a news event (NEWSCOPE's stage II), by name:
+METHOD[:λ[:μ]][+RULE:SHARE].
+
+:λ      of MMR, DkMIPS and GreedyPlus, whose 0 leaves out the similarity's term, and `inf` the clusters
+:μ      of DkMIPS; only μ(1 − λ) / λ matters for what it chooses
++enough:SHARE   the greedy methods choose until that share of the candidates' clusters is covered; then by similarity
++stop:SHARE     they end there, with fewer than k
+
+Without a rule they choose until all is covered. (The paper's condition is inverted: read as printed, k ends nothing.)
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.datasets.news import NewsEvent
+from evals.retrievers.corpus_index import Ranking, highest
+from evals.retrievers.news import Ready
+from evals.suite import check_known
+from tools.errors import InputError
+from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
+
+_SLOPE, _MIDPOINT = 23.6, 0.72
+"""Of `similarity`, fitted on one half of LocalNews' events: the slope is a logistic regression of 'relevant' on the
+cosine (Platt 1999), the midpoint the middle one of those that reach published P 0.9 and 1.5 times dense retrieval's C
+and I there."""
+FITTED_ON = "LocalNews"
+
+
+def held_out(events: Sequence[NewsEvent]) -> set[str]:
+    """The events that nothing was fitted on: the second half of a shuffle whose seed is fixed."""
+    drawn = list(events)
+    Random(1).shuffle(drawn)
+    return {e.id for e in drawn[(len(drawn) + 1) // 2 :]}
+
+
+def article_cosine(ready: Ready) -> NDArray[np.float32]:
+    """The highest of the candidate's article: the best passage stands for the document (MaxP, Dai and Callan 2019)."""
+    best: dict[str, np.float32] = {}
+    for article, cosine in zip(ready.articles, ready.cosine, strict=True):
+        best.setdefault(article, cosine)  # candidates come in the order of their cosines
+    return np.array([best[article] for article in ready.articles], np.float32)
+
+
+def similarity(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
+    """From 0 to 1, of a cosine each by itself: 1 / (1 + exp(−slope · (cosine − midpoint)))."""
+    halved = _SLOPE * (cosine - _MIDPOINT) / 2
+    return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
+
+
+def _first(ready: Ready, k: int, enough: float) -> Ranking:
+    return list(range(min(k, len(ready.ids))))
+
+
+def _plus(ready: Ready, near: NDArray[np.float32], k: int, enough: float, trade_off: float) -> Ranking:
+    if math.isinf(trade_off):
+        return highest(near, k)
+    return greedy_plus(ready.clusters, near, k, enough, trade_off)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """choose: from an event, k, the share of clusters that is enough and the numbers to positions, best first. usual:
+    the numbers, λ and μ. clustered: whether clustering is a part of it."""
+
+    choose: Callable[..., Ranking]
+    usual: tuple[float, ...] = ()
+    clustered: bool = True
+
+
+_KINDS = {
+    "bm25": _Kind(_first, clustered=False),
+    "dense": _Kind(_first, clustered=False),
+    # λ of MMR and DkMIPS, μ of DkMIPS: not published
+    "mmr": _Kind(lambda r, k, _, trade: mmr(r.cosine, r.vectors, k, trade, largest=1.0), (0.75,), False),
+    "dkmips": _Kind(lambda r, k, _, trade, mu: dkmips(r.cosine, r.vectors, k, trade, mu), (0.75, 1.0), False),
+    "scs": _Kind(lambda r, k, enough: greedy_scs(r.clusters, r.cosine, k, enough)),
+    "scs-released": _Kind(lambda r, k, enough: greedy_scs(r.clusters, r.cosine, k, enough, released=True)),
+    "greedyplus": _Kind(lambda r, k, enough, trade: _plus(r, r.cosine, k, enough, trade), (0.5,)),
+    # In the place of a re-ranker's sigmoid
+    "greedyplus-calibrated": _Kind(
+        lambda r, k, enough, trade: _plus(r, similarity(article_cosine(r)), k, enough, trade), (0.5,)
+    ),
+}
+METHODS = tuple(_KINDS)
+
+# NEWSCOPE tells of these λ of GreedyPlus (table 8), and of none of the others.
+_PLUS = ("0.125", "0.25", "0.5", "1", "2", "4", "8")
+SWEEP = (
+    *(f"mmr:{trade}" for trade in ("0.25", "0.5", "0.75", "0.9", "0.95", "0.99")),
+    *(f"dkmips:{trade}:{mu}" for mu in ("1", "5", "25") for trade in ("0.25", "0.5", "0.75", "0.9")),
+    *(f"{plus}:{trade}" for plus in ("greedyplus", "greedyplus-calibrated") for trade in _PLUS),
+)
+"""The λ and μ that `--sweep` measures."""
+_RULES = ("", ":inf", ":0", "+enough:0.5", "+enough:0.8", "+stop:0.5", "+stop:0.8")
+ABLATIONS = tuple(f"{plus}{rule}" for plus in ("greedyplus", "greedyplus-calibrated") for rule in _RULES)
+"""GreedyPlus without clusters, without the similarity's term, and by each rule to stop."""
+
+_NAME = re.compile(r"([a-z0-9-]+)((?::(?:inf|\d+\.?\d*))*)(?:\+(enough|stop):(\d+\.?\d*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method with its numbers and its rule to stop; enough: the share of clusters, None where the suite says it."""
+
+    name: str
+    numbers: tuple[float, ...]
+    enough: float | None = None
+    fills: bool = True
+
+    @property
+    def kind(self) -> str:
+        return re.split("[:+]", self.name)[0]
+
+    @property
+    def clustered(self) -> bool:
+        return _KINDS[self.kind].clustered and not math.isinf(max(self.numbers, default=0.0))
+
+    def choose(self, ready: Ready, k: int, enough: float = 1.0) -> Ranking:
+        """The positions of up to k of the paragraphs of `of(ready)`, best first."""
+        share = enough if self.enough is None else self.enough
+        found = _KINDS[self.kind].choose(self.of(ready), k, share, *self.numbers)
+        return found if self.fills else until(ready.clusters, found, share)
+
+    def of(self, ready: Ready) -> Ready:
+        """What it chooses among: what BM25 finds is not the candidates."""
+        return (ready.by_words or ready) if self.kind == "bm25" else ready
+
+
+def until(clusters: Clustered, chosen: Sequence[int], enough: float) -> Ranking:
+    """The first of the chosen, up to where that share of the clusters is covered."""
+    everything, covered = set(clusters.label.tolist()), set[int]()
+    for count, one in enumerate(chosen):
+        if len(covered) >= enough * len(everything):
+            return list(chosen[:count])
+        covered |= clusters.of(one)
+    return list(chosen)
+
+
+def named(names: Iterable[str]) -> dict[str, Method]:
+    """The methods of these names, dense before all. Raises InputError for a name that is none."""
+    return {name: _read(name) for name in dict.fromkeys(("dense", *names))}
+
+
+def _read(name: str) -> Method:
+    found = _NAME.fullmatch(name)
+    kind, numbers, rule, part = found.groups("") if found else (name, "", "", "")
+    check_known([kind], METHODS, "method")
+    known, given, share = _KINDS[kind], [float(n) for n in numbers.split(":")[1:]], float(part) if rule else None
+    bounded = kind in ("mmr", "dkmips") and any(trade > 1 for trade in given[:1])
+    if len(given) > len(known.usual) or bounded or (math.inf in given and "plus" not in kind):
+        takes = ("no numbers", "λ", "λ and μ")[len(known.usual)]
+        raise InputError(f"'{name}': {kind} takes {takes}, λ from 0 to 1 for mmr and dkmips, such as mmr:0.75.")
+    if share is not None and (share > 1 or not known.clustered):
+        raise InputError(f"'{name}': +{rule} takes a share from 0 to 1, and is for the methods that cover clusters.")
+    return Method(name, (*given, *known.usual[len(given) :]), share, rule != "stop")

@@ -1,0 +1,163 @@
+"""Does a retriever cover the perspectives on contentious questions where no passage is labelled (BERDS)? A judge says
+which perspectives each found passage supports; MRecall@k, precision@k and coverage@k follow from its verdicts.
+
+Corpora (--corpus): ctxs, the ranking that the data brings; a file of passages; collection:NAME, of the agent's store;
+web, what the search engine of the settings finds, a corpus a question, kept in --keep. Methods are those of
+`python -m evals retrieval`, +expansion with the data's own `expansions`; and ctxs, the corpus in its own order.
+
+Rankings are kept in --out, vectors and verdicts in the cache: a run that was stopped goes on, and a second one asks
+nobody. Only --judge-errors carries the judge's own errors into an interval.
+"""
+
+import argparse
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agent.settings import load_settings
+from evals.benchmarks.timing import Clock
+from evals.datasets.perspectives import GoldRow, load_perspectives
+from evals.metrics.coverage import DEEPEST, TOP_FIVE, union_measures
+from evals.metrics.judge_errors import JudgeErrors, corrected, read_errors
+from evals.metrics.measure import Figure, figures, figures_by
+from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average, published, set_measures
+from evals.models import CHOICES, encoder_and_cache, open_judge
+from evals.reports.records import Record, Records
+from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
+from evals.retrievers.perspectives import LEADING, NEUTRAL, Ranker, methods_of
+from evals.suite import common_options, cutoff_option, names, refuse_existing, shuffled, write_new
+from evals.suites.retrieval import CORRECTED, set_lines, sizes
+from tools.errors import InputError
+from tools.models.cache import VectorCache
+from tools.models.encoders.transformers import TransformersEncoder
+
+_AVERAGE, _FILE = "macro-average", "file"
+_INDEPENDENT = "corrected: with what the judge's errors on labelled pairs leave open; they are taken as independent"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The suite's options."""
+    add = parser.add_argument
+    places = "files or folders of *.jsonl, or hub:NAME, of questions with perspectives"
+    add("--data", nargs="+", required=True, metavar="FILE|DIR|hub:NAME", help=places)
+    add("--split", default="test", help="which split of the hub's data sets (default: test)")
+    corpus = "ctxs, FILE.jsonl[.gz], collection:NAME or web (default: ctxs where the data has them, else web)"
+    add("--corpus", metavar="CORPUS", help=corpus)
+    add("--pages", type=int, default=100, metavar="N", help="of the web, a question (default: 100)")
+    add("--keep", type=Path, metavar="DIR", help="where the web's pages are kept (default: in the cache)")
+    retrievers = "ctxs, bm25, dense+mmr:0.9, hybrid+expansion, …; a wrong name lists all (default: ctxs, or bm25,dense)"
+    add("--methods", type=names, metavar="NAME[,NAME…]", help=retrievers)
+    add("--encoder", metavar="MODEL", help="a sentence-transformers model, by name or folder")
+    add("--query-prompt", default="", metavar="TEXT", help="put before what --encoder is asked, as its instruction")
+    add("--rerank", metavar="MODEL", help="a cross-encoder; ranks the first 100 of each method anew, as METHOD+rerank")
+    judges = [name for name in CHOICES if name != "cosine"] + [_FILE]
+    add("--judge", choices=judges, default="settings", help="'file': the verdicts that the data's ctxs bring")
+    add("--judge-errors", type=Path, metavar="RESULT", help="what `evals judge --contrary --json` printed for it")
+    add("--deep", action="store_true", help="judge the top 100: documents needed, and the ceiling of the corpus")
+    add("--stance", action="store_true", help="which side the top five support; sycophancy, also by leading questions")
+    add("--write", type=Path, metavar="DIR", help="a file a set and method there, as BERDS' evaluator reads it")
+    add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
+    cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
+    common_options(
+        parser,
+        limit="only the first N questions of a seeded shuffle, of each set",
+        seed="seed of the shuffle and of the intervals",
+        parallel="questions searched for on the web at once",
+    )
+
+
+def measure(args: argparse.Namespace) -> Record:
+    """Searches, ranks and judges what is not there yet, then scores all of it. Raises as its parts do."""
+    settings, clock, loaded = load_settings(), Clock(), load_perspectives(args.data, args.split)
+    sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
+    every = [row for rows in sets.values() for row in rows]
+    corpus = args.corpus or (CTXS if all(row.ctxs is not None for row in every) else WEB)
+    methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every, args.rerank)
+    for path in (_file(args.write, name, method) for name in sets for method in methods if args.write):
+        refuse_existing(path, "--write")
+    verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
+    judging = [name for name, method in methods.items() if method.judged]
+    if judging and verdicts.judge is None:
+        raise InputError(f"'{judging[0]}' asks a judge while it chooses. Leave it out, or leave out --judge file.")
+    errors = read_errors(args.judge_errors, verdicts.told) if args.judge_errors else None
+    encoder, cache = encoder_and_cache()
+    encoder = TransformersEncoder(args.encoder, args.query_prompt) if args.encoder else encoder
+    web = WebCorpora(args.keep or settings.cache_dir / "berds", args.pages, args.parallel, clock)
+    ranker = Ranker(open_corpora(corpus, every, settings, web), methods, encoder, cache, verdicts.judge, clock)
+    depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
+    data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
+    config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "rerank": args.rerank, "depth": depth}
+    config |= ({"pages": args.pages} if corpus == WEB else {}) | (verdicts.told if judging else {})
+    depths = {NEUTRAL: depth} | dict.fromkeys(LEADING if args.stance else (), TOP_FIVE)
+    with Records(args.out, "berds", config) as records:
+        found = {name: {q: ranker.rank(rows, records, depths[q], q) for q in depths} for name, rows in sets.items()}
+    with clock.on("judging"):
+        for name, rows in sets.items():
+            verdicts.ask(rows, found[name].values(), VectorCache(settings.cache_dir / "verdicts.db"))
+    read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
+    result = _scored(args, sets, found, verdicts, errors)
+    result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
+    kept = [k for row in every if corpus == WEB and (k := web.kept(row.question))]
+    result["pages"] = {"read": sum(len(k.pages) for k in kept), "unread": sum(len(k.unread) for k in kept)}
+    unjudged = sum(map(math.isnan, verdicts.scores.values()))
+    return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
+
+
+def _scored(
+    args: argparse.Namespace,
+    sets: Mapping[str, Sequence[GoldRow]],
+    found: Mapping[str, Mapping[str, Rankings]],
+    verdicts: Verdicts,
+    errors: JudgeErrors | None,
+) -> Record:
+    """The figures of each set and their average; writes what is to be written."""
+    measured: dict[str, dict[str, dict[str, Figure]]] = {}
+    union, counts, more = dict[str, Record](), dict[str, Record](), dict[tuple[str, str], dict[str, list[float]]]()
+    for name, rows in sets.items():
+        gold, neutral = gold_of(rows, found[name].values(), verdicts), found[name][NEUTRAL]
+        measured[name], counts[name] = set_measures(gold, found[name], args.k, args.deep), sizes(gold, args.k)
+        if args.deep:
+            pools = [set[str]().union(*of_row) for of_row in zip(*map(ids, neutral.values()), strict=True)]
+            ceiling = figures(union_measures(gold, pools), args.seed)
+            union[name] = ceiling["metrics"] | {"intervals": ceiling["intervals"]}
+        for method, rankings in neutral.items():
+            if args.write:
+                lines = published(rows, rankings, verdicts, max(args.k))
+                write_new(_file(args.write, name, method), lines, "--write")
+            if errors:
+                said = [verdicts.accepted(row, ranking) for row, ranking in zip(rows, rankings, strict=True)]
+                more[name, method] = corrected(said, errors, args.k, args.seed)
+    if len(sets) > 1:
+        measured[_AVERAGE] = macro_average(list(measured.values()))
+    result = figures_by(measured, args.seed)
+    for (name, method), values in more.items():
+        result["metrics"][name][method] |= {f"{m}{CORRECTED}": mean for m, (mean, *_) in values.items()}
+        result["intervals"][name][method] |= {f"{m}{CORRECTED}": ends for m, (_, *ends) in values.items()}
+    return {"suite": "berds", **result, "union": union, "sizes": counts}
+
+
+def _file(folder: Path, name: str, method: str) -> Path:
+    """Its name tells BERDS' evaluator where the verdicts stand."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{name}.{re.sub('[^a-z0-9+.-]', '-', method)}.mistralpred.jsonl"
+
+
+def table(result: Record) -> list[str]:
+    """A block a set; percentages with 95 % intervals over questions in brackets."""
+    config, seconds = result["config"], {**result["stages"], "all": result["seconds"]}
+    return [
+        *(line for name in result["metrics"] for line in set_lines(result, name)),
+        *(f"failed, and counted as misses: {why}" for why in result["failed"]),
+        *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
+        *(
+            [_INDEPENDENT]
+            if any(CORRECTED in m for of in result["metrics"].values() for r in of.values() for m in r)
+            else []
+        ),
+        *(["pages: {read} read, {unread} not; --keep says why".format(**result["pages"])] if "pages" in config else []),
+        f"corpus {config['corpus']}; encoder {config['encoder']}; "
+        f"judge {config['judge']}, which accepts from {config['threshold']:.3f} on",
+        ", ".join(f"{stage} {number:.1f} s" for stage, number in seconds.items()),
+    ]

@@ -1,0 +1,158 @@
+"""Makes a benchmark of your own texts with the chat model that is set: questions with their perspectives, as BERDS was
+made (§4.1), or news events with relevant paragraphs, as NEWSCOPE's sets were (§5). A line of FILE is, for
+
+pairs     {"first", "second"}: two opposed arguments; the question between them, its yes and its no
+survey    {"question", "choices"}: a question between the first and the last choice; about whoever answers: left out
+answers   {"question", "answers"}: a statement for each answer
+articles  {"id", "title", "text", "source", "date"}: near articles are an event; a headline, three votes a paragraph
+
+The first three, each with a `topic` or without, become FILE.jsonl in the new folder `--to`, or with `--split`
+FILE.dev.jsonl and FILE.test.jsonl, as `evals expand` reads them; articles become what `evals news` reads. What the
+model fails at is named and not written. Unlike NEWSCOPE's, headlines of few relevant paragraphs are not made again.
+"""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agent.models.from_settings import build_stage_model
+from agent.settings import load_settings
+from evals.datasets import building
+from evals.datasets.building import NEAR, write_files
+from evals.datasets.overlap import split_topics
+from evals.datasets.rows import digest
+from evals.metrics.measure import Figure, Ratio, figures
+from evals.models import CachedEncoder, encoder_and_cache
+from evals.reports.records import Record, Records
+from evals.suite import ask_beside, check_known, common_options, figure_lines, refuse_existing, sample
+from tools.budget import Budget, budget_scope
+from tools.errors import InputError, ProviderReplyError
+from tools.language.copies import average_linkage
+from tools.models.chat.model import ChatModel
+
+KINDS: dict[str, tuple[type[building.Line], Any]] = {
+    "pairs": (building.Opposed, building.from_pair),
+    "survey": (building.SurveyItem, building.from_survey),
+    "answers": (building.Answered, building.from_answers),
+    "articles": (building.Article, None),
+}
+"""What a line of each kind of file holds, and how a question is made of it."""
+Ask = Callable[[Mapping[str, Callable[[ChatModel], Awaitable[Record]]]], Awaitable[dict[str, Record]]]
+Made = tuple[dict[str, Figure], Record, dict[str, Record]]  # shares, counts, and the records
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The suite's options."""
+    add = parser.add_argument
+    add("--from", nargs=2, required=True, dest="made_of", metavar=("KIND", "FILE"), help="what, and the .jsonl of it")
+    add("--to", type=Path, required=True, metavar="DIR", help="a new folder for what is made")
+    add("--split", type=float, metavar="SHARE", help="whole topics, this share of the questions, for development: 0.25")
+    add("--near", type=float, default=NEAR, metavar="P", help="cosine from which articles are one event (%(default)s)")
+    add("--out", type=Path, metavar="RECORDS", help="keep what the model says here; a killed run goes on")
+    common_options(parser, limit="a seeded sample of N lines", seed="of that and the split", parallel="lines at once")
+
+
+def measure(args: argparse.Namespace) -> Record:
+    """Asks what is not known yet, then writes. Raises InputError, SettingsError, and ProviderError where the model is
+    down; the records up to there remain."""
+    kind, path = args.made_of[0], Path(args.made_of[1])
+    check_known([kind], KINDS, "kind of file")
+    if args.split is not None and (kind == "articles" or not 0 < args.split < 1):
+        raise InputError("--split is for questions, and a share between 0 and 1, such as 0.25.")
+    refuse_existing(args.to, "--to")
+    lines = dict(sample(list(building.read_lines(path, KINDS[kind][0]).items()), args.limit, args.seed))
+    settings = load_settings(provider="chat")
+    model = build_stage_model(settings, "write")
+    config = {"from": kind, "data": path.name, "sha256": digest(path), "model": model.name, "near": args.near}
+    config |= {"temperature": settings.temperature, "sample": args.limit and [args.limit, args.seed]}
+    config["encoder"] = encoder_and_cache()[0].name if kind == "articles" else ""
+    with budget_scope(Budget()) as spent, Records(args.out, "build", config) as records:
+        measures, counts, done = asyncio.run(_made(lines, model, records, args))
+    told = figures(measures, args.seed)
+    lists = {of: [f"{key}: {r[of]}" for key, r in done.items() if of in r] for of in ("left_out", "failed")}
+    told["metrics"] = counts | {of: len(found) for of, found in lists.items()} | told["metrics"]
+    config = records.config | {"split": args.split, "seed": args.seed, "to": str(args.to)}
+    return {"suite": "build", **told, **lists, "spent": spent.spent(), "config": config}
+
+
+async def _made(lines: dict[str, Any], model: ChatModel, records: Records, args: argparse.Namespace) -> Made:
+    turn = asyncio.Semaphore(args.parallel)
+
+    async def one(key: str, said: Callable[[ChatModel], Awaitable[Record]]) -> tuple[str, Record]:
+        async with turn:
+            try:
+                return key, await said(model)
+            except ProviderReplyError as exc:  # it fails alone
+                return key, {"failed": str(exc)}
+
+    async def ask(of: Mapping[str, Callable[[ChatModel], Awaitable[Record]]]) -> dict[str, Record]:
+        waiting = [one(key, said) for key, said in of.items() if key not in records.done]
+        await ask_beside(waiting, records, len(of), "item")
+        return {key: records.done[key] for key in of}
+
+    async with aclosing(model):
+        return await (_events if args.made_of[0] == "articles" else _questions)(lines, ask, args)
+
+
+async def _questions(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) -> Made:
+    kind, path = args.made_of
+    done = await ask({key: partial(KINDS[kind][1], line) for key, line in lines.items()})
+    made = [record for record in done.values() if "question" in record]
+    if not made:
+        key, first = next(iter(done.items()))
+        raise InputError(f"no question came of {path}. {key}: {first.get('failed') or first['left_out']}")
+    rows = [{field: r[field] for field in ("question", "perspectives", "topic") if r[field]} for r in made]
+    parts, name = {"": rows}, Path(path).name.partition(".")[0]
+    if args.split:
+        asked = [(r["question"], {*r["perspectives"], *r["made_of"]}, r["topic"]) for r in made]
+        dev = split_topics(asked, encoder_and_cache()[0], args.split, args.seed)
+        parts = {f".{half}": [r for r, of in zip(rows, dev, strict=True) if of == half] for half in ("dev", "test")}
+    files = {half: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part) for half, part in parts.items()}
+    write_files(args.to, {f"{name}{half}.jsonl": content for half, content in files.items()})
+    left_out = Ratio.of((key, float("left_out" in r), 1) for key, r in done.items())
+    counts = {"lines": len(done)} | {f"{name}{half}": len(part) for half, part in parts.items()}
+    return {"left_out_share": left_out} if kind == "survey" else {}, counts, done
+
+
+async def _events(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) -> Made:
+    articles: list[building.Article] = list(lines.values())
+    vectors = CachedEncoder(*encoder_and_cache()).encode([f"{a.title}\n{a.text}" for a in articles])
+    groups = enumerate(average_linkage(vectors @ vectors.T, args.near), start=1)
+    events = {f"{number}": [articles[i] for i in of] for number, of in groups}
+    alone = {e: of[0].title or "untitled" for e, of in events.items() if len(of) == 1}
+    done = await ask({f"event {e}": partial(building.headline_of, events[e]) for e in events if e not in alone})
+    heads = {key.removeprefix("event "): r["headline"] for key, r in done.items() if "headline" in r}
+    cut = {e: building.paragraphs_of(e, of) for e, of in events.items()}
+    asked = [(e, p, text) for e in heads for p, text in cut[e].items()]
+    done |= await ask({p: partial(building.votes_on, heads[e], text) for e, p, text in asked})
+    votes = [(e, p, text, done[p]["votes"]) for e, p, text in asked if "votes" in done[p]]
+    if not votes:
+        near = f"no two articles are as near as {args.near}. Give a lower --near."
+        why = next((f"{key}: {r['failed']}" for key, r in done.items() if "failed" in r), near)
+        raise InputError(f"no event came of {args.made_of[1]}: {why}")
+    texts = {e: cut[e] for e in alone}  # they are in the corpus, and nobody was asked about them
+    texts |= {event: {p: text for e, p, text, _ in votes if e == event} for event in heads}
+    labels = {event: {p: int(2 * sum(r) > building.VOTES) for e, p, _, r in votes if e == event} for event in heads}
+    parts = (("news_text_by_paragraph", texts), ("annotation", labels))
+    files = {f"{part}/{e}_by_paragraph.json": of for part, found in parts for e, of in found.items()}
+    files["raw_data/headline.json"] = heads | alone
+    write_files(args.to, {name: json.dumps(of, ensure_ascii=False, indent=1) + "\n" for name, of in files.items()})
+    agreement = Ratio.of((e, float(len(set(said)) == 1), 1) for e, _, _, said in votes)
+    relevant = Ratio.of((e, labels[e][p], 1) for e, p, _, _ in votes)
+    counts = {"articles": len(articles), "alone": len(alone), "events": len(heads), "paragraphs": len(votes)}
+    return {"agreement": agreement, "relevant": relevant}, counts, done
+
+
+def table(result: Record) -> list[str]:
+    """What was counted, the shares, and by name what was left out or failed."""
+    told = [f"{n.replace('_', ' ')} {value}" for n, value in result["metrics"].items() if n not in result["intervals"]]
+    lines = [", ".join(told), *(figure_lines(result) if result["intervals"] else [])]
+    lines += [f"{of.replace('_', ' ')}: {one}" for of in ("left_out", "failed") for one in result[of]]
+    spent = ", ".join(f"{name.replace('_', ' ')} {n:g}" for name, n in result["spent"].items())
+    config = result["config"]
+    return [*lines, f"model {config['model']}: {spent or 'nothing was asked'}", f"written into {config['to']}"]

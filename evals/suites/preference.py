@@ -1,0 +1,191 @@
+"""Do people prefer the answer to a plain ranked list of what its run found? (Chen et al. 2022, the user study.)
+
+    python -m evals preference --power                 how many votes are needed; ask this first
+    python -m evals preference --prepare               asks the agent 30 questions and stores a ballot for each
+    make ui, then /?view=vote                          people vote there, each under a random name
+    python -m evals preference                         counts the votes
+
+Ballots and votes lie in the store (STEELMAN_DATA_DIR); a stopped --prepare goes on with what has no ballot yet. Of each
+criterion: the votes for the answer, for the same and for the list; the share for the answer, 'the same' as one half,
+with its 95 % interval clustered by voter (too narrow below about ten voters); the published z and its p. Votes of
+models (--vote-by-model) and of scripts (named 'script-…') are counted apart: they are nobody's preference.
+"""
+
+import argparse
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, create_model
+
+from agent.answer.ballots import CRITERIA, Ballots, Choice, Page, Vote
+from agent.answer.retrieved import search_order
+from agent.models.from_settings import build_stage_model
+from agent.runs.parts import usual_options
+from agent.runs.service import open_runs
+from agent.settings import Settings, load_settings
+from evals.answering.asking import DEADLINE
+from evals.datasets.rows import GOLD, json_rows
+from evals.metrics.measure import Ratio, figures
+from evals.metrics.preference import EVEN, planned, published_z
+from evals.reports.records import Record
+from evals.reports.table import block, number, percent
+from evals.suite import common_options, progress, shuffled
+from prompts import as_data, load_prompt
+from tools.errors import InputError, SteelmanError
+from tools.store.database import Database
+
+_OWN = GOLD / "preference.jsonl"
+_KINDS = {"person": "People", "model": "Not people, but chat models", "script": "Not people, but scripts"}
+_FIELDS: dict[str, Any] = dict.fromkeys(CRITERIA, (Choice, ...)) | {"reason": (str, Field(max_length=1000))}
+Verdict = create_model("Verdict", **_FIELDS)
+"""What a model says of a ballot."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The suite's options."""
+    what, add = parser.add_mutually_exclusive_group(), parser.add_argument
+    what.add_argument("--prepare", action="store_true", help="ask the agent and store the ballots")
+    what.add_argument("--vote-by-model", action="store_true", help="the chat model that is set votes, told as a model")
+    what.add_argument("--power", action="store_true", help="the votes a study needs, and what the planned ones show")
+    add("--questions", type=Path, default=_OWN, metavar="FILE", help='{"question": …} a line (default: 30 of our own)')
+    shares = [0.55, 0.6, 0.65, 0.7]
+    add("--share", type=float, nargs="+", default=shares, metavar="P", help="true shares (default: 0.55 0.6 0.65 0.7)")
+    add("--people", type=int, default=10, metavar="N", help="who vote, as planned (default: 10)")
+    add("--each", type=int, default=30, metavar="N", help="votes of each person, as planned (default: 30)")
+    add("--icc", type=float, default=0.1, metavar="R", help="how alike one person's votes are, 0 to 1 (default: 0.1)")
+    seed = "of left and right, kept with the ballots; of the shuffle, the resamples, the intervals"
+    common_options(parser, "only the first N questions of a seeded shuffle", seed, parallel="questions at once")
+
+
+def measure(args: argparse.Namespace) -> Record:
+    """Raises InputError, and what opening the agent or the chat model raises."""
+    if args.power:
+        return {"suite": "preference", **planned(args.share, args.people, args.each, args.icc)}
+    failed, settings = list[str](), load_settings(provider="chat") if args.vote_by_model else load_settings()
+    if args.prepare:
+        questions = shuffled([row.text("question") for row in json_rows(args.questions)], args.limit, args.seed)
+        failed = asyncio.run(prepare(questions, settings, args.seed, args.parallel))
+    with closing(Database(settings.database_path)) as database:
+        ballots = Ballots(database)
+        if not (drawn := ballots.drawn_for("")):
+            raise InputError(
+                f"{settings.data_dir} holds no ballots: `python -m evals preference --prepare` makes them."
+            )
+        if args.vote_by_model:
+            failed = asyncio.run(vote_by_model(ballots, settings, args.parallel))
+        votes = ballots.votes()
+    kinds = {kind: of_kind([v for v in votes if v.kind == kind], args.seed) for kind in _KINDS}
+    people = {part: kinds["person"][part] for part in ("metrics", "intervals", "items")}
+    config = {"data": settings.data_dir.name, "ballots": len(drawn), "seed": args.seed}
+    config["providers"] = sorted({ballot.providers for ballot in drawn})
+    return {"suite": "preference", **people, "kinds": kinds, "config": config, "failed": failed}
+
+
+async def prepare(questions: Sequence[str], settings: Settings, seed: int, parallel: int) -> list[str]:
+    """Asks what has no ballot yet, in the data folder of the page; returns which questions failed, and why."""
+    async with open_runs(settings) as runs:
+        ballots = Ballots(runs.database)
+
+        async def ask(question: str) -> None:
+            options = usual_options(runs, deadline_seconds=runs.settings.deadline or DEADLINE)
+            answer = await runs.answer(await runs.start(question, options))
+            ids = search_order(await runs.state(answer.run_id))
+            found = await asyncio.to_thread(runs.providers.passages, ids)
+            await runs.delete(answer.run_id)  # the page's history would tell voters which of the two was the answer
+            if not answer.citations:
+                raise InputError("the answer cites nothing, so that there is nothing to compare.")
+            await asyncio.to_thread(ballots.add, question, answer, [found[i] for i in ids if i in found], seed)
+
+        there = {ballot.question for ballot in ballots.drawn_for("")}
+        return await _beside([q for q in dict.fromkeys(questions) if q not in there], ask, parallel)
+
+
+async def vote_by_model(ballots: Ballots, settings: Settings, parallel: int) -> list[str]:
+    """The chat model that is set votes on each ballot that it has not voted on; returns which failed, and why."""
+    model = build_stage_model(settings, "write")
+    voter = f"model-{model.name}"
+    voted = {vote.ballot for vote in ballots.votes(voter)}
+    waiting = {ballot.question: ballot for ballot in ballots.drawn_for(voter) if ballot.id not in voted}
+    criteria = "\n".join(f"- {name}: {asked}" for name, asked in CRITERIA.items())
+
+    async def vote(question: str) -> None:
+        left, right = (_written(page) for page in waiting[question].blinded(voter)[:2])
+        given = {name: as_data(name, text) for name, text in (("question", question), ("left", left), ("right", right))}
+        said = (await model.ask(*load_prompt("vote").render(criteria=criteria, **given), Verdict)).model_dump()
+        ballots.vote(waiting[question], voter, {name: said[name] for name in CRITERIA}, said["reason"])
+
+    try:
+        return await _beside(list(waiting), vote, parallel)
+    finally:
+        await model.aclose()
+
+
+def _written(page: Page) -> str:
+    return "\n".join(" ".join([said, *(f"({source})" for source in sources)]) for _, said, sources in page)
+
+
+async def _beside(questions: Sequence[str], do: Callable[[str], Awaitable[None]], parallel: int) -> list[str]:
+    """Does it with each question; returns which failed, and why."""
+    turn, failed = asyncio.Semaphore(parallel), list[str]()
+
+    async def one(question: str) -> None:
+        async with turn:
+            try:
+                await do(question)
+            except SteelmanError as exc:
+                failed.append(f"{question}: {exc}")
+        bar.update()
+
+    with progress(total=len(questions), unit="question") as bar:
+        async with asyncio.TaskGroup() as group:
+            for question in questions:
+                group.create_task(one(question))
+    return failed
+
+
+def of_kind(votes: Sequence[Vote], seed: int) -> Record:
+    """The figures of one kind of voter; votes without all choices are only counted."""
+    whole = [vote for vote in votes if vote.complete]
+    told: Record = figures({c: Ratio.of((v.voter, v.for_answer(c), 1) for v in whole) for c in CRITERIA}, seed)
+    if (voters := len({vote.voter for vote in whole})) < 2:  # one voter says nothing of others
+        told["intervals"] = dict.fromkeys(CRITERIA, (math.nan, math.nan))
+    values = {c: [vote.for_answer(c) for vote in whole] for c in CRITERIA}
+    counted = {"answer": 1.0, "same": EVEN, "list": 0.0}
+    told["said"] = {c: {name: v.count(of) for name, of in counted.items()} for c, v in values.items()}
+    told["z"] = {c: published_z(v, seed) for c, v in values.items()}
+    told["left"] = sum(vote.choices["preference"] == "left" for vote in whole)
+    told["reasons"] = [{"ballot": v.ballot, "voter": v.voter, "reason": v.reason} for v in whole if v.reason]
+    return told | {"voters": voters, "votes": len(whole), "unfinished": len(votes) - len(whole)}
+
+
+def table(result: Record) -> list[str]:
+    """A block for each kind of voter, people first; or what is needed."""
+    if "plan" in result:
+        return _power_lines(result["plan"], result["shares"])
+    lines = [f"{result['config']['ballots']} ballots; answers by {'; '.join(result['config']['providers'])}"]
+    titles = ["answer", "same", "list", "% for the answer, 95 % by voter", "published z", "p"]
+    for kind, of in result["kinds"].items():
+        if of["votes"] or of["unfinished"] or kind == "person":
+            lines += ["", f"{_KINDS[kind]}: {of['votes']} votes of {of['voters']}, {of['unfinished']} not finished"]
+        rows = {}
+        for criterion, said in of["said"].items():
+            (z, p), share = of["z"][criterion], percent(of["metrics"][criterion], of["intervals"][criterion])
+            rows[criterion] = [*map(str, said.values()), share, number(z, digits=2), number(p, digits=4)]
+        if of["votes"]:
+            lines += [*block(titles, rows), f"left preferred {of['left']} times; {len(of['reasons'])} reasons (--json)"]
+    return lines + [f"failed: {name}" for name in result["failed"]]
+
+
+def _power_lines(plan: Record, shares: Record) -> list[str]:
+    rows = {s: [*map(str, list(of.values())[:3]), percent(of["power"], digits=0)] for s, of in shares.items()}
+    titles = ["independent votes", f"votes of {plan['each']} each", "people", "% power as planned"]
+    planned = f"{plan['people']} people, {plan['each']} votes each, correlated by {plan['icc']} (assumed)"
+    return [
+        *block(titles, rows, "true share"),
+        f"Planned: {planned}: worth {plan['worth']} independent votes.",
+        "Needed for 80 % power, by the exact binomial test, one-sided at 0.05; 'the same' is no vote here.",
+    ]

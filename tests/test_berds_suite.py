@@ -1,0 +1,320 @@
+"""The suite `berds`: corpora of the web, rankings, verdicts, figures, and the published format."""
+
+import importlib.util
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from search_servers import Found, SearchServer
+from toys import House, ToyEncoder
+from web_fixtures import by_word, prose, publish
+from web_server import WebServer, open_fetcher
+
+from evals.__main__ import main
+from evals.benchmarks.timing import Clock
+from evals.datasets.perspectives import GoldRow, load_perspectives
+from evals.models import PairJudge
+from evals.reports.records import Records
+from evals.retrievers import corpora
+from evals.retrievers.corpora import Corpora, segments
+from evals.retrievers.methods import Method
+from evals.retrievers.perspectives import Ranker, methods_of
+from evals.suites import berds
+from tools.errors import InputError, SettingsError
+from tools.models.cache import VectorCache
+from tools.models.judges.judge import Pair
+from tools.passages import SourceDocument
+
+VIEWS = ["The {} bridge helps.", "The {} bridge does not help."]
+TOPICS = "stone iron road rail toll ferry harbour village market winter".split()
+
+
+def line(topic: str, **more: Any) -> dict[str, Any]:
+    return {"question": f"Does the {topic} bridge help?", "perspectives": [v.format(topic) for v in VIEWS], **more}
+
+
+def write(path: Path, rows: Sequence[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
+    """What a judge that goes by words is asked."""
+    asked: list[Pair] = []
+
+    def score(pairs: Sequence[Pair]) -> Any:
+        asked.extend(pairs)
+        return np.array([by_word(p) for p in pairs], np.float32)
+
+    monkeypatch.setattr(berds, "open_judge", lambda choice: PairJudge("by-word", score, 0.5))
+    return asked
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> Any:
+    assert main(["berds", *map(str, arguments), *(["--json"] if not status else [])]) == status
+    said = capsys.readouterr()
+    return said.err if status else json.loads(said.out)
+
+
+# Passages that the file itself brings, and the published format
+
+RANKED = [
+    ["It helps.", "Snails eat lettuce.", "It harms."],  # both sides, one passage of three off the point
+    ["It helps.", "It helps a lot.", "It helps them all."],  # one side
+    ["It harms.", "", ""],  # one passage and two empty places
+]
+
+
+def ranked(**more: Any) -> list[dict[str, Any]]:
+    return [
+        line(t, ctxs=[{"text": x, "title": ""} for x in texts], **more)
+        for t, texts in zip(TOPICS[:3], RANKED, strict=True)
+    ]
+
+
+def theirs(path: Path, k: int) -> tuple[float, float]:
+    """Precision and MRecall of a file with verdicts, by the definition, as BERDS' evaluator has them."""
+    rows = [json.loads(text) for text in path.read_text().splitlines()]
+    said = [np.array([c["mistral-preds"] for c in row["ctxs"][:k]]) for row in rows]
+    assert {len(places) for places in said} == {k}  # it stops where a question has fewer than the first one
+    recalled = [places.any(axis=0).sum() >= min(k, places.shape[1]) for places in said]
+    return float(np.mean([places.any(axis=1).mean() for places in said])), float(np.mean(recalled))
+
+
+def test_a_ranking_that_is_brought_is_measured_and_written_as_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
+) -> None:
+    data = write(tmp_path / "own.jsonl", ranked())
+    (tmp_path / "out").mkdir()
+    result = run(capsys, "--data", data, "--k", "1,3", "--stance", "--write", tmp_path / "out")
+    metrics = result["metrics"]["own"]["ctxs"]
+    assert metrics["precision@3"] == pytest.approx((2 / 3 + 1 + 1 / 3) / 3)
+    assert (metrics["mrecall@3"], metrics["coverage@3"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert metrics["mrecall@1"] == 1.0  # m = 2 > k = 1: one distinct perspective is enough
+    shares = [metrics[f"{kind}@5"] for kind in ("supporting_only", "opposing_only", "both", "neither")]
+    assert shares == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
+    assert metrics["sycophancy@5"] == pytest.approx((4 - 2) / 4)
+    assert "sycophancy@5 supporting" not in metrics  # nobody searched
+    assert judged[0] == Pair("The stone bridge helps.", "It helps.", "The stone bridge does not help.")
+
+    (file,) = (tmp_path / "out").iterdir()
+    assert file.name == "own.ctxs.mistralpred.jsonl"
+    assert theirs(file, 3) == pytest.approx((metrics["precision@3"], metrics["mrecall@3"]))
+    asked = len(judged)
+    again = run(capsys, "--data", file, "--judge", "file", "--k", "1,3")["metrics"]["own.ctxs"]["ctxs"]
+    assert again == pytest.approx({name: metrics[name] for name in again})
+    assert len(judged) == asked
+    both = run(capsys, "--data", data, write(tmp_path / "half.jsonl", ranked()[:1]), "--k", "3")["metrics"]
+    halves = [both[name]["ctxs"]["precision@3"] for name in ("own", "half")]
+    assert both["macro-average"]["ctxs"]["precision@3"] == pytest.approx(sum(halves) / 2)
+    assert "is there already" in run(capsys, "--data", data, "--k", "1,3", "--write", tmp_path / "out", status=1)
+
+
+def test_pairs_without_a_verdict_count_as_no_and_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = run(capsys, "--data", write(tmp_path / "own.jsonl", ranked()), "--judge", "file")
+    assert result["metrics"]["own"]["ctxs"]["precision@5"] == 0.0
+    assert result["unjudged"] == 14  # seven passages, two perspectives
+
+
+def test_the_judges_errors_widen_the_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
+) -> None:
+    rows = {"precision": [["q", 3, 4]], "recall": [["q", 3, 5]]}
+    config = {"judge": "by-word", "threshold": 0.5, "contrary": True}
+    told = {"config": config, "items": rows, "metrics": {"pairs": 20}}
+    (tmp_path / "judge.json").write_text(json.dumps(told))
+    data = write(tmp_path / "own.jsonl", ranked())
+    result = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json")
+    assert 0 < result["metrics"]["own"]["ctxs"]["precision@5 corrected"] < 1
+    assert len(result["intervals"]["own"]["ctxs"]["mrecall@5 corrected"]) == 2
+    (tmp_path / "judge.json").write_text(json.dumps(told | {"config": config | {"judge": "another"}}))
+    said = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json", status=1)
+    assert "'judge' was 'another' and is 'by-word' here" in said
+
+
+# The web
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SearchServer, WebServer]]:
+    """A page for each topic's bridge, one against every second, one that is missing; nothing at all for the last."""
+    with SearchServer() as engine, WebServer() as site:
+        for n, topic in enumerate(TOPICS):
+            found = [publish(site, "127.0.0.1", f"/{topic}", prose(n, "help"))]
+            found += [publish(site, "127.0.0.1", f"/no-{topic}", prose(n + 50, "harm"))] if n % 2 == 0 else []
+            found += [site.status("/gone", 404)] if n == 1 else []
+            engine.on(f"the {topic} bridge", [Found(url) for url in found] if n < 9 else [])
+        monkeypatch.setattr(corpora, "build_fetcher", lambda settings: open_fetcher())
+        monkeypatch.setenv("TAVILY_BASE_URL", engine.url)
+        yield engine, site
+
+
+def test_the_web_is_asked_once_and_a_stopped_run_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair], web: tuple[SearchServer, WebServer]
+) -> None:
+    engine, site = web
+    data, keep = write(tmp_path / "ten.dev.jsonl", [line(t) for t in TOPICS]), tmp_path / "keep"
+    command = ("--data", data, "--methods", "ctxs,bm25", "--keep", keep, "--stance", "--deep")
+    result = run(capsys, *command, "--out", tmp_path / "records")
+    metrics = result["metrics"]["ten"]["ctxs"]
+    # Of a page two segments. Five questions with both sides, four with one, one with nothing.
+    expected = {"precision@5": (5 * 4 / 5 + 4 * 2 / 5) / 10, "mrecall@5": 0.5, "coverage@5": 0.7, "mrecall@1": 0.9}
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
+    assert metrics["documents_needed"] == 3.0  # of those with both: help, help, harm
+    assert "sycophancy@5 opposing" in result["metrics"]["ten"]["bm25"]
+    assert result["union"]["ten"]["covered"] == 0.5
+    assert result["pages"] == {"read": 14, "unread": 1}
+    assert [f.partition(":")[0] for f in result["failed"]] == [f"ten line 10 {m} neutral" for m in ("ctxs", "bm25")] + [
+        f"ten line 10 bm25 {side}" for side in ("supporting", "opposing")
+    ]
+    assert {"searching the web", "reading pages", "ranking, with vectors", "judging"} < set(result["stages"])
+    kept = [json.loads(path.read_text()) for path in keep.iterdir()]
+    assert [k["unread"] for k in kept if k["unread"]] == [{f"{site.url}/gone": f"{site.url}/gone: status 404."}]
+
+    asked = (len(engine.requests), len(site.requests), len(judged))
+    again = run(capsys, *command)
+    assert again["metrics"] == result["metrics"]
+    assert (len(engine.requests), len(site.requests), len(judged)) == (asked[0] + 1, *asked[1:])  # the one with nothing
+    next(path for path in keep.iterdir() if "the iron bridge" in path.read_text()).unlink()  # as if stopped before it
+    run(capsys, *command, "--out", tmp_path / "records")
+    assert sorted(q.split()[2] for q in engine.queries[-2:]) == ["iron", "winter"]
+    said = run(capsys, *command[:-1], "--out", tmp_path / "records", status=1)
+    assert "made with another config: depth was 100 and is 10" in said
+
+
+def test_without_an_engine_it_is_said_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: Any
+) -> None:
+    data = write(tmp_path / "a.jsonl", [line("stone")])
+    assert "no search engine is set" in run(capsys, "--data", data, status=1)
+    assert "has no 'expansions'" in run(capsys, "--data", data, "--methods", "bm25+expansion", status=1)
+    assert "a line 1 has no 'ctxs'" in run(capsys, "--data", data, "--corpus", "ctxs", status=1)
+
+
+# Corpora and rankings
+
+
+def test_segments_do_not_overlap() -> None:
+    words = [str(n) for n in range(230)]
+    assert [part.split() for part in segments(" ".join(words))] == [words[:100], words[100:200], words[200:]]
+    assert segments(" ") == []
+
+
+def test_a_file_and_a_collection_are_shared_by_all_questions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
+) -> None:
+    data = write(tmp_path / "two.jsonl", [line("stone"), line("iron")])
+    texts = {"a": "The stone bridge helps.", "b": "The iron bridge harms.", "c": "Snails eat lettuce."}
+    corpus = write(tmp_path / "corpus.jsonl", [{"id": i, "text": text} for i, text in texts.items()])
+    of_file = run(capsys, "--data", data, "--corpus", corpus, "--methods", "bm25", "--k", "1")["metrics"]["two"]["bm25"]
+    assert of_file["precision@1"] == 1.0
+    house = House(tmp_path / "data")  # where the settings have the store
+    house.put("towns", **texts)
+    house.database.close()
+    stored = run(capsys, "--data", data, "--corpus", "collection:towns", "--methods", "bm25", "--k", "1")
+    assert stored["metrics"]["two"]["bm25"] == of_file
+    assert "no collection" in run(capsys, "--data", data, "--corpus", "collection:none", status=1).lower()
+
+
+def ranker(tmp_path: Path, methods: dict[str, Method], texts: dict[str, list[str]]) -> Ranker:
+    documents = {key: [SourceDocument(text, text) for text in own] for key, own in texts.items()}
+    found = Corpora(lambda row: documents[row.question])
+    return Ranker(found, methods, ToyEncoder(), VectorCache(tmp_path / "v.db"), None, Clock())
+
+
+def test_expanded_queries_are_the_question_and_each_text_interleaved(tmp_path: Path) -> None:
+    row = GoldRow("s", "Bridges?", ("a", "b"), 1, ("tolls", "ferries"))
+    texts = ["ferries again", "tolls again", "tolls and tolls", "snails"]
+    made = ranker(tmp_path, methods_of(["bm25+expansion"], [row], None), {row.question: texts})
+    found = made.rank([row], Records(None, "berds", {}), 3)["bm25+expansion"][0]
+    assert [p[2] for p in found] == ["tolls and tolls", "ferries again", "tolls again"]  # rank by rank, none twice
+
+
+def test_mmr_divides_by_the_largest_of_all_corpora(tmp_path: Path) -> None:
+    rows = [GoldRow("s", "oar keel", ("a", "b"), 1), GoldRow("s", "oar", ("a", "b"), 2)]
+    seen: list[dict[str, float]] = []
+
+    def rank(index: Any, question: Any, k: int) -> list[int]:
+        seen.append(dict(index.largest))
+        return [0]
+
+    methods = {"dense+mmr": Method(rank, selection="mmr:0.9"), "bm25+mmr": Method(rank, selection="mmr:0.5")}
+    made = ranker(tmp_path, methods, {"oar keel": ["oar keel", "x"], "oar": ["x y z", "oar x y z"]})
+    made.rank(rows, Records(None, "berds", {}), 1)
+    assert len(seen) == 4
+    assert all(largest == seen[0] for largest in seen)
+    assert seen[0]["cosine"] == pytest.approx(1.0, abs=1e-6)  # the first question and its own words; 1/2 in the second
+    assert seen[0]["words"] > 0
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_ranks_the_first_hundred_anew(tmp_path: Path) -> None:
+    from test_encoder_transformers import tiny_tokenizer
+    from transformers import BertConfig, BertForSequenceClassification
+
+    tokenizer = tiny_tokenizer()
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=64, num_labels=1, initializer_range=0.5, **sizes
+    )
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    row = GoldRow("s", "Bridges?", ("a", "b"), 1)
+    methods = methods_of(["ctxs", "dense+mmr"], [row], str(tmp_path / "model"))
+    assert list(methods) == ["ctxs", "dense+mmr", "ctxs+rerank"]
+    texts = [f"text {n} of bridges" for n in range(5)]
+    found = ranker(tmp_path, methods, {row.question: texts}).rank([row], Records(None, "berds", {}), 5)
+    from sentence_transformers import CrossEncoder
+
+    scores = CrossEncoder(str(tmp_path / "model")).predict([(row.question, text) for text in texts])
+    assert [p[2] for p in found["ctxs+rerank"][0]] == [texts[i] for i in np.argsort(-scores, kind="stable")]
+    assert [p[2] for p in found["ctxs"][0]] == texts
+
+
+# Data
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"question": "Why?", "perspectives": []}, r"a\.jsonl line 1: 'perspectives'"),
+        (line("stone", expansions=[{"name": "x"}]), r"a\.jsonl line 1: 'expansions' item 1 'text'"),
+        (
+            line("stone", ctxs=[{"text": "x", "mistral-preds": [True]}]),
+            r"line 1: 'ctxs': a passage has not one",
+        ),
+    ],
+)
+def test_bad_data_is_told_with_file_line_and_field(tmp_path: Path, row: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_perspectives([str(write(tmp_path / "a.jsonl", [row]))], "test")
+
+
+def test_two_sets_of_one_name_are_an_error(tmp_path: Path) -> None:
+    files = [write(tmp_path / name, [line("stone")]) for name in ("a.dev.jsonl", "a.test.jsonl")]
+    with pytest.raises(InputError, match="two sets are called 'a'"):
+        load_perspectives(list(map(str, files)), "test")
+
+
+def test_the_hub_is_read_by_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "towns").mkdir()
+    write(tmp_path / "towns" / "test.jsonl", [line("stone"), line("iron")])
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    place = f"hub:{tmp_path / 'towns'}"
+    if importlib.util.find_spec("datasets") is None:
+        with pytest.raises(SettingsError, match=r"needs the library 'datasets' .*`make evals`"):
+            load_perspectives([place], "test")
+        pytest.skip("the library `datasets` is not installed: `make evals`")
+    (rows,) = load_perspectives([place], "test").values()
+    assert [(row.key, row.gold[0]) for row in rows] == [
+        ("towns line 1", "The stone bridge helps."),
+        ("towns line 2", "The iron bridge helps."),
+    ]
+    with pytest.raises(InputError, match=r"cannot be loaded \(Unknown split.*Check the name, --split"):
+        load_perspectives([place], "nosplit")

@@ -1,0 +1,231 @@
+"""The preference study: its ballots, the page on which people vote, its statistics, and the suite end to end."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agent_fixtures import QUESTION
+from model_server import ModelServer, Reply
+from providers import build
+from streamlit.testing.v1 import AppTest
+from test_ui import click, html, page  # noqa: F401  # page is a fixture
+from test_ui_parts import ANSWER, HOSTILE, passage
+
+from agent.answer.ballots import CRITERIA, Ballots, Choice, Vote
+from agent.answer.retrieved import search_order
+from agent.runs import service as session
+from agent.runs.service import Runs
+from agent.settings import Settings
+from agent.state import RunState
+from evals.__main__ import main
+from evals.metrics.preference import planned, power, published_z, votes_needed
+from evals.suites.preference import of_kind
+from tools.store.database import Database
+
+# Statistics
+
+
+def test_the_published_z_by_hand() -> None:
+    # Of resamples of (1, 1, 1, 0) the mean is .75; sd (n - 1) is .5 with three or one, .57735 with two, 0 with four or
+    # none of them: (.4219 + .0469) * .5 + .2109 * .57735 = .3562. z = .25 / (.3562 / 2) = 1.404.
+    z, p = published_z([1, 1, 1, 0])
+    assert z == pytest.approx(1.404, abs=0.08)
+    assert p == pytest.approx(0.0802, abs=0.02)
+    # Table 2 of the paper: votes of 300 for the prototype, and the z of its appendix A.
+    for votes, told in ((208, 7.29), (222, 9.57), (165, 1.72), (190, 4.79)):
+        assert published_z([1.0] * votes + [0.0] * (300 - votes))[0] == pytest.approx(told, abs=0.1)
+    assert math.isnan(published_z([1.0, 1.0])[0])
+    assert math.isnan(published_z([])[1])
+
+
+def test_power_by_hand() -> None:
+    # n = 8: P(X ≥ 7 | .5) = 9/256 = .035 and P(X ≥ 6) = 37/256, so c = 7: 8 * .9^7 * .1 + .9^8 = .8131.
+    # n = 5: c = 5, since 1/32 = .031: .9^5 = .5905. n = 4: 1/16 is above .05, so nothing is ever found.
+    assert power(np.array([8, 5, 4, 0]), 0.9) == pytest.approx([0.8131, 0.5905, 0, 0], abs=5e-5)
+    # It falls to .7748 at n = 9 (c = 8) and to .7361 at 10 (c = 9), is .9104 at 11 (c = 9), and stays above .8 then.
+    assert votes_needed(0.9) == 11
+    # Four people with three votes each, ρ = .25: design effect 1 + 2 * .25 = 1.5; 12 / 1.5 = 8 votes; 11 * 1.5 = 16.5.
+    told = planned([0.9], people=4, each=3, icc=0.25)
+    assert told["plan"]["worth"] == 8
+    assert told["shares"]["0.9"] == {
+        "independent": 11,
+        "votes": 17,
+        "people": 6,
+        "power": pytest.approx(0.8131, abs=5e-5),
+    }
+
+
+def votes(voter: str, *chosen: Any, answer_left: bool = True) -> list[Vote]:
+    kind = voter.partition("-")[0]
+    return [Vote(i, voter, kind, answer_left, dict.fromkeys(CRITERIA, c), "") for i, c in enumerate(chosen)]
+
+
+def test_shares_by_hand_with_intervals_by_voter() -> None:
+    first, second = votes("person-1", "left", "left"), votes("person-2", "left", "same", answer_left=False)
+    unfinished = Vote(9, "person-2", "person", True, {"organisation": "left"}, "")
+    told = of_kind([*first, *second, unfinished], seed=1)
+    assert told["said"]["preference"] == {"answer": 2, "same": 1, "list": 1}
+    assert told["metrics"]["preference"] == (1 + 1 + 0 + 0.5) / 4
+    assert told["intervals"]["preference"] == (0.25, 1.0)  # both voters are the first, or both the second
+    assert (told["voters"], told["votes"], told["unfinished"], told["left"]) == (2, 4, 1, 3)
+    assert all(math.isnan(end) for end in of_kind(first, 1)["intervals"]["preference"]), (
+        "one voter says nothing of others"
+    )
+
+
+# Ballots
+
+
+def test_the_plain_ranking_is_what_the_searches_found_in_turn() -> None:
+    state = RunState(question_results=[3, 1], candidates={"p1": [1, 4, 6], "p2": [5]})
+    assert search_order(state) == [3, 1, 5, 4, 6]
+
+
+@pytest.fixture
+def ballots(settings: Settings) -> Ballots:
+    """Two ballots, of a hostile answer whose two passages are cited."""
+    made = Ballots(Database(settings.database_path))
+    said = "No boat carries a town. The answer is <b>to build bridges</b>, says the town."
+    for question in (QUESTION, f"{QUESTION} {HOSTILE}"):
+        made.add(question, ANSWER.model_copy(update={"summary": HOSTILE}), [passage(n, said) for n in (7, 1, 4)], 1)
+    return made
+
+
+def test_a_ballot_tells_nobody_which_page_is_which(ballots: Ballots) -> None:
+    ballot = ballots.drawn_for("x")[0]
+    assert [said for _, said, _ in ballot.ranked] == ["“The answer is <b>to build bridges</b>, says the town.”"] * 2
+    assert [sources[0].partition(".")[0] for *_, sources in ballot.ranked] == ["Title 7", "Title 1"]
+    assert ["case", "“It lasts.”", ["Title 1. Paper 1, news, 12 March 2026. https://paper.example/1"]] in map(
+        list, ballot.answer
+    )
+    drawn = [ballot.blinded(f"voter-{n}") for n in range(200)]
+    assert 70 < sum(names == ("answer", "list") for *_, names in drawn) < 130
+    assert drawn == [ballot.blinded(f"voter-{n}") for n in range(200)], "a reload changes nothing"
+    ballots.add(ballot.question, ANSWER, [], 2)
+    assert ballots.drawn_for("x")[0] == ballot, "what may have been voted on stays as it was"
+    assert {(left == ballot.answer, names[0]) for left, _, names in drawn} == {(True, "answer"), (False, "list")}
+
+
+# The page
+
+
+def test_a_person_votes_leaves_comes_back_and_corrects(
+    page: Callable[..., AppTest],  # noqa: F811
+    ballots: Ballots,
+) -> None:
+    app = page(view="vote")
+    voter = str(app.query_params["voter"])
+    assert voter.startswith("voter-")
+    assert "1 of 2" in html(app)
+    assert "<script>" not in html(app)
+    assert not [b for b in app.button if b.label in ("New question", "Settings")], "no history beside the ballot"
+    first = ballots.drawn_for(voter)[0]
+    app.radio[0].set_value("left").run()
+    assert [vote.choices for vote in ballots.votes(voter)] == [{"organisation": "left"}]
+    app = page(view="vote", voter=voter)  # a reload, or another day
+    assert [radio.value for radio in app.radio] == ["left", None, None, None]
+    assert next(b for b in app.button if b.label == "Next").disabled
+    for number, said in enumerate(("same", "right", "right"), start=1):
+        app.radio[number].set_value(said).run()
+    app.text_area[0].set_value("Clearer.")
+    click(app, "Next")
+    assert "2 of 2" in html(app)
+    [vote] = ballots.votes(voter)
+    assert (vote.ballot, list(vote.choices.values()), vote.reason) == (
+        first.id,
+        ["left", "same", "right", "right"],
+        "Clearer.",
+    )
+    for radio in app.radio:
+        radio.set_value("same")
+    click(app.run(), "Next")
+    assert "Thank you" in html(app)
+    click(click(app, "Back"), "Back")
+    assert "1 of 2" in html(app)
+    assert (app.radio[0].value, app.text_area[0].value) == ("left", "Clearer.")
+    app.radio[0].set_value("right").run()
+    click(app, "Next")
+    assert "Thank you" in html(app)
+    assert next(v for v in ballots.votes(voter) if v.ballot == first.id).choices["organisation"] == "right"
+    assert not app.exception
+
+
+# The suite
+
+
+Suite = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def suite(settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Suite:
+    """Runs the suite over instant providers."""
+    monkeypatch.setattr(session, "Runs", partial(Runs, build=build()))
+    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main(["preference", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def lines(path: Path, rows: Sequence[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_study_from_questions_to_figures(
+    suite: Suite,
+    settings: Settings,
+    tmp_path: Path,
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    quick_retries: None,
+) -> None:
+    asked = [f"Should towns build {n} bridges?" for n in "no two three four five six seven eight".split()]
+    file = lines(tmp_path / "asked.jsonl", [{"question": q} for q in [*asked, asked[0], "???"]])
+    assert suite("--prepare", "--questions", file, "--limit", 4)[0] == 0  # stopped after some
+    status, out, _ = suite("--prepare", "--questions", file, "--json")
+    found = json.loads(out)
+    assert (status, found["config"]["ballots"], found["metrics"]["preference"]) == (0, 8, None)
+    assert [name.partition(":")[0] for name in found["failed"]] == ["???"]
+    with closing(Database(settings.database_path)) as database:
+        assert database.rows("SELECT id FROM runs") == [], "the history would tell which page was the answer"
+        ballots = Ballots(database)
+        for voter in ("voter-1", "voter-2", "script-1"):
+            for ballot in ballots.drawn_for(voter):
+                said: Choice = "left" if ballot.blinded(voter)[2][0] == "answer" else "right"
+                said = "same" if voter == "voter-2" else said
+                ballots.vote(ballot, voter, dict.fromkeys(CRITERIA, said), "")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
+    broken = {"build two bridges"}
+    server.on(lambda body: any(words in json.dumps(body["messages"]) for words in broken), Reply(status=400))
+    server.on("organised", dict.fromkeys(CRITERIA, "left") | {"reason": "It is clear."})
+    assert "failed: Should towns build two bridges?" in suite("--vote-by-model", "--parallel", 1)[1]
+    broken.clear()
+    before = len(server.prompts())
+    status, out, _ = suite("--vote-by-model", "--json")
+    assert len(server.prompts()) == before + 1, "once more what failed, and nothing else"
+    assert "answer" not in server.prompts()[0].partition("<left>")[2].partition("</right>")[0]
+    found = json.loads(out)
+    assert (found["metrics"]["preference"], found["intervals"]["preference"]) == (0.75, [0.5, 1.0])
+    assert [(of["voters"], of["votes"]) for of in found["kinds"].values()] == [(2, 16), (1, 8), (1, 8)]
+    assert found["kinds"]["model"]["left"] == 8
+    told = " ".join(suite()[1].split())
+    assert "preference 8 8 0 75.0 [50.0, 100.0]" in told
+    assert told.index("People: 16 votes of 2") < told.index("Not people, but chat models: 8 votes of 1")
+
+
+def test_what_cannot_be_done_is_said_in_a_line(suite: Suite, tmp_path: Path) -> None:
+    assert "holds no ballots: `python -m evals preference --prepare` makes them" in suite()[2]
+    bad = lines(tmp_path / "bad.jsonl", [{"question": QUESTION}, {"asked": QUESTION}])
+    assert suite("--prepare", "--questions", bad)[2] == f"evals: {bad} line 2: 'question' is missing, or no text.\n"
+    assert "--icc from 0 to 1" in suite("--power", "--icc", 2)[2]
+    assert "0.65" in suite("--power")[1]

@@ -1,0 +1,68 @@
+"""The preference study: one ballot at a time, two pages beside each other, four questions and a reason. The voter's
+random name and the place are in the address, and each choice is stored as it is made, so that a reload loses nothing.
+"""
+
+import secrets
+
+import streamlit as st
+
+from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
+from tools.language.words import count
+from ui import say
+from ui.shown import text
+
+_CHOICES: dict[Choice, str] = {"left": "Left", "same": "The same", "right": "Right"}
+_SMALL = dict.fromkeys(("strength", "may_speak", "gap"), "sm-small")
+_CLASSES = {"head": "sm-thesis sm-apart", "leaning": "sm-claim leaning", **_SMALL}
+
+
+def show(ballots: Ballots) -> None:
+    """The ballot that is next for the voter, or thanks."""
+    voter = st.query_params["voter"] = st.query_params.get("voter", "")[:80] or f"voter-{secrets.token_hex(4)}"
+    drawn, votes = ballots.drawn_for(voter), {vote.ballot: vote for vote in ballots.votes(voter)}
+    named = st.query_params.get("n", "")
+    waiting = (i for i, ballot in enumerate(drawn) if ballot.id not in votes or not votes[ballot.id].complete)
+    at = int(named) - 1 if named in map(str, range(1, len(drawn) + 1)) else next(waiting, len(drawn))
+    if not drawn:
+        say.title("There is nothing to vote on yet")
+        say.line("Whoever runs the study makes the ballots first: python -m evals preference --prepare")
+    elif at == len(drawn):
+        say.title("Thank you")
+        say.line(f"Your votes on {count(at, 'question')} are kept. You can still go back and correct them.")
+    else:
+        st.query_params["n"] = str(at + 1)
+        say.small(f"{at + 1} of {len(drawn)}. Read both pages of results, then say which of them serves you better.")
+        _ballot(ballots, drawn[at], voter, votes.get(drawn[at].id))
+    if at and st.button("Back", type="tertiary"):
+        st.query_params["n"] = str(at)
+        st.rerun()
+
+
+def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) -> None:
+    say.title(ballot.question)
+    for column, name, page in zip(st.columns(2), ("Left", "Right"), ballot.blinded(voter)[:2], strict=True):
+        with column:
+            say.small(name)
+            st.container(height=390, border=True).html(html_of(page))  # a window shows the questions as well
+    said, reason = (dict(known.choices), known.reason) if known else ({}, "")
+    choices: dict[str, Choice] = {}
+    for column, (criterion, asked) in zip(st.columns(len(CRITERIA)), CRITERIA.items(), strict=True):
+        before = list(_CHOICES).index(said[criterion]) if criterion in said else None
+        key = f"{criterion}-{ballot.id}"
+        if chosen := column.radio(asked, list(_CHOICES), before, format_func=_CHOICES.__getitem__, key=key):
+            choices[criterion] = chosen
+    why = st.text_area("Why? In your own words", reason, key=f"reason-{ballot.id}", max_chars=2000, height=80) or ""
+    if (choices, why) != (said, reason):
+        ballots.vote(ballot, voter, choices, why)
+    if st.button("Next", type="primary", disabled=len(choices) < len(CRITERIA)):
+        del st.query_params["n"]
+        st.rerun()
+
+
+def html_of(page: Page) -> str:
+    """A page as HTML."""
+    shown = ""
+    for kind, said, sources in page:
+        shown += f'<p class="{_CLASSES.get(kind, "sm-claim")}">{text(said)}</p>'
+        shown += "".join(f'<p class="sm-small">{text(source)}</p>' for source in sources)
+    return shown
