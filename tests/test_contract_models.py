@@ -27,7 +27,7 @@ from agent.stages.requery import PlannedQueries
 from agent.stages.write import WrittenCase, WrittenCrux
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderError
-from tools.models.chat.refusals import strict_schema
+from tools.models.chat.form import strict_schema
 from tools.models.judges.batch import BatchJudge, CheckedClaims, Verdicts
 from tools.models.judges.judge import ClaimCheck, Pair
 

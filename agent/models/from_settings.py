@@ -8,7 +8,8 @@ from tools.errors import SettingsError
 from tools.models.cache import TextCache
 from tools.models.chat.model import ChatModel
 from tools.models.chat.servers import price_of
-from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
+from tools.models.chat.vendor import Vendor
+from tools.models.chat.vendors import COMPATIBLE, vendor_of
 from tools.models.encoders.encoder import Encoder
 from tools.models.encoders.endpoint import EndpointEncoder
 from tools.models.encoders.transformers import TransformersEncoder

@@ -20,20 +20,23 @@ from pydantic import BaseModel
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.clients import MARK, refusal_transport, restore_marker
+from tools.models.chat.form import Form, schema_as_text
 from tools.models.chat.refusals import (
-    Form,
+    BrokenOffError,
+    DislikedError,
     Refusal,
+    RefusedError,
     connection_failure,
     is_of_content,
     is_too_long,
     own_error,
     refusal_of,
     reply_had_begun,
-    schema_as_text,
 )
 from tools.models.chat.replies import Reply
 from tools.models.chat.servers import TURNS, Price, check_prompt_cut, cost_of, models_at
-from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
+from tools.models.chat.vendor import ClientOptions, Vendor
+from tools.models.chat.vendors import COMPATIBLE, OPENAI
 from tools.net.causes import cause
 from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
 from tools.net.retries import is_cut_short
@@ -46,9 +49,6 @@ if TYPE_CHECKING:
     _Chunks = AsyncGenerator[BaseMessage, None]
 
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
-LARGEST_TEXT = 100_000
-"""Characters of one reply at most."""
-_BLANKS = 1000  # characters; some models write line after empty line when they are held to JSON
 _AS_JSON = "Answer with one JSON object of this shape and nothing else:\n"
 _REPEATED = (
     "You were asked this before, and your answer could not be used: {problem}. Answer again, with one JSON object of "
@@ -61,22 +61,6 @@ _BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
 _FORMS: dict[tuple[str, str], Form] = {}
 """What each model was found to take, by its address and name, for as long as the process lives."""
-
-
-class _RefusedError(ProviderReplyError):
-    """There is no answer, and asking once more would change nothing."""
-
-
-class _BrokenOffError(ProviderReplyError):
-    """The reply ended without a word on why."""
-
-
-class _DislikedError(ProviderError):
-    """The server refused the request, perhaps for how it was put. `failure`: what is told where that cannot help."""
-
-    def __init__(self, refusal: Refusal, failure: ProviderError) -> None:
-        super().__init__(str(failure))
-        self.refusal, self.failure = refusal, failure
 
 
 class ChatModel:
@@ -130,7 +114,7 @@ class ChatModel:
         while True:
             try:
                 return await self._answer(system, asked, shape)
-            except (_RefusedError, PromptTooLongError):
+            except (RefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
                 if asked != first:
@@ -146,7 +130,7 @@ class ChatModel:
         try:
             async with here.taken() as shared:
                 return self._read(await self._reply(system, user, shape), shape)
-        except _BrokenOffError:
+        except BrokenOffError:
             if not shared():
                 raise
             here.alone = True
@@ -157,9 +141,9 @@ class ChatModel:
             return reply.read(shape)
         except ProviderReplyError as exc:
             if stopped := reply.stopped():
-                raise _RefusedError(f"{self.name} {stopped}.") from exc
+                raise RefusedError(f"{self.name} {stopped}.") from exc
             whole = reply.text.strip() and reply.text.count("{") <= reply.text.count("}")
-            raise exc if reply.ending or whole else _BrokenOffError(str(exc)) from exc
+            raise exc if reply.ending or whole else BrokenOffError(str(exc)) from exc
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -201,7 +185,7 @@ class ChatModel:
             try:
                 async with self._failures():
                     return await self._stream(form.messages(system, user), shape, form), form
-            except _DislikedError as exc:
+            except DislikedError as exc:
                 lower = form.lower(exc.refusal)
                 if lower is None:
                     raise exc.failure from exc
@@ -217,10 +201,7 @@ class ChatModel:
                 async for chunk in chunks:
                     reply.take(chunk)
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
-                    if len(reply.text) > LARGEST_TEXT:
-                        raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
-                    if len(reply.text) > _BLANKS and not reply.text[-_BLANKS:].strip():
-                        raise ProviderReplyError("the reply goes on in blanks without an end.")
+                    reply.check_size()
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
                     current_log().on_reply(len(reply.text))
@@ -280,14 +261,14 @@ class ChatModel:
         if refusal is not None:
             if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
                 refusal = Refusal(401)
-            return _DislikedError(refusal, self._refused(refusal, said))
+            return DislikedError(refusal, self._refused(refusal, said))
         if own := own_error(exc):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
         failure = connection_failure(exc)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None:
-            return _BrokenOffError(f"the reply is no chat reply ({said}).")
+            return BrokenOffError(f"the reply is no chat reply ({said}).")
         if is_cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)
@@ -304,7 +285,7 @@ class ChatModel:
         if not status:
             return ProviderReplyError(f"the server told of an error in its reply ({said.rstrip('.')}).")
         if status in _OF_THE_REQUEST or (status == 403 and is_of_content(refusal)):
-            return _RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
+            return RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):
             current_log().down.add(self.address)
         error = status_error(here, status, said, self._vendor.key)

@@ -11,6 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from tools.errors import ProviderReplyError
 
+LARGEST_TEXT = 100_000
+"""Characters of one reply at most."""
+_BLANKS = 1000  # characters; some models write line after empty line when they are held to JSON
 _MOST_TRIED = 2000  # places in a reply at which its JSON object may begin
 _NAMES = r"(?:[\w.]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)"
 _OPENED = rf"(?:<\|?(?:begin_of_|start_)?{_NAMES}\|?>|\[{_NAMES}\]|◁{_NAMES}▷)"
@@ -50,6 +53,13 @@ class Reply:
         blocked = (about.get("prompt_feedback") or {}).get("block_reason")  # Gemini's, of a prompt
         ending = "blocked" if blocked else next((v for k in _ENDINGS if (v := about.get(k))), "")
         self.ending = str(ending) or self.ending
+
+    def check_size(self) -> None:
+        """Raises ProviderReplyError for a reply that is too long, or goes on in blanks."""
+        if len(self.text) > LARGEST_TEXT:
+            raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
+        if len(self.text) > _BLANKS and not self.text[-_BLANKS:].strip():
+            raise ProviderReplyError("the reply goes on in blanks without an end.")
 
     def read(self, shape: type[S]) -> S:
         """The JSON object in it; some servers give it as reasoning, beside an empty text. Raises ProviderReplyError."""

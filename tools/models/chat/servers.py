@@ -20,7 +20,8 @@ from weakref import WeakKeyDictionary
 
 from tools.budget import current_log
 from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError, SettingsError
-from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
+from tools.models.chat.vendor import Vendor
+from tools.models.chat.vendors import COMPATIBLE, vendor_of
 from tools.net.http import fetch_json, open_client, without_login
 
 

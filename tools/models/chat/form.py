@@ -1,0 +1,151 @@
+"""How a chat model is asked for JSON of a given shape: from the strictest form that servers know to plain text, without
+what a model was found not to take.
+"""
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from tools.models.chat.refusals import Refusal, is_too_long
+
+Mode = Literal["json_schema", "json_object", "text"]
+_LADDER: tuple[Mode, ...] = ("json_schema", "json_object", "text")
+_KEYWORDS = frozenset(("type", "enum", "items", "anyOf", "$ref", "$defs"))
+"""The keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document, beside
+those of objects; each vendor's table stands in `tests/vendor_tables`. Lengths are checked when the reply is read."""
+_LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
+"""Of vLLM, Ollama and llama.cpp only: they hold small models to an end, which some do not find by themselves."""
+_ABOUT_FORM = frozenset((400, 415, 422, 501))
+"""Statuses of refusals that may be about how it was asked, even where nothing in them says so."""
+_NOT_ABOUT_FORM = frozenset((401, 403, 429))
+_OTHER_CODES = re.compile(r"filter|policy|inspection|model_not|quota|billing|credit|api_key|invalid_prompt", re.I)
+_OTHER = re.compile(
+    r"credit|billing|quota|balance|monthly|usage limit|api.?key|content (?:filter|exists risk|management)|inappropriate"
+    r"|moderation|not a valid model|model.{0,40} not (?:found|exist)|location is not supported|has crashed",
+    re.IGNORECASE,
+)
+"""Matters of a refusal that no other form of the request helps against."""
+_FORM = re.compile(
+    r"response_?format|json_schema|json_object|json mode|structured|guided|output_(?:config|format)"
+    r"|response_?(?:json_?)?schema|response_?mime_?type|\bgrammar\b|\bschema\b|\bformat\b",
+    re.IGNORECASE,
+)
+_SYSTEM = re.compile(
+    r"messages?\[0\]|\bsystem\b.{0,40}\b(?:role|message|prompt|instruction|turn)|\brole\b.{0,60}\bsystem\b"
+    r"|developer (?:instruction|message)|roles must|user and assistant roles",
+    re.IGNORECASE,
+)
+_PARTS = (
+    ("counted", re.compile(r"stream_options|include_usage", re.IGNORECASE)),
+    ("temperature", re.compile(r"\btemperature\b", re.IGNORECASE)),
+    ("system", _SYSTEM),
+    ("streamed", re.compile(r"(?<![\w/])stream(?:ing|ed)?\b", re.IGNORECASE)),
+)
+"""What can be left out of a request, and how a refusal names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a request is put. mode: the kind of its reply. lengths: the schema has those of texts and lists. counted: the
+    server is asked to count the stream's tokens. streamed, system, temperature: whether it is asked for a stream, with
+    a system turn, with the temperature that is set. ladder: the modes that there are to fall back on."""
+
+    mode: Mode = "json_schema"
+    lengths: bool = False
+    counted: bool = True
+    streamed: bool = True
+    system: bool = True
+    temperature: bool = True
+    ladder: tuple[Mode, ...] = _LADDER
+
+    def lower(self, refusal: Refusal) -> "Form | None":
+        """The form that asks for less of what was refused; None where the refusal is about something else, or there
+        is nothing less to ask for.
+
+        The field that the server names decides; where it names none, its words do.
+        """
+        if refusal.status in _NOT_ABOUT_FORM or _OTHER_CODES.search(refusal.code) or is_too_long(refusal):
+            return None
+        named = refusal.param or refusal.words
+        if refusal.status <= 501 or _SYSTEM.search(named):
+            for part, pattern in _PARTS:
+                if getattr(self, part) and pattern.search(named):
+                    without: Any = {part: False}
+                    return replace(self, **without)
+        if _OTHER.search(refusal.words) and not _FORM.search(named):
+            return None
+        unsaid = refusal.status in _ABOUT_FORM and not refusal.param
+        if not (unsaid or _FORM.search(named)):
+            return None
+        if self.lengths:
+            return replace(self, lengths=False)
+        lower = self.ladder.index(self.mode) + 1
+        return replace(self, mode=self.ladder[lower]) if lower < len(self.ladder) else None
+
+    def schema(self, shape: type[BaseModel]) -> dict[str, Any] | None:
+        """The JSON schema that this form asks by; None for forms without one."""
+        return strict_schema(shape, self.lengths) if self.mode == "json_schema" else None
+
+    def options(self, shape: type[BaseModel]) -> dict[str, Any]:
+        """The options of an OpenAI-compatible client for this form.
+
+        They go beside its own parameters: with `response_format` itself it reads the stream in a way that breaks on
+        servers which leave anything out.
+        """
+        options: dict[str, Any] = {"stream_usage": True} if self.counted and self.streamed else {}
+        if bare := self.schema(shape):
+            schema = {"name": shape.__name__, "schema": bare, "strict": True}
+            options["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": schema}}
+        elif self.mode == "json_object":
+            options["extra_body"] = {"response_format": {"type": "json_object"}}
+        return options
+
+    def messages(self, system: str, user: str) -> list[tuple[str, str]]:
+        """The turns, (role, text)."""
+        if not system:
+            return [("user", user)]
+        return [("system", system), ("user", user)] if self.system else [("user", f"{system}\n\n{user}")]
+
+
+def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, Any]:
+    """The shape's schema as the strict modes want it: every object closed, every field required, no other keywords but,
+    if asked for, those of lengths."""
+    schema: dict[str, Any] = _strict(shape.model_json_schema(), _KEYWORDS | _LENGTHS if lengths else _KEYWORDS)
+    return schema
+
+
+def schema_as_text(shape: type[BaseModel]) -> str:
+    """The shape as part of the prompt, for servers that take no notice of a schema beside it: an object of the shape
+    with a word for what goes where, which small models follow better than a schema."""
+    schema = strict_schema(shape)
+    return json.dumps(_example(schema, schema.get("$defs", {})), ensure_ascii=False)
+
+
+def _example(schema: dict[str, Any], named: dict[str, Any]) -> Any:
+    if "$ref" in schema:
+        return _example(named[schema["$ref"].rpartition("/")[2]], named)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        return {name: _example(field, named) for name, field in schema["properties"].items()}
+    if schema.get("type") == "array":
+        item = _example(schema["items"], named)
+        return [item, item] if isinstance(item, dict) else [item]
+    return 1 if schema.get("type") == "integer" else "…"
+
+
+def _strict(schema: Any, keywords: frozenset[str]) -> Any:
+    if isinstance(schema, list):
+        return [_strict(s, keywords) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {k: _strict(v, keywords) for k, v in schema.items() if k in keywords and k != "$defs"}
+    if "$defs" in schema:  # names of ours, none of which is the schema's own word
+        made["$defs"] = {name: _strict(part, keywords) for name, part in schema["$defs"].items()}
+    if "properties" in schema:
+        fields = {name: _strict(field, keywords) for name, field in schema["properties"].items()}
+        made |= {"properties": fields, "additionalProperties": False, "required": list(fields)}
+    return made
