@@ -69,7 +69,7 @@ def test_sources_are_kept_by_date_and_by_publisher(asked: Ask) -> None:
     ("words", "question", "depth"),
     [
         ("challenge claim 1", "challenge claim 1", None),  # read where the run begins
-        ("I doubt number 2", "Strongest counter-argument to 2?", None),
+        ("I'm not convinced by number 2", "Strongest counter-argument to 2?", None),
         ("dig up more for the against side", "Strongest case against For?", "deep"),
         ("how's this in Finland", "What about in Finland?", None),
         ("what would a teacher say?", "What about a teacher?", None),

@@ -124,7 +124,7 @@ def _masked(asked: str, answer: Answer) -> str:
 
 
 def _summarised(_: str, answer: Answer) -> Reply:
-    lines: list[tuple[str, list[int]]] = [(answer.summary, [])]
+    lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if answer.summary else []
     for side in answer.perspectives:
         claims = sorted(side.claims, key=lambda claim: claim.tier != "case")[:_CLAIMS]
         lines += [(f"{stance_label(answer, side)}: {claim_text(claim)}", claim.citations) for claim in claims]
