@@ -103,7 +103,7 @@ def test_a_phone_shows_all_of_it(samples_page: PageServer, phones: str, visit: V
     visitor = visit(samples_page, width=390).arrive()
     assert visitor.width()[0] <= 390
     for name in ("Ask", "flat earth"):
-        box = visitor.page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True).bounding_box()
+        box = visitor.page.get_by_test_id("stMain").get_by_text(name, exact=True).bounding_box()
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390

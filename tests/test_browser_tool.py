@@ -89,7 +89,7 @@ def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServ
 
 def test_the_first_seconds(samples_page: PageServer, visit: Visit) -> None:
     visitor = visit(samples_page).arrive()
-    visitor.until(lambda: visitor.page.evaluate("document.activeElement.getAttribute('aria-label')") == FIRST, "focus")
+    visitor.until(lambda: visitor.field(FIRST).evaluate("field => field === document.activeElement"), "focus")
     assert visitor.page.get_by_test_id("stPills").or_(visitor.page.get_by_test_id("stButtonGroup")).count() == 1
     for said in ("547 sample passages", "flat earth", "Should schools ban smartphones?"):
         assert said in visitor.page.inner_text("body")

@@ -19,9 +19,12 @@ from ui.shown import escaped, text
 
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
 _FOCUS = """<script>
-for (const field of document.querySelectorAll('.st-key-question input')) {
-  if (!document.activeElement || document.activeElement === document.body) field.focus({preventScroll: true});
-}
+let looks = 0;
+const look = setInterval(() => {
+  const field = document.querySelector('.st-key-question input'), free = document.activeElement === document.body;
+  if (field && free) field.focus({preventScroll: true});
+  if ((field && !free) || ++looks > 60) clearInterval(look);
+}, 50);
 </script>"""
 
 
