@@ -226,6 +226,14 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
     assert link.endswith(f"?run={shown_run(app)}")
 
 
+def test_the_answer_stands_beside_a_plain_list_of_what_was_found(page: Callable[..., AppTest]) -> None:
+    app = click(until(ask(page(), QUESTION), answered), "Compare")
+    assert "A plain ranked list of what was found" in html(app)
+    assert len([e for e in app.get("html") if '<p class="sm-claim' in e.proto.body]) == 2
+    click(app, "Back to the answer")
+    assert answered(app)
+
+
 def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     service = PageService(settings)

@@ -273,6 +273,9 @@ def _end(answer: Answer) -> None:
                 st.download_button(
                     _FORMATS[ending], _content(answer, ending), name, on_click="ignore", key=f"as{ending}"
                 )
+        if answer.citations:
+            beside = {"run": answer.run_id, "view": "compare"}
+            st.button("Compare", key="compare", type="tertiary", on_click=ask_view.go, kwargs=beside)
         with st.popover("Link", type="tertiary"):
             say.small("The answer's permanent address; who can open this page can open it.")
             st.code(f"{(st.context.url or '').partition('?')[0]}?run={answer.run_id}", language=None, wrap_lines=True)

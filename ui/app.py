@@ -78,7 +78,14 @@ def _run(service: PageService, run_id: str) -> None:
         watch_view.show(service, run, on_end=st.rerun)
         ask_view.form(open_service)
         return
-    answer_view.show(service, run, Answer.model_validate_json(run.answer))
+    answer = Answer.model_validate_json(run.answer)
+    if st.query_params.get("view") == "compare":
+        from ui import vote_view
+
+        st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
+        vote_view.compare(answer, service.ranked(run.id))
+        return
+    answer_view.show(service, run, answer)
     ask_view.form(open_service, run.id)
 
 

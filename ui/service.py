@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from agent.answer.ballots import Ballots
 from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
-from agent.answer.retrieved import Evidence
+from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
 from agent.options import Depth
 from agent.runs.parts import usual_options
@@ -111,6 +111,12 @@ class PageService:
     def evidence(self, run_id: str) -> list[Evidence]:
         """What was judged in the run; empty where it is not kept any more."""
         return self._wait(self._runs.evidence(run_id))
+
+    def ranked(self, run_id: str) -> list[Passage]:
+        """What the run's searches found as one plain ranking; empty where it is not kept any more."""
+        ids = search_order(self._wait(self._runs.state(run_id)))
+        found = self.passages(ids)
+        return [found[i] for i in ids if i in found]
 
     def remove_thread(self, thread: str) -> None:
         """Takes the thread out of the history; for a while it can be put back. Raises RunBusyError while a run of it is
