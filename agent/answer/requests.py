@@ -8,7 +8,7 @@ encoder's vectors, Cover and Hart 1967). What is named in it is found among the 
 
 import re
 import tomllib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
 from agent.answer.words import label as stance_label
 from agent.options import Depth
+from tools.language.sentences import split_sentences
 from tools.language.words import count
 
 Encode = Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]]
@@ -31,7 +32,7 @@ _NEAREST = 3  # wordings of a kind that its nearness is the mean of
 _LEAST = 0.2  # cosine below which a wording is near to no kind
 _RUNS = ("question", "focus", "place")
 """Kinds that a run answers as they stand."""
-_MOST_WORDS = 16  # whoever writes more asks a question of their own
+_MOST_WORDS = 40  # whoever writes more asks a question of their own
 _CLAIMS = 2  # of a side, in a summary
 CAN = (
     "Of this answer you can ask: summarise it; explain claim 3; which side has more evidence; only newer sources, or "
@@ -70,12 +71,19 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
         return Question(asked)
     if new := _NEW.match(asked):
         return Question(new["rest"])
-    nearness = await _nearness(asked, answer, encode)
-    own = {kind: nearness.pop(kind) for kind in _RUNS}
-    kind = max(nearness, key=nearness.__getitem__)
-    if nearness[kind] <= max(own.values()):
-        return Question(asked) if own["question"] >= max(own.values()) else _focused(asked)
-    return _READERS[kind if nearness[kind] >= _LEAST else "other"](asked, answer)
+    parts = [part for part in split_sentences(asked) if any(map(str.isalpha, part))] or [asked]
+    found = [await _nearness(part, answer, encode) for part in parts]
+    # Of several sentences the one that is plainest says what is wanted; the others say why.
+    part, nearness = max(zip(parts, found, strict=True), key=lambda pair: _lead(pair[1]))
+    kind = max(_READERS, key=nearness.__getitem__)
+    if _lead(nearness) > 0:
+        return _READERS[kind if nearness[kind] >= _LEAST else "other"](asked, answer)
+    return _focused(part) if nearness["question"] < max(nearness["focus"], nearness["place"]) else Question(asked)
+
+
+def _lead(nearness: Mapping[str, float]) -> float:
+    """By how much the wording is nearer to what the answer itself can tell than to a question for a run."""
+    return max(nearness[kind] for kind in _READERS) - max(nearness[kind] for kind in _RUNS)
 
 
 _NEW = re.compile(
@@ -234,7 +242,8 @@ def _focused(asked: str) -> Question:
     """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at."""
     if re.match(r"(?:and|but|what about|how about)\b", asked, re.I):
         return Question(asked)
-    words = asked.rstrip(" ?.!").split()
+    core = re.split(r"\b(?:about|in|for|among|on|to|over)\b", asked.rstrip(" ?.!"), flags=re.I)[-1]
+    words = core.split() or asked.split()
     while len(words) > 1 and words[0].casefold().strip(",'") in _AROUND:
         del words[0]
     while len(words) > 1 and words[-1].casefold() in _AROUND:
