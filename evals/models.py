@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,9 @@ from pydantic import BaseModel, Field
 from agent.models.from_settings import build_encoder, build_judge, build_own_judge
 from agent.settings import load_settings
 from evals.reports.records import Record, Records
-from evals.suite import ask_beside
+from evals.suite import ask_each
 from tools.budget import Budget, budget_scope
-from tools.errors import SettingsError, SteelmanError
+from tools.errors import SettingsError
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders.encoder import Encoder, load_encoder
@@ -126,26 +128,18 @@ class _Reply(BaseModel):
 
 def ask_chat(model: ChatModel, asked: Mapping[str, tuple[str, str]], records: Records, parallel: int) -> dict[str, str]:
     """By key the chat model's `text` for each system and user turn, empty where it failed. The records have what it
-    said, or what failed, and it is not asked again."""
-    turn = asyncio.Semaphore(parallel)
+    said, or what failed, and it is not asked again. Raises ProviderError where the model is down."""
 
-    async def one(key: str, system: str, user: str) -> tuple[str, Record]:
-        async with turn:
-            try:
-                with budget_scope(Budget()):
-                    return key, (await model.ask(system, user, _Reply)).model_dump()
-            except SteelmanError as exc:
-                return key, {"failed": str(exc)}
+    async def ask(system: str, user: str) -> Record:
+        with budget_scope(Budget()):
+            return (await model.ask(system, user, _Reply)).model_dump()
 
-    async def ask_all() -> None:
-        try:
-            waiting = [one(key, *prompt) for key, prompt in asked.items() if key not in records.done]
-            await ask_beside(waiting, records, len(asked), "reply")
-        finally:
-            await model.aclose()
+    async def ask_all() -> dict[str, Record]:
+        async with aclosing(model):
+            work = {key: partial(ask, *prompt) for key, prompt in asked.items()}
+            return await ask_each(work, records, parallel, "reply")
 
-    asyncio.run(ask_all())
-    return {key: str(records.done[key].get("text", "")).strip() for key in asked}
+    return {key: str(record.get("text", "")).strip() for key, record in asyncio.run(ask_all()).items()}
 
 
 class CachedEncoder:

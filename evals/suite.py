@@ -32,7 +32,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
@@ -189,6 +189,25 @@ async def ask_beside(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def ask_each(
+    asked: Mapping[str, Callable[[], Awaitable[Record]]], records: Records, parallel: int, unit: str
+) -> dict[str, Record]:
+    """The record of each key, so many asked side by side; a reply of no use is one that says so in `failed`. Raises
+    ProviderError where who is asked is down."""
+    turn = asyncio.Semaphore(parallel)
+
+    async def one(key: str, ask: Callable[[], Awaitable[Record]]) -> tuple[str, Record]:
+        async with turn:
+            try:
+                return key, await ask()
+            except ProviderReplyError as exc:
+                return key, {"failed": str(exc)}
+
+    waiting = [one(key, ask) for key, ask in asked.items() if key not in records.done]
+    await ask_beside(waiting, records, len(asked), unit)
+    return {key: records.done[key] for key in asked}
+
+
 # Results
 
 
@@ -220,9 +239,11 @@ def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
 
 
 def write_new(path: Path, content: str, option: str) -> None:
-    """Writes a file that `option` names. Raises InputError where it is there already, or cannot be written."""
+    """Writes a file that `option` names, and makes its folder. Raises InputError where it is there already or cannot be
+    written."""
     refuse_existing(path, option)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
     except OSError as exc:
         raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc

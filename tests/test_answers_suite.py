@@ -17,7 +17,7 @@ from evals.answering.plan import MISSING, PLAIN, plan, plan_shelves
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
 from evals.suite import defined
-from evals.suites.answers import add_arguments, evaluate
+from evals.suites.answers import add_arguments, evaluate, measure
 from tools.errors import InputError
 from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
@@ -147,6 +147,8 @@ async def test_answers_of_another_agent_are_measured_as_ones_own(folder: Path, s
         theirs.write_text(json.dumps(other | change))
         with pytest.raises(InputError, match=message):
             await result(arguments(folder, "--answers", str(theirs)), settings)
+    with pytest.raises(InputError, match="Leave out --out, --missing and --score-only"):
+        measure(arguments(folder, "--answers", str(theirs)))
 
 
 async def test_scoring_asks_nobody(folder: Path, settings: Settings) -> None:

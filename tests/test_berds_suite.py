@@ -126,16 +126,29 @@ def test_the_judges_errors_widen_the_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
 ) -> None:
     rows = {"precision": [["q", 3, 4]], "recall": [["q", 3, 5]]}
-    config = {"judge": "by-word", "threshold": 0.5, "contrary": True}
+    config = {"judge": "by-word", "threshold": 0.5, "contrary": True, "form": "statement"}
     told = {"config": config, "items": rows, "metrics": {"pairs": 20}}
     (tmp_path / "judge.json").write_text(json.dumps(told))
     data = write(tmp_path / "own.jsonl", ranked())
     result = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json")
     assert 0 < result["metrics"]["own"]["ctxs"]["precision@5 corrected"] < 1
     assert len(result["intervals"]["own"]["ctxs"]["mrecall@5 corrected"]) == 2
-    (tmp_path / "judge.json").write_text(json.dumps(told | {"config": config | {"judge": "another"}}))
-    said = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json", status=1)
-    assert "'judge' was 'another' and is 'by-word' here" in said
+    for name, was, here in (("judge", "another", "by-word"), ("form", "answer", "statement")):
+        (tmp_path / "judge.json").write_text(json.dumps(told | {"config": config | {name: was}}))
+        said = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json", status=1)
+        assert f"'{name}' was '{was}' and is '{here}' here" in said
+
+
+def test_what_cannot_be_done_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]) -> None:
+    """A prompt without an encoder; a folder that is a file; records of another corpus under the same name."""
+    data, corpus = write(tmp_path / "own.jsonl", ranked()), tmp_path / "corpus.jsonl"
+    assert "--query-prompt is for --encoder" in run(capsys, "--data", data, "--query-prompt", "query: ", status=1)
+    assert "own.jsonl/own.ctxs" in run(capsys, "--data", data, "--write", data, status=1)
+    write(corpus, [{"id": "a", "text": "The stone bridge helps."}])
+    search = ("--data", data, "--corpus", corpus, "--methods", "bm25", "--out", tmp_path / "ranked.jsonl")
+    run(capsys, *search)
+    write(corpus, [{"id": "a", "text": "The stone bridge harms."}])
+    assert "made with another config: passages was" in run(capsys, *search, status=1)
 
 
 # The web

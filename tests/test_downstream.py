@@ -75,6 +75,7 @@ def test_answers_by_hand() -> None:
     assert answer_scores("in 1712, or 1713", ["the year 1712", "1713"]) == pytest.approx([0, 1 / 4, 2 / 5])
     assert answer_scores("The Year, 1712!", ["1713", "a year 1712"])[0] == 1
     assert answer_scores("", ["1712"]) == [0, 0, 0]
+    assert answer_scores("1,712 tons in the U.S.", ["1712 tons in US"])[0] == 1  # marks part no words, as in SQuAD
     # The sets are equal; of words as often as they come 2 · 1 / (2 + 1).
     assert answer_scores("no no", ["no"]) == pytest.approx([0, 1, 2 / 3])
 
@@ -110,6 +111,9 @@ def test_shares_by_hand() -> None:
 def test_a_perspective_that_holds_another_is_no_side() -> None:
     assert sides_of(sided("a", left=(0, 1), right=(2,), either=(0, 1, 2))) == {"left": {0, 1}, "right": {2}}
     assert sides_of(sided("a", left=(0, 1), either=(0, 1))) == {}
+    wide, narrow = (RootPerspective(name, name, gold, "left") for name, gold in (("wide", (0, 1)), ("narrow", (0,))))
+    right = sided("a", right=(2,)).perspectives
+    assert sides_of(Root("a", "a", (wide, narrow, *right))) == {"left": {0, 1}, "right": {2}}
 
 
 def test_the_test_is_that_of_signs() -> None:
@@ -237,6 +241,20 @@ def test_answers_and_essays_downstream(
     shown = capsys.readouterr().out
     assert "2 questions " in shown
     assert "textblob sign" in shown
+
+
+def test_what_a_model_that_is_down_was_not_asked_is_asked_again(
+    data: Path, writer: ModelServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, command = tmp_path / "drawn.jsonl", ("pir", "--data", data, "--task", "tides", "--perspectives", "chat")
+    writer.on("at Arl", {"text": "at Arl"})
+    writer.on("at Bex", Reply(status=401), times=1)
+    assert main([*map(str, command), "--parallel", "1", "--out", str(out)]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+    assert "failed" not in out.read_text()
+    writer.on("at Bex", {"text": "at Bex"})
+    told = run(capsys, *command, "--out", out)["metrics"]["tides"]["perspectives, chat"]
+    assert told == {"accuracy": 1, "qa_f1": 1, "token_f1": 1}
 
 
 def test_what_is_wrong_is_said(

@@ -20,6 +20,11 @@ def test_a_perfect_judge_changes_nothing() -> None:
     assert found["mrecall@2"][0] == pytest.approx(1 / 3, abs=0.02)
     assert found["mrecall@1"][0] == pytest.approx(2 / 3, abs=0.02)  # m = 2 > k = 1: one distinct one is enough
     alone = corrected(SAID[:1], JudgeErrors(MANY, 0, 0, MANY), [1, 2], seed=1)
+    # The same with an empty place in the middle: it is a place, and supports nothing whatever the judge misses.
+    gap = np.insert(SAID[0].astype(float), 1, np.nan, axis=1)
+    found = corrected([gap], JudgeErrors(MANY, 0, MANY, 0), [2, 3], seed=1)
+    assert found["precision@2"] == [0.5, 0.5, 0.5]
+    assert found["precision@3"] == pytest.approx([2 / 3] * 3)
     assert alone == {name: [1.0, 1.0, 1.0] for name in ("mrecall@1", "mrecall@2", "precision@1", "precision@2")}
 
 

@@ -43,8 +43,11 @@ class Ballot:
     seed: int
 
     def blinded(self, voter: str) -> tuple[Page, Page, tuple[str, str]]:
-        """The pages in the order that is drawn for that voter."""
-        return blinded(self.answer, self.ranked, f"{self.seed} {voter} {self.id}")
+        """(left, right, names): the pages in the order that is drawn for that voter, and which is which, 'answer' and
+        'list', the left one first; the names are not to be shown."""
+        if random.Random(f"{self.seed} {voter} {self.id}").random() < 0.5:
+            return self.answer, self.ranked, ("answer", "list")
+        return self.ranked, self.answer, ("list", "answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +88,6 @@ def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
         quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)
         lines.append(("case", f"“{plain(quote)}”", [plain(source_line(citation_of(0, passage, quote, None)))]))
     return lines
-
-
-def blinded(answer: Page, ranked: Page, seed: str) -> tuple[Page, Page, tuple[str, str]]:
-    """(left, right, names): both pages in an order that the seed draws, and which is which, 'answer' and 'list', the
-    left one first; the names are not to be shown."""
-    if random.Random(seed).random() < 0.5:
-        return answer, ranked, ("answer", "list")
-    return ranked, answer, ("list", "answer")
 
 
 @dataclass(frozen=True, slots=True)

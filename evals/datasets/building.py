@@ -152,5 +152,4 @@ def paragraphs_of(event: str, articles: Sequence[Article]) -> dict[str, str]:
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Writes the files of a set. Raises InputError where one is there already or cannot be written."""
     for place, content in files.items():
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
         write_new(folder / place, content, "--to")

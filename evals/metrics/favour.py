@@ -15,11 +15,11 @@ _ROUNDS = 10_000
 
 
 def sides_of(root: Root) -> dict[str, set[int]]:
-    """Its gold passages by label. A perspective whose gold holds all of another one's is no side beside it, such as
-    'general' beside two stances, and is left out."""
+    """Its gold passages by label. A perspective whose gold holds all of one with another label is no side beside it,
+    such as 'general' beside two stances, and is left out."""
     golds, sides = [(one.label, {*one.gold}) for one in root.perspectives], dict[str, set[int]]()
     for label, gold in golds:
-        if not any(other <= gold for _, other in golds if other is not gold):
+        if not any(other <= gold for another, other in golds if another != label):
             sides[label] = sides.get(label, set()) | gold
     return sides
 

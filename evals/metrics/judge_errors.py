@@ -58,17 +58,17 @@ def read_errors(path: Path, asked: Mapping[str, Any]) -> JudgeErrors:
 
 
 def corrected(
-    said: Sequence[NDArray[np.bool_]], errors: JudgeErrors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
+    said: Sequence[NDArray[Any]], errors: JudgeErrors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
 ) -> dict[str, list[float]]:
     """Measure to the mean and the 2.5 and 97.5 percent points of its rounds. said: of each question whether the judge
-    accepted, shape (perspectives, passages that there are)."""
+    accepted, NaN for an empty place, which supports nothing; shape (perspectives, passages)."""
     rng, count = np.random.default_rng(seed), len(said)
     supports = rng.beta(errors.true_positive + 0.5, errors.false_positive + 0.5, (rounds, 1, 1))
     missed = rng.beta(errors.false_negative + 0.5, errors.true_negative + 0.5, (rounds, 1, 1))
     times = rng.multinomial(count, np.full(count, 1 / count), rounds) / count  # how often each question is drawn
     found = {f"{measure}@{k}": np.zeros(rounds) for measure in ("mrecall", "precision") for k in cutoffs}
     for number, of_question in enumerate(said):
-        chance = np.where(of_question, supports, missed)
+        chance = np.select([of_question == 1, of_question == 0], [supports, missed])
         truth = rng.random((rounds, *of_question.shape)) < chance
         for k in cutoffs:  # as `evals.metrics.coverage` has them
             top = truth[:, :, :k]

@@ -16,7 +16,7 @@ from evals.metrics.measure import Figure, Ratio
 
 def words(text: str) -> list[str]:
     """The words that are compared."""
-    return [w for w in re.findall(r"\w+", text.lower().replace("'", "")) if w not in ("a", "an", "the")]
+    return [w for w in re.sub(r"[^\w\s]", "", text.lower()).split() if w not in ("a", "an", "the")]
 
 
 def answer_scores(reply: str, gold: Sequence[str]) -> list[float]:

@@ -34,7 +34,8 @@ class Verdicts:
     def __init__(self, judge: PairJudge | None) -> None:
         self.judge = judge
         self.threshold = (judge and judge.threshold) or 0.5
-        self.told = {"judge": judge.name if judge else "file", "threshold": self.threshold, "contrary": True}
+        self.told = {"judge": judge.name if judge else "file", "threshold": self.threshold}
+        self.told |= {"contrary": True, "form": "statement"}
         self.scores: dict[Pair, float] = {}
 
     def pairs(self, row: GoldRow, passage: Passage) -> list[Pair]:
@@ -50,9 +51,11 @@ class Verdicts:
         said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
         return said or [False] * len(row.gold)
 
-    def accepted(self, row: GoldRow, ranking: Sequence[Passage]) -> NDArray[np.bool_]:
-        """The same of a ranking's passages, shape (perspectives, passages)."""
-        return np.array([self.supports(row, p) for p in ranking if p[2].strip()]).reshape(-1, len(row.gold)).T
+    def accepted(self, row: GoldRow, ranking: Sequence[Passage]) -> NDArray[np.float64]:
+        """The same of a ranking's passages, shape (perspectives, passages), NaN for an empty place."""
+        none = [math.nan] * len(row.gold)
+        said = [self.supports(row, p) if p[2].strip() else none for p in ranking]
+        return np.array(said, float).reshape(-1, len(row.gold)).T
 
     def ask(self, rows: Sequence[GoldRow], rankings: Iterable[Rankings], cache: VectorCache) -> None:
         """Judges what was found. Raises ProviderDownError, ModelError; ProviderReplyError where no answer was of use

@@ -75,6 +75,8 @@ def measure(args: argparse.Namespace) -> Record:
         measures = read_sheet(args.sheet, args.labels)
         told = {n: {"value": m.value, "over": m.total, "interval": m.interval(args.seed)} for n, m in measures.items()}
         return {"suite": "answers", "part": "sheet", "metrics": told}
+    if args.answers and (args.out or args.missing or args.score_only):
+        raise InputError("--answers asks nothing and keeps nothing. Leave out --out, --missing and --score-only.")
     if not args.out and not args.answers:
         raise InputError("--out is missing: the file in which the answers are kept.")
     if args.data and is_own(args.set):

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.settings import load_settings
+from evals.answering.asking import fingerprint
 from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.metrics.coverage import DEEPEST, TOP_FIVE, union_measures
@@ -70,6 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Searches, ranks and judges what is not there yet, then scores all of it. Raises as its parts do."""
+    if args.query_prompt and not args.encoder:
+        raise InputError("--query-prompt is for --encoder. Name one, or leave it out.")
     settings, clock, loaded = load_settings(), Clock(), load_perspectives(args.data, args.split)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
@@ -85,11 +88,13 @@ def measure(args: argparse.Namespace) -> Record:
     encoder, cache = encoder_and_cache()
     encoder = TransformersEncoder(args.encoder, args.query_prompt) if args.encoder else encoder
     web = WebCorpora(args.keep or settings.cache_dir / "berds", args.pages, args.parallel, clock)
-    ranker = Ranker(open_corpora(corpus, every, settings, web), methods, encoder, cache, verdicts.judge, clock)
+    corpora = open_corpora(corpus, every, settings, web)
+    ranker = Ranker(corpora, methods, encoder, cache, verdicts.judge, clock)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
     config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "rerank": args.rerank, "depth": depth}
     config |= ({"pages": args.pages} if corpus == WEB else {}) | (verdicts.told if judging else {})
+    config |= {"passages": fingerprint(corpora.of(every[0]))} if corpora.shared else {}
     depths = {NEUTRAL: depth} | dict.fromkeys(LEADING if args.stance else (), TOP_FIVE)
     with Records(args.out, "berds", config) as records:
         found = {name: {q: ranker.rank(rows, records, depths[q], q) for q in depths} for name, rows in sets.items()}
@@ -97,6 +102,7 @@ def measure(args: argparse.Namespace) -> Record:
         for name, rows in sets.items():
             verdicts.ask(rows, found[name].values(), VectorCache(settings.cache_dir / "verdicts.db"))
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
+    read["judge_errors"] = args.judge_errors and args.judge_errors.name
     result = _scored(args, sets, found, verdicts, errors)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
     kept = [k for row in every if corpus == WEB and (k := web.kept(row.question))]
@@ -140,7 +146,6 @@ def _scored(
 
 def _file(folder: Path, name: str, method: str) -> Path:
     """Its name tells BERDS' evaluator where the verdicts stand."""
-    folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{name}.{re.sub('[^a-z0-9+.-]', '-', method)}.mistralpred.jsonl"
 
 
@@ -151,11 +156,7 @@ def table(result: Record) -> list[str]:
         *(line for name in result["metrics"] for line in set_lines(result, name)),
         *(f"failed, and counted as misses: {why}" for why in result["failed"]),
         *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
-        *(
-            [_INDEPENDENT]
-            if any(CORRECTED in m for of in result["metrics"].values() for r in of.values() for m in r)
-            else []
-        ),
+        *([_INDEPENDENT] if config["judge_errors"] else []),
         *(["pages: {read} read, {unread} not; --keep says why".format(**result["pages"])] if "pages" in config else []),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
         f"judge {config['judge']}, which accepts from {config['threshold']:.3f} on",

@@ -29,9 +29,9 @@ from evals.datasets.rows import digest
 from evals.metrics.measure import Figure, Ratio, figures
 from evals.models import CachedEncoder, encoder_and_cache
 from evals.reports.records import Record, Records
-from evals.suite import ask_beside, check_known, common_options, figure_lines, refuse_existing, sample
+from evals.suite import ask_each, check_known, common_options, figure_lines, refuse_existing, sample
 from tools.budget import Budget, budget_scope
-from tools.errors import InputError, ProviderReplyError
+from tools.errors import InputError
 from tools.language.copies import average_linkage
 from tools.models.chat.model import ChatModel
 
@@ -81,19 +81,9 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 async def _made(lines: dict[str, Any], model: ChatModel, records: Records, args: argparse.Namespace) -> Made:
-    turn = asyncio.Semaphore(args.parallel)
-
-    async def one(key: str, said: Callable[[ChatModel], Awaitable[Record]]) -> tuple[str, Record]:
-        async with turn:
-            try:
-                return key, await said(model)
-            except ProviderReplyError as exc:  # it fails alone
-                return key, {"failed": str(exc)}
-
     async def ask(of: Mapping[str, Callable[[ChatModel], Awaitable[Record]]]) -> dict[str, Record]:
-        waiting = [one(key, said) for key, said in of.items() if key not in records.done]
-        await ask_beside(waiting, records, len(of), "item")
-        return {key: records.done[key] for key in of}
+        work = {key: partial(said, model) for key, said in of.items()}
+        return await ask_each(work, records, args.parallel, "item")
 
     async with aclosing(model):
         return await (_events if args.made_of[0] == "articles" else _questions)(lines, ask, args)

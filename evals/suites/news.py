@@ -64,13 +64,8 @@ class Plan:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
-    add(
-        "--data",
-        type=Path,
-        required=True,
-        metavar="ZIP|DIR",
-        help="LocalNews.zip, or a folder in its layout (DSGlobal)",
-    )
+    data = "LocalNews.zip, or a folder in its layout (DSGlobal)"
+    add("--data", type=Path, required=True, metavar="ZIP|DIR", help=data)
     beside = f"beside dense; all: {','.join(METHODS)}"
     add("--methods", type=names, metavar="NAME[,NAME…]", help=beside)
     add("--sweep", action="store_true", help="λ of mmr and both greedyplus, λ and μ of dkmips, in one table")

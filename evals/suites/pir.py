@@ -107,7 +107,8 @@ def measure(args: argparse.Namespace) -> Record:
 
 def _own(root: Root, one: RootPerspective) -> str:
     """The annotated perspective; in place of one without text what the query has more than its root."""
-    return one.text or " ".join({*words(one.query)} - {*words(root.text)})
+    known = {*words(root.text)}
+    return one.text or " ".join(word for word in words(one.query) if word not in known)
 
 
 def _items(task: PirTask, ranks: Sequence[Ints], named: Iterable[str], cutoffs: Sequence[int]) -> Record:

@@ -21,19 +21,7 @@ from evals.reports.table import block, number, sure
 from evals.suite import show
 from tools.errors import InputError
 
-SUITES = (
-    "judge",
-    "retrieval",
-    "berds",
-    "answers",
-    "expand",
-    "news",
-    "pir",
-    "favour",
-    "downstream",
-    "responses",
-    "preference",
-)
+SUITES = "judge retrieval berds answers expand news pir favour downstream responses preference".split()
 _SHOWN = {
     "judge": ("accuracy", "f1", "precision", "recall", "auc", "average_precision", "ece", "contrast_consistency"),
     "preference": ("organisation", "comprehensiveness", "informativeness", "preference"),
