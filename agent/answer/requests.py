@@ -22,6 +22,8 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
 from agent.answer.words import label as stance_label
 from agent.options import Depth
+from tools.language.grounding import stems
+from tools.language.question import read_question
 from tools.language.sentences import split_sentences
 from tools.language.words import count
 
@@ -78,6 +80,8 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
     kind = max(_READERS, key=nearness.__getitem__)
     if _lead(nearness) > 0:
         return _READERS[kind if nearness[kind] >= _LEAST else "other"](asked, answer)
+    if read_question(asked).kind == "choice":  # it names its own alternatives
+        return Question(asked)
     return _focused(part) if nearness["question"] < max(nearness["focus"], nearness["place"]) else Question(asked)
 
 
@@ -165,27 +169,23 @@ def _newer(asked: str, answer: Answer) -> Reply:
     dated = sorted(c.date for c in answer.citations if c.date)
     if not dated:
         return Reply("None of the sources of this answer has a date.")
-    year = re.search(r"\b(?:19|20)\d\d\b", asked)
-    since = year.group() if year else median_low(dated)
+    years = re.findall(r"\b(?:19|20)\d\d\b", asked)
+    since = years[-1] if years else median_low(dated)
     return _kept(answer, [c for c in answer.citations if c.date >= since], f"from {day(since)} on")
 
 
 def _from_one(asked: str, answer: Answer) -> Reply:
-    words = set(re.findall(r"[^\W_]{3,}", asked.casefold())) - _SMALL
-    kept = [c for c in answer.citations if words & set(re.findall(r"[^\W_]{3,}", _about(c)))]
+    words = set(stems(asked.replace("paper", ""))) - set(stems(_SMALL))
+    kept = [c for c in answer.citations if words & set(stems(f"{c.publisher} {c.kind} {c.title} {c.url}"))]
     if not kept:
         there = ", ".join(dict.fromkeys(c.publisher or c.title for c in answer.citations))
         return Reply(f"No source of this answer is called so. They are: {there}.")
     return _kept(answer, kept, "from " + ", ".join(dict.fromkeys(c.publisher or c.title for c in kept)))
 
 
-_SMALL = frozenset(
-    "only from the just sources source keep show what says does say and please with sample papers".split()
+_SMALL = "only from the just sources source keep show what says does say said and please with sample rest leave out trust"
+    "only from the just sources source keep show what says does say said and please with sample rest leave out of trust"
 )
-
-
-def _about(citation: Citation) -> str:
-    return f"{citation.publisher} {citation.kind} {citation.title} {citation.url}".casefold()
 
 
 def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:
