@@ -183,9 +183,7 @@ def _from_one(asked: str, answer: Answer) -> Reply:
     return _kept(answer, kept, "from " + ", ".join(dict.fromkeys(c.publisher or c.title for c in kept)))
 
 
-_SMALL = "only from the just sources source keep show what says does say said and please with sample rest leave out trust"
-    "only from the just sources source keep show what says does say said and please with sample rest leave out of trust"
-)
+_SMALL = "only from the just sources keep show what says does say said and please with sample rest leave out trust"
 
 
 def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:
