@@ -171,7 +171,10 @@ def _newer(asked: str, answer: Answer) -> Reply:
         return Reply("None of the sources of this answer has a date.")
     years = re.findall(r"\b(?:19|20)\d\d\b", asked)
     since = years[-1] if years else median_low(dated)
-    return _kept(answer, [c for c in answer.citations if c.date >= since], f"from {day(since)} on")
+    kept = [c for c in answer.citations if c.date >= since]
+    if not kept:
+        return Reply(f"No source of this answer is from {day(since)} on; the newest is of {day(dated[-1])}.")
+    return _kept(answer, kept, f"from {day(since)} on")
 
 
 def _from_one(asked: str, answer: Answer) -> Reply:
