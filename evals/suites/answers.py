@@ -96,7 +96,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     if args.answers:
         theirs = {"answers": args.answers.name, "sha256": digest(args.answers)}
         file = Records(None, "answers", config | theirs)
-        for key, record in read_answers(args.answers, cases.values(), chosen.documents).items():
+        for key, record in read_answers(args.answers, chosen.drawn(None, args.seed), chosen.documents).items():
             file.add(key, record)
     elif args.score_only:
         file = Records.stored(args.out, "answers", config)

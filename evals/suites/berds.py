@@ -76,7 +76,7 @@ def measure(args: argparse.Namespace) -> Record:
     settings, clock, loaded = load_settings(), Clock(), load_perspectives(args.data, args.split)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
-    corpus = args.corpus or (CTXS if all(row.ctxs is not None for row in every) else WEB)
+    corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
     methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every, args.rerank)
     for path in (_file(args.write, name, method) for name in sets for method in methods if args.write):
         refuse_existing(path, "--write")
