@@ -28,6 +28,7 @@ SECTIONS = {
 """Title to the commands below it."""
 LONG = ("model", "bench", "judge-train", "judge-pack")
 """Suites that take minutes: only their options are read."""
+ASK_THE_AGENT = ("answers", "quotes", "preference")
 ASKING = ("expand", "build", "downstream")
 """Suites that say that a chat model is missing once they have read their file."""
 
@@ -54,7 +55,9 @@ def test_every_suite_is_on_the_page_with_a_command() -> None:
 
 
 @pytest.mark.timeout(300)  # of `answers` the larger judge is built once, and five minutes are for a busy machine
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize(
+    "section", [pytest.param(name, marks=pytest.mark.slow if name in ASK_THE_AGENT else ()) for name in SECTIONS]
+)
 def test_every_command_runs_on_the_files_of_the_page(section: str, run_suite: Suite, reader: Path) -> None:
     for command in SECTIONS[section]:
         typed, _, to = command.partition(" > ")
