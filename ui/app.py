@@ -76,7 +76,7 @@ def _run(service: PageService, run_id: str) -> None:
         return
     if run.answer is None:
         watch_view.show(service, run, on_end=st.rerun)
-        ask_view.form(open_service)
+        ask_view.form(open_service, shown=run.id)
         return
     answer = Answer.model_validate_json(run.answer)
     if st.query_params.get("view") == "compare":
@@ -86,7 +86,7 @@ def _run(service: PageService, run_id: str) -> None:
         vote_view.compare(answer, service.ranked(run.id))
         return
     answer_view.show(service, run, answer)
-    ask_view.form(open_service, run.id)
+    ask_view.form(open_service, run.id, run.id)
 
 
 main()

@@ -42,14 +42,15 @@ def home(open_service: Callable[[], PageService]) -> None:
     _asked_by_address(open_service)
 
 
-def form(open_service: Callable[[], PageService], thread: str | None = None) -> None:
-    """The field; what is asked in a thread may follow up on it."""
+def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
+    """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen, under which what
+    was typed for another is not kept."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     example = "What about the cost?" if thread else "Should schools ban smartphones?"
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
     with st.form("ask", border=False):
-        question = st.text_input(label, placeholder=example, key="question")
+        question = st.text_input(label, placeholder=example, key=f"question{shown}")
         with st.container(horizontal=True, vertical_alignment="center"):
             pressed = st.form_submit_button("Ask", type="primary")
             options = _options(open_service)

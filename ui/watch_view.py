@@ -175,7 +175,8 @@ def sides(progress: RunProgress) -> str:
         head = side.name if is_answer(side.name, side.statement) else side.statement
         said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(side.words)}</p>'
         if side.sources and not side.claims:
-            said += f'<p class="sm-small">{text(" · ".join(label(title, 60) for title in side.sources))}</p>'
+            found = " · ".join(label(title, 60) for title in side.sources)
+            said += f'<p class="sm-small">found, to be read: {text(found)} …</p>'
         shown += f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
     return shown
 
