@@ -43,8 +43,8 @@ def home(open_service: Callable[[], PageService]) -> None:
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
-    """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen, under which what
-    was typed for another is not kept."""
+    """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen; what was
+    typed for another is not kept."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     example = "What about the cost?" if thread else "Should schools ban smartphones?"
     if asked := st.query_params.get("q"):
