@@ -78,6 +78,7 @@ def test_sources_are_kept_by_date_and_by_publisher(asked: Ask) -> None:
         ("how's this in Finland", "What about Finland?", None),
         ("what would a teacher say?", "What about a teacher?", None),
         ("What about the cost?", "What about the cost?", None),
+        ("And in Germany?", "What about Germany?", None),
         ("Should ferries run at night?", "Should ferries run at night?", None),
         ("???", "???", None),
     ],

@@ -220,14 +220,21 @@ def _sources(answer: Answer) -> None:
         return
     st.html("<h2>Sources</h2>")
     for citation in answer.citations:
-        sides = [
-            stance(answer, s) for s in answer.perspectives if any(citation.number in c.citations for c in s.claims)
-        ]
-        about = " · ".join(filter(None, [source_view.about_of(citation), ", ".join(dict.fromkeys(sides))]))
+        about = " · ".join(filter(None, [source_view.about_of(citation), _speaks_for(answer, citation.number)]))
         title = label(citation.title or citation.document_id, 120)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
             _number(answer, citation.number, "", f"cite-list-{citation.number}")
             st.html(f'<div><b>{text(title)}</b><p class="sm-small">{text(about)}</p></div>')
+
+
+def _speaks_for(answer: Answer, number: int) -> str:
+    """'Yes, may speak for No': the sides whose claims cite the source."""
+    told = []
+    for side in answer.perspectives:
+        if tiers := {c.tier for c in side.claims if number in c.citations}:
+            name = stance(answer, side)
+            told.append(name if "case" in tiers else f"may speak for {name}")
+    return ", ".join(dict.fromkeys(told))
 
 
 # What can be done with it

@@ -52,7 +52,7 @@ def _line(service: PageService, thread: Thread, run_id: str) -> None:
         )
         with st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}"):  # drawn as ⋯
             say.small(f"{_when(thread.at)}{follow_ups}{state}")
-            given = st.text_input("Name", thread.name, key=f"name-{thread.id}", max_chars=120)
+            given = st.text_input("Name (Enter keeps it)", thread.name, key=f"name-{thread.id}", max_chars=120)
             if given and given != thread.name:
                 service.threads.name_thread(thread.id, given)
                 st.rerun()

@@ -23,7 +23,7 @@ Spec = dict[str, Any]
 
 def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
     """The whole ledger, under a heading of its own."""
-    st.html("<h2>The evidence</h2>")
+    st.html('<h2 class="sm-screen">The evidence</h2>')
     if answer.perspectives and evidence:
         matrix = _matrix(answer, dots(answer, evidence), len({e.passage.id for e in evidence}))
         st.vega_lite_chart(spec=matrix, width="stretch", alt="Which passage supports which side, as judged")

@@ -77,9 +77,11 @@ mark {{ background: light-dark(#f6e2a6, #5a4a17); color: inherit; padding: 0 .1e
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
+  .stExpander, .stHtml:has(> .sm-screen),
   .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}
+  .stApp {{ background: #fff !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
   .stColumn {{ break-inside: avoid; }}
 }}

@@ -241,10 +241,10 @@ _AROUND = frozenset(
 
 def _focused(asked: str) -> Question:
     """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at."""
-    if re.match(r"(?:and|but|what about|how about)\b", asked, re.I):
+    if re.match(r"(?:what|how) about\b", asked, re.I):
         return Question(asked)
     core = re.split(r"\b(?:about|in|for|among|on|to|over)\b", asked.rstrip(" ?.!"), flags=re.I)[-1]
-    words = core.split() or asked.split()
+    words = core.strip(" ,;").split() or asked.split()
     while len(words) > 1 and words[0].casefold().strip(",'") in _AROUND:
         del words[0]
     while len(words) > 1 and words[-1].casefold() in _AROUND:
