@@ -171,6 +171,8 @@ def _newer(asked: str, answer: Answer) -> Reply:
         return Reply("None of the sources of this answer has a date.")
     years = re.findall(r"\b(?:19|20)\d\d\b", asked)
     since = years[-1] if years else median_low(dated)
+    if years and re.search(rf"\b(?:after|later than|newer than) {since}", asked, re.I):
+        since = str(int(since) + 1)
     kept = [c for c in answer.citations if c.date >= since]
     if not kept:
         return Reply(f"No source of this answer is from {day(since)} on; the newest is of {day(dated[-1])}.")
