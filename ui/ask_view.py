@@ -18,14 +18,14 @@ from ui.service import PageService
 from ui.shown import escaped, text
 
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
-_FOCUS = """<script>
+_FOCUS = """<script>{
 let looks = 0;
 const look = setInterval(() => {
   const field = document.querySelector('.st-key-question input'), free = document.activeElement === document.body;
   if (field && free) field.focus({preventScroll: true});
   if ((field && !free) || ++looks > 60) clearInterval(look);
 }, 50);
-</script>"""
+}</script>"""
 
 
 def home(open_service: Callable[[], PageService]) -> None:
