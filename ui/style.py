@@ -45,6 +45,7 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 [class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a, .sm-sample a,
 .stMain .stDownloadButton button {{ color: {_LINK} !important; }}
+button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-sample {{ border-left: 3px solid {_LINE}; padding-left: .9rem; max-width: 46rem; }}
 .sm-sample p {{ margin: .15rem 0; }}
 .sm-group {{ border-left: 3px solid {_LINE}; padding-left: .8rem; margin: 0 0 1rem; }}
