@@ -70,11 +70,15 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
     assert "sample" in card
     assert re.search(r"0\.\d\d", card)
     visitor.button("Close").click()
+    visitor.until(lambda: source.count() == 0, "the source closed", 5)
     picture = visitor.page.get_by_test_id("stVegaLiteChart").first
-    picture.locator("canvas, svg").first.wait_for()
-    drawn = picture.bounding_box()
-    assert drawn is not None
-    assert (drawn["height"] > 60, drawn["width"] > 200) == (True, True)
+
+    def drawn() -> bool:
+        picture.locator("canvas, svg").first.wait_for()
+        box = picture.bounding_box()  # none for a moment, while the page is laid out anew
+        return box is not None and box["height"] > 60 and box["width"] > 200
+
+    visitor.until(drawn, "the chart", 10)
     visitor.button("Export").click()
     with visitor.page.expect_download() as coming:
         visitor.button("Markdown").click()
