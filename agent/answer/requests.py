@@ -144,14 +144,11 @@ def _summarised(_: str, answer: Answer) -> Reply:
 
 
 def _weighed(_: str, answer: Answer) -> Reply:
-    lines = [
-        (f"{stance_label(answer, s)} ({s.name}): {strength_of(line_of(answer, s), cased(s))}", list[int]())
-        if s.stance == "other"
-        else (f"{stance_label(answer, s)}: {strength_of(line_of(answer, s), cased(s))}", list[int]())
-        for s in answer.perspectives
-    ]
-    told = "How much was found is no measure of who is right."
-    return Reply("The evidence by side", [*lines, (told, [])])
+    lines: list[tuple[str, list[int]]] = []
+    for side in answer.perspectives:
+        name = f" ({side.name})" if side.stance == "other" else ""
+        lines.append((f"{stance_label(answer, side)}{name}: {strength_of(line_of(answer, side), cased(side))}", []))
+    return Reply("The evidence by side", [*lines, ("How much was found is no measure of who is right.", [])])
 
 
 def _explained(asked: str, answer: Answer) -> Reply | Question:

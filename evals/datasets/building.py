@@ -21,8 +21,7 @@ from tools.models.chat.model import ChatModel
 VOTES = 3
 """How often it is asked whether a paragraph is relevant (NEWSCOPE, A.3)."""
 NEAR = 0.6
-"""The mean cosine from which articles are of one event. Of LocalNews' 1,092 articles, by the embedded encoder, 84 % of
-the pairs that it joins are of one event, and 48 % of the pairs of one event are joined."""
+"""The mean cosine from which articles are of one event: one that rather splits an event than joins two."""
 _ARTICLES, _CHARACTERS = 8, 2000  # of an event that the headline is written from, and of each of them
 _WORDS = 350  # about the 512 tokens at which NEWSCOPE cuts paragraphs
 
