@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import IO, NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 
@@ -50,12 +50,13 @@ class Taken(NamedTuple):
     memory_mb: float
 
 
-def process(command: list[str], environment: dict[str, str]) -> Taken:
-    """Runs a Python process to its end."""
+def process(command: list[str], environment: dict[str, str], said: IO[bytes] | None = None) -> Taken:
+    """Runs a Python process to its end. said: takes what it prints, and its errors are shown."""
     began = time.perf_counter()
-    quiet = subprocess.DEVNULL
-    child = subprocess.Popen([sys.executable, *command], env=os.environ | environment, stdout=quiet, stderr=quiet)
-    _, _, usage = os.wait4(child.pid, 0)
+    out, errors = (said, None) if said else (subprocess.DEVNULL, subprocess.DEVNULL)
+    child = subprocess.Popen([sys.executable, *command], env=os.environ | environment, stdout=out, stderr=errors)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.perf_counter() - began
     return Taken(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(usage.ru_maxrss / 1024, 1))
 

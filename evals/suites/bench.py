@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evals.benchmarks.berds import PAGES, QUESTIONS, bench_berds
 from evals.benchmarks.judge import measure_judge
 from evals.benchmarks.scale import PASSAGES, bench_scale
 from evals.benchmarks.timing import apart, process
@@ -23,17 +24,21 @@ _ROUNDS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=f"which (default: all of {', '.join(PARTS)})")
+    which = f"which (default: {', '.join(_USUAL)}; berds takes half an hour)"
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=which)
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--passages", type=int, default=PASSAGES, help="of the part scale (default: %(default)s)")
-    parser.add_argument("--data", type=Path, help="folder where the part scale builds its store, or finds it built")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="of the part berds (default: %(default)s)")
+    parser.add_argument("--pages", type=int, default=PAGES, help="of it, a question (default: %(default)s)")
+    kept = "where scale has its store and berds its pages and caches; a folder that is filled is measured as it is"
+    parser.add_argument("--data", type=Path, help=kept)
 
 
 def measure(args: argparse.Namespace) -> Record:
     """The figures of each part, which is printed as it comes."""
     results: Record = {"machine": machine()}
-    for part in args.parts or PARTS:
-        results[part] = bench_scale(args.passages, args.data) if part == "scale" else PARTS[part]()
+    for part in args.parts or _USUAL:
+        results[part] = PARTS[part](args)
         if not args.json:
             print(part, json.dumps(results[part]), flush=True)
     return results
@@ -73,8 +78,10 @@ def bench_ask() -> dict[str, float]:
     }
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    "ask": bench_ask,
-    "judge": lambda: apart(measure_judge),
-    "scale": bench_scale,
+PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "ask": lambda _: bench_ask(),
+    "judge": lambda _: apart(measure_judge),
+    "scale": lambda args: bench_scale(args.passages, args.data),
+    "berds": lambda args: bench_berds(args.questions, args.pages, args.data),
 }
+_USUAL = ("ask", "judge", "scale")
