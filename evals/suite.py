@@ -19,7 +19,7 @@ one, whole:
         return [*figure_lines(result), *(f"failed: {name}" for name in result["failed"])]
 
 An item has a `key`, by which `Records` finds what was asked before: so a run that was stopped goes on. `ask_in_parts`
-asks what is asked in this process or in batches, `ask_beside` coroutines side by side; both show progress, and keep
+asks what is asked in this process or in batches, `ask_each` coroutines side by side; both show progress, and keep
 what fails as a record that says so in `failed`, which stays in every denominator. A metric (`evals/metrics`) is a
 `Ratio` or a `Figure` over rows that begin with their question, by which its 95 % interval is drawn
 (`evals/metrics/measure.py`). `metrics`, `intervals`, `items` and `config` are what `python -m evals report` compares.
@@ -32,7 +32,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
@@ -41,7 +41,7 @@ from tqdm import tqdm
 
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
-from tools.errors import InputError, ProviderReplyError
+from tools.errors import InputError, ProviderDownError, ProviderReplyError, SteelmanError
 from tools.models.batching import batches
 
 _T = TypeVar("_T")
@@ -173,12 +173,28 @@ def ask_in_parts(
     return [done[item.key] for item in items]
 
 
-async def ask_beside(
-    work: Sequence[Coroutine[Any, Any, tuple[str, Record]]], records: Records, total: int, unit: str
-) -> None:
-    """Adds the key and record that each of these gives, as it comes; `total` counts those done before with them."""
-    tasks = [asyncio.create_task(one) for one in work]
-    with progress(total=total, initial=total - len(tasks), unit=unit) as bar:
+async def ask_each(
+    asked: Mapping[str, Callable[[], Awaitable[Record]]],
+    records: Records,
+    parallel: int,
+    unit: str,
+    fails: type[SteelmanError] = ProviderReplyError,
+) -> dict[str, Record]:
+    """The record of each key, so many asked side by side; one that raises such an error says so in `failed`. Raises any
+    other, and ProviderDownError: what nobody could be asked is asked by the next run."""
+    turn, done = asyncio.Semaphore(parallel), records.done
+
+    async def one(key: str, ask: Callable[[], Awaitable[Record]]) -> tuple[str, Record]:
+        async with turn:
+            try:
+                return key, await ask()
+            except fails as exc:
+                if isinstance(exc, ProviderDownError):
+                    raise
+                return key, {"failed": str(exc)}
+
+    tasks = [asyncio.create_task(one(key, ask)) for key, ask in asked.items() if key not in done]
+    with progress(total=len(asked), initial=len(asked) - len(tasks), unit=unit) as bar:
         try:
             for finished in asyncio.as_completed(tasks):
                 records.add(*await finished)
@@ -187,25 +203,7 @@ async def ask_beside(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def ask_each(
-    asked: Mapping[str, Callable[[], Awaitable[Record]]], records: Records, parallel: int, unit: str
-) -> dict[str, Record]:
-    """The record of each key, so many asked side by side; a reply of no use is one that says so in `failed`. Raises
-    ProviderError where who is asked is down."""
-    turn = asyncio.Semaphore(parallel)
-
-    async def one(key: str, ask: Callable[[], Awaitable[Record]]) -> tuple[str, Record]:
-        async with turn:
-            try:
-                return key, await ask()
-            except ProviderReplyError as exc:
-                return key, {"failed": str(exc)}
-
-    waiting = [one(key, ask) for key, ask in asked.items() if key not in records.done]
-    await ask_beside(waiting, records, len(asked), unit)
-    return {key: records.done[key] for key in asked}
+    return {key: done[key] for key in asked}
 
 
 # Results

@@ -94,3 +94,20 @@ def test_a_models_perspectives_are_measured_and_its_failures_named(
         assert metrics["perspectives_recall"] == 2 / 5
         assert metrics["perspectives_precision"] == pytest.approx(2 / 3, abs=1e-4)
         assert found["failed"][0].startswith("How should barges be moored?: ")
+
+
+def test_what_a_model_that_is_down_was_not_asked_is_asked_again(
+    tmp_path: Path, cached: None, server: ModelServer, monkeypatch: pytest.MonkeyPatch, quick_retries: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
+    sides = [{"name": s, "statement": s, "stance": "other"} for s in MOORING["perspectives"]]
+    server.on("moored", Reply("the key is no longer in force", status=401), times=1)
+    server.on("moored", {"perspectives": sides})
+    folder, out = write(tmp_path / "set", MOORING), tmp_path / "out.jsonl"
+    assert suite(folder, "--out", str(out)) == 1
+    assert "401" in capsys.readouterr().err
+    assert len(out.read_text().splitlines()) == 1, "the header alone"
+    assert suite(folder, "--out", str(out)) == 0
+    assert json.loads(capsys.readouterr().out)["metrics"]["perspectives_recall"] == 1

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ from agent.settings import Settings
 from evals.answering.plan import Ask, Shelf, plan_shelves
 from evals.models import CachedEncoder
 from evals.reports.records import Record, Records
-from evals.suite import ask_beside, progress
+from evals.suite import ask_each, progress
 from tools.documents.ingest import Ingester, IngestReport
 from tools.errors import SteelmanError
 from tools.models.cache import VectorCache
@@ -63,8 +64,8 @@ async def ask_all(
     with data_folder(settings) as folder:
         async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
-            slots = asyncio.Semaphore(parallel)
-            await ask_beside([_one(runs, ask, shelves, slots) for ask in waiting], records, len(asks), "answer")
+            asked = {ask.key: partial(_one, runs, ask, shelves) for ask in asks}
+            await ask_each(asked, records, parallel, "answer")
 
 
 @asynccontextmanager
@@ -78,18 +79,17 @@ async def providers_of(settings: Settings, build: Build = build_providers) -> As
             await parts.aclose()
 
 
-async def _one(runs: Runs, ask: Ask, shelves: Sequence[Shelf], slots: asyncio.Semaphore) -> tuple[str, Record]:
+async def _one(runs: Runs, ask: Ask, shelves: Sequence[Shelf]) -> Record:
     question = ask.case.question
     record: Record = {"case": ask.case.key, "question": question, "variant": ask.variant, "asked": question}
     record["left_out"] = ask.left_out
     collections = tuple(shelf.name for shelf in shelves if ask.key not in shelf.without)
-    async with slots:
-        try:
-            options = usual_options(runs, collections=collections, deadline_seconds=runs.settings.deadline or DEADLINE)
-            answer = await runs.answer(await runs.start(question, options))
-            return ask.key, record | {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
-        except SteelmanError as exc:
-            return ask.key, record | {"failed": str(exc)}
+    try:
+        options = usual_options(runs, collections=collections, deadline_seconds=runs.settings.deadline or DEADLINE)
+        answer = await runs.answer(await runs.start(question, options))
+        return record | {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
+    except SteelmanError as exc:
+        return record | {"failed": str(exc)}
 
 
 async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:

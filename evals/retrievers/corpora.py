@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -24,7 +25,7 @@ from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import read_corpus
 from evals.datasets.rows import read_json
 from evals.reports.records import Record, Records
-from evals.suite import ask_beside
+from evals.suite import ask_each
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
 from tools.passages import SourceDocument
@@ -139,16 +140,15 @@ class WebCorpora:
 
     async def _gather(self, missing: Sequence[str], settings: Settings, engine: SearchEngine) -> None:
         fetcher, lists = build_fetcher(settings), DomainLists.load(settings.domains)
-        turn = asyncio.Semaphore(self.parallel)
         PAGE_READERS.start()
 
-        async def one(question: str) -> tuple[str, Record]:
-            async with turn:
-                self._keep(await self._search(question, engine, fetcher, lists))
-            return question, {}
+        async def ask(question: str) -> Record:
+            self._keep(await self._search(question, engine, fetcher, lists))
+            return {}
 
         try:
-            await ask_beside([one(q) for q in missing], Records(None, "pages", {}), len(missing), "question")
+            asked = {question: partial(ask, question) for question in missing}
+            await ask_each(asked, Records(None, "pages", {}), self.parallel, "question")
         finally:
             await fetcher.aclose()
 

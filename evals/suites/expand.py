@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from evals.datasets.perspectives import GoldRow, read_rows
 from evals.metrics.measure import figures
 from evals.metrics.perspectives import match, perspective_measures
 from evals.reports.records import Record, Records
-from evals.suite import ask_beside, common_options, figure_lines, sample
+from evals.suite import ask_each, common_options, figure_lines, sample
 from tools.budget import Budget, budget_scope
 from tools.errors import InputError, SteelmanError
 
@@ -52,9 +53,10 @@ def measure(args: argparse.Namespace) -> Record:
     settings = load_settings(provider="chat")
     digest = hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
     with Records(args.out, "expand", {"expander": "chat", "questions": digest} | in_force(settings)) as records:
-        if waiting := [row for row in chosen if row.key not in records.done]:
-            asyncio.run(_ask(waiting, settings, records, len(chosen), args.parallel))
-        found = [(row.question, records.done[row.key]) for row in chosen]
+        if any(row.key not in records.done for row in chosen):
+            asyncio.run(_ask(chosen, settings, records, args.parallel))
+        missed = {row.key: match(row.gold, [], np.zeros((0, len(row.gold)), np.float32)) for row in chosen}
+        found = [(row.question, missed[row.key] | records.done[row.key]) for row in chosen]
     failed = [f"{question}: {record['failed']}" for question, record in found if "failed" in record]
     told = figures(perspective_measures(found), seed=1)
     told["metrics"] |= {"rows": len(found), "failed": len(failed)}
@@ -68,21 +70,16 @@ def table(result: Record) -> list[str]:
     return lines + [f"failed: {name}" for name in result["failed"]]
 
 
-async def _ask(rows: Sequence[GoldRow], settings: Settings, records: Records, total: int, parallel: int) -> None:
-    turn = asyncio.Semaphore(parallel)
+async def _ask(rows: Sequence[GoldRow], settings: Settings, records: Records, parallel: int) -> None:
     async with providers_of(settings) as providers:
-        await ask_beside([_one(row, providers, turn) for row in rows], records, total, "question")
+        asked = {row.key: partial(_found, row, providers) for row in rows}
+        await ask_each(asked, records, parallel, "question", SteelmanError)
 
 
-async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> tuple[str, Record]:
-    """The row's key, and what is found, as the agent's expand stage would, without passages."""
-    async with turn:
-        try:
-            with budget_scope(Budget()):
-                framing = await providers.frame(row.question, [])
-                sides = await providers.expand(framing, [])
-        except SteelmanError as exc:
-            return row.key, match(row.gold, [], np.zeros((0, len(row.gold)), np.float32)) | {"failed": str(exc)}
-    predicted = [s["statement"] for s in sides]
+async def _found(row: GoldRow, providers: Providers) -> Record:
+    """What the agent's expand stage finds without passages, beside the gold ones; they alone where it fails."""
+    with budget_scope(Budget()):
+        framing = await providers.frame(row.question, [])
+        predicted = [side["statement"] for side in await providers.expand(framing, [])]
     vectors = await providers.models.encode([*predicted, *row.gold])
-    return row.key, match(row.gold, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)
+    return match(row.gold, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)

@@ -16,6 +16,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ from evals.answering.asking import DEADLINE
 from evals.datasets.rows import GOLD, json_rows
 from evals.metrics.measure import Ratio, figures
 from evals.metrics.preference import EVEN, planned, published_z
-from evals.reports.records import Record
+from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
-from evals.suite import common_options, progress, shuffled
+from evals.suite import ask_each, common_options, shuffled
 from prompts import as_data, load_prompt
 from tools.errors import InputError, SteelmanError
 from tools.store.database import Database
@@ -90,7 +91,7 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
     async with open_runs(settings) as runs:
         ballots = Ballots(runs.database)
 
-        async def ask(question: str) -> None:
+        async def ask(question: str) -> Record:
             options = usual_options(runs, deadline_seconds=runs.settings.deadline or DEADLINE)
             answer = await runs.answer(await runs.start(question, options))
             ids = search_order(await runs.state(answer.run_id))
@@ -99,6 +100,7 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
             if not answer.citations:
                 raise InputError("the answer cites nothing, so that there is nothing to compare.")
             await asyncio.to_thread(ballots.add, question, answer, [found[i] for i in ids if i in found], seed)
+            return {}
 
         there = {ballot.question for ballot in ballots.drawn_for("")}
         return await _beside([q for q in dict.fromkeys(questions) if q not in there], ask, parallel)
@@ -112,11 +114,12 @@ async def vote_by_model(ballots: Ballots, settings: Settings, parallel: int) -> 
     waiting = {ballot.question: ballot for ballot in ballots.drawn_for(voter) if ballot.id not in voted}
     criteria = "\n".join(f"- {name}: {asked}" for name, asked in CRITERIA.items())
 
-    async def vote(question: str) -> None:
+    async def vote(question: str) -> Record:
         left, right = (_written(page) for page in waiting[question].blinded(voter)[:2])
         given = {name: as_data(name, text) for name, text in (("question", question), ("left", left), ("right", right))}
         said = (await model.ask(*load_prompt("vote").render(criteria=criteria, **given), Verdict)).model_dump()
         ballots.vote(waiting[question], voter, {name: said[name] for name in CRITERIA}, said["reason"])
+        return {}
 
     try:
         return await _beside(list(waiting), vote, parallel)
@@ -128,23 +131,11 @@ def _written(page: Page) -> str:
     return "\n".join(" ".join([said, *(f"({source})" for source in sources)]) for _, said, sources in page)
 
 
-async def _beside(questions: Sequence[str], do: Callable[[str], Awaitable[None]], parallel: int) -> list[str]:
+async def _beside(questions: Sequence[str], do: Callable[[str], Awaitable[Record]], parallel: int) -> list[str]:
     """Does it with each question; returns which failed, and why."""
-    turn, failed = asyncio.Semaphore(parallel), list[str]()
-
-    async def one(question: str) -> None:
-        async with turn:
-            try:
-                await do(question)
-            except SteelmanError as exc:
-                failed.append(f"{question}: {exc}")
-        bar.update()
-
-    with progress(total=len(questions), unit="question") as bar:
-        async with asyncio.TaskGroup() as group:
-            for question in questions:
-                group.create_task(one(question))
-    return failed
+    asked = {question: partial(do, question) for question in questions}
+    done = await ask_each(asked, Records(None, "preference", {}), parallel, "question", SteelmanError)
+    return [f"{question}: {record['failed']}" for question, record in done.items() if "failed" in record]
 
 
 def of_kind(votes: Sequence[Vote], seed: int) -> Record:
