@@ -7,8 +7,6 @@ import signal
 import sys
 from types import ModuleType
 
-from evals.suite import check_common
-from evals.suite import run as run_suite
 from tools.errors import SteelmanError
 
 GROUPS = {
@@ -45,26 +43,8 @@ SUITES = {name: text for group in GROUPS.values() for name, text in group.items(
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one suite; an error that is meant for the user becomes one line and exit status 1."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(
-        prog="python -m evals",
-        description="Measure the parts and the whole.",
-        epilog=_listed() + "\nSUITE --help tells what each measures and its options.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="%(prog)s SUITE …",
-    )
-    suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE", help="one of those below")
-    chosen = arguments[0] if arguments and arguments[0] in SUITES else None
-    for name, text in SUITES.items():
-        suite = suites.add_parser(name, prog=f"python -m evals {name}", description=text)
-        if name == chosen:
-            suite.description, suite.formatter_class = _module(name).__doc__, argparse.RawDescriptionHelpFormatter
-            _module(name).add_arguments(suite)
-    args = parser.parse_args(arguments)
     try:
-        check_common(args)
-        module = _module(args.suite)
-        status = int(module.run(args) if hasattr(module, "run") else run_suite(module, args))
+        status = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
         return status
     except SteelmanError as exc:
@@ -77,6 +57,29 @@ def main(arguments: list[str] | None = None) -> int:
         # Whoever read the output has gone, as `head` does; the interpreter must not complain on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+
+
+def _run(arguments: list[str]) -> int:
+    from evals import suite  # what takes a second to import is imported where Ctrl-C ends it quietly
+
+    parser = argparse.ArgumentParser(
+        prog="python -m evals",
+        description="Measure the parts and the whole.",
+        epilog=_listed() + "\nSUITE --help tells what each measures and its options.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s SUITE …",
+    )
+    suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE", help="one of those below")
+    chosen = arguments[0] if arguments and arguments[0] in SUITES else None
+    for name, text in SUITES.items():
+        one = suites.add_parser(name, prog=f"python -m evals {name}", description=text)
+        if name == chosen:
+            one.description, one.formatter_class = _module(name).__doc__, argparse.RawDescriptionHelpFormatter
+            _module(name).add_arguments(one)
+    args = parser.parse_args(arguments)
+    suite.check_common(args)
+    module = _module(args.suite)
+    return int(module.run(args) if hasattr(module, "run") else suite.run(module, args))
 
 
 def _listed() -> str:

@@ -133,10 +133,11 @@ def test_the_judges_errors_widen_the_interval(
     result = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json")
     assert 0 < result["metrics"]["own"]["ctxs"]["precision@5 corrected"] < 1
     assert len(result["intervals"]["own"]["ctxs"]["mrecall@5 corrected"]) == 2
-    for name, was, here in (("judge", "another", "by-word"), ("form", "answer", "statement")):
+    for name, was, here in (("judge", "another", "by-word"), ("form", "answer", "statement"), ("contrary", "", True)):
         (tmp_path / "judge.json").write_text(json.dumps(told | {"config": config | {name: was}}))
         said = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json", status=1)
-        assert f"'{name}' was '{was}' and is '{here}' here" in said
+        assert f"'{name}' was {was!r} and is {here!r} here. Measure this judge with `python -m evals judge" in said
+        assert "--contrary" in said
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]) -> None:
@@ -307,6 +308,12 @@ def test_a_cross_encoder_ranks_the_first_hundred_anew(tmp_path: Path) -> None:
 def test_bad_data_is_told_with_file_line_and_field(tmp_path: Path, row: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_perspectives([str(write(tmp_path / "a.jsonl", [row]))], "test")
+
+
+def test_a_question_stands_once_in_a_set(tmp_path: Path) -> None:
+    twice = write(tmp_path / "a.jsonl", [line("stone"), line("iron"), line("stone")])
+    with pytest.raises(InputError, match=r"a\.jsonl line 3: 'question' is that of line 1"):
+        load_perspectives([str(twice)], "test")
 
 
 def test_two_sets_of_one_name_are_an_error(tmp_path: Path) -> None:

@@ -451,6 +451,8 @@ def test_a_sweep_in_one_table_and_as_a_figure(tmp_path: Path, capsys: pytest.Cap
     command = ["news", "--data", data, "--k", "2", "--sweep", "--ablations"]
     assert main([*command, "--methods", "bm25", "--figure", str(figure)]) == 0
     shown = capsys.readouterr().out
+    assert shown.splitlines()[0].endswith("over fewer than 10 nothing has a star")
+    assert shown.count("*") == 1, "two events say nothing of others"
     rows = {line.split()[0]: line.split()[1:] for line in shown.split("s an event")[0].splitlines() if line.strip()}
     assert {"dense", "bm25", *SWEEP, *ABLATIONS} <= set(rows)
     assert rows["greedyplus:inf"][:2] == rows["dense"][:2]

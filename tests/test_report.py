@@ -68,6 +68,21 @@ def test_whoever_reads_the_output_may_go(spawn: Spawn, tmp_path: Path) -> None:
     process.stdout = process.stdin = None
 
 
+@pytest.mark.parametrize("module", ["evals.suite", "evals.suites.judge"])
+def test_stopped_while_it_imports_it_ends_quietly(spawn: Spawn, module: str) -> None:
+    process = spawn(
+        "import os, signal, sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from evals.__main__ import main\n"
+        "sys.exit(main(['judge', '--data', 'none.jsonl']))"
+    )
+    assert process.communicate(timeout=30) == ("", "\nStopped.\n")
+    assert process.returncode == 130
+
+
 @pytest.mark.parametrize("suite", list(SUITES))
 def test_every_suite_teaches_by_its_help(suite: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -113,6 +128,11 @@ def test_two_results_from_the_command_line(tmp_path: Path, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)[0]["difference"] == pytest.approx(0.4)
     assert main(["report", "--compare", *files]) == 0
     assert "0.200  0.600  +0.400 [+0.100, +0.700]*    10" in capsys.readouterr().out
+    for result in (judge_result([0]), judge_result([*range(18)])):  # over nine of the questions there is no star
+        result["items"] = {"accuracy": result["items"]["accuracy"][:18]}
+        files = [str(saved(tmp_path, "few.json", result)), *files[:1]]
+    assert main(["report", "--compare", *files]) == 0
+    assert "*" not in capsys.readouterr().out.partition("* the paired")[0]
     assert main(["report"]) == 1
     assert "--compare OLD NEW" in capsys.readouterr().err
 

@@ -153,6 +153,11 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
     (tmp_path / "small.corpus.jsonl.gz").unlink()
     with pytest.raises(InputError, match=r"no 'small\.corpus\.jsonl', with or without '\.gz'"):
         load_sets(tmp_path, ["small_2way"])
+    (tmp_path / "towns").mkdir()
+    alone = folder_layout(tmp_path / "towns")
+    assert load_sets(alone, ["towns"])[0].name == load_sets(alone)[0].name == "towns"
+    with pytest.raises(InputError, match=r"towns has no 'twons\.queries\.jsonl'. It has: towns\."):
+        load_sets(alone, ["twons"])
 
 
 # Methods

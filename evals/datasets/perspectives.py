@@ -108,8 +108,11 @@ def _hub(place: str, split: str) -> list[tuple[str, Iterator[GoldRow]]]:
 
 
 def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:
+    asked: dict[str, int] = {}
     for row in rows:
         read = row.read(_Row)
+        if (first := asked.setdefault(read.question, row.number)) != row.number:
+            raise row.wrong(f"'question' is that of line {first}, and would count twice. Take one of the two out.")
         if any(len(c.verdicts) != len(read.perspectives) for c in read.ctxs or () if c.verdicts is not None):
             raise row.wrong("'ctxs': a passage has not one verdict for each of the 'perspectives'.")
         expansions = tuple(e.text for e in read.expansions)

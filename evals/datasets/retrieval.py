@@ -103,20 +103,16 @@ def _files(folder: Path, names: Sequence[str]) -> list[tuple[str, Path, Path]]:
     """(name, queries, corpus) of each set."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder. Name the one with the queries and the corpus.")
-    alone = folder / "queries.jsonl"
-    if alone.exists() and len(names) < 2 and not (names and _queries(folder, names[0]).exists()):
-        return [(names[0] if names else folder.resolve().name, alone, _corpus(folder, "corpus.jsonl"))]
-    known = sorted(p.name.removesuffix(".queries.jsonl") for p in folder.glob("?*.queries.jsonl"))
-    there = f"It has: {', '.join(known)}." if known else "It has neither `queries.jsonl` nor `NAME.queries.jsonl`."
+    paths = {p.name.removesuffix(".queries.jsonl"): p for p in sorted(folder.glob("?*.queries.jsonl"))}
+    corpora = {name: f"{name.split('_')[0]}.corpus.jsonl" for name in paths}
+    if (alone := folder / "queries.jsonl").exists() and (own := folder.resolve().name) not in paths:
+        paths[own], corpora[own], names = alone, "corpus.jsonl", names or [own]
+    there = f"It has: {', '.join(paths)}." if paths else "It has neither `queries.jsonl` nor `NAME.queries.jsonl`."
     if not names:
         raise InputError(f"{folder} needs the name of a set. {there}")
-    if unknown := [n for n in names if not _queries(folder, n).exists()]:
+    if unknown := [n for n in names if n not in paths]:
         raise InputError(f"{folder} has no '{unknown[0]}.queries.jsonl'. {there}")
-    return [(n, _queries(folder, n), _corpus(folder, f"{n.split('_')[0]}.corpus.jsonl")) for n in dict.fromkeys(names)]
-
-
-def _queries(folder: Path, name: str) -> Path:
-    return folder / f"{name}.queries.jsonl"
+    return [(n, paths[n], _corpus(folder, corpora[n])) for n in dict.fromkeys(names)]
 
 
 def _corpus(folder: Path, name: str) -> Path:

@@ -51,9 +51,8 @@ def read_errors(path: Path, asked: Mapping[str, Any]) -> JudgeErrors:
         raise InputError(f"{path} is no result of `python -m evals judge --json` that can be read ({exc}).") from exc
     if other:
         was, is_ = found["config"][other[0]], asked[other[0]]
-        raise InputError(
-            f"{path}: '{other[0]}' was {was!r} and is {is_!r} here. Measure this judge with `evals judge`."
-        )
+        how = "Measure this judge with `python -m evals judge --contrary --json`, and with no other option of how."
+        raise InputError(f"{path}: '{other[0]}' was {was!r} and is {is_!r} here. {how}")
     return JudgeErrors(*map(float, counts))
 
 

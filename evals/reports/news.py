@@ -5,7 +5,7 @@ import math
 from evals.metrics.diversity import COMPARED
 from evals.reports.figure import Point, line_figure
 from evals.reports.records import Record
-from evals.reports.table import block, number, percent, sure
+from evals.reports.table import STAR, block, number, percent, sure
 from evals.retrievers.news_methods import named
 
 _COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
@@ -17,7 +17,7 @@ _BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C wit
 def result_lines(result: Record) -> list[str]:
     """The lines for people, a part for each data; see the suite's `table`."""
     config = result["config"]
-    lines = ["* the paired interval of the difference to dense leaves zero out"]
+    lines = [f"* the paired interval of the difference to dense, by event, {STAR}"]
     for data, size in config["sizes"].items():
         lines += [
             "",
@@ -63,7 +63,7 @@ def _one_table(result: Record, data: str) -> list[str]:
 def _cell(result: Record, data: str, name: str, m: str, bounds: bool = True) -> str:
     paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
     ends = result["intervals"][data][name][m] if bounds else ()
-    return percent(result["metrics"][data][name][m], ends, sure(paired))
+    return percent(result["metrics"][data][name][m], ends, sure(paired, result["config"]["sizes"][data]["questions"]))
 
 
 def _ratio(result: Record, data: str, name: str, m: str) -> str:

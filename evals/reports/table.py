@@ -3,6 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
+FEWEST = 10
+"""Questions, roots or events from which on an interval that draws them says anything of others."""
+STAR = f"leaves zero out; over fewer than {FEWEST} nothing has a star"
+
 
 def block(titles: Sequence[str], rows: Mapping[str, Sequence[str]], corner: str = "") -> list[str]:
     """A line a row under a line of titles, columns as wide as what is in them."""
@@ -27,6 +31,6 @@ def number(value: float | None, bounds: Sequence[float | None] = (), mark: str =
     return f"{value:.{digits}f}{mark}{f' [{ends}]' if ends else ''}"
 
 
-def sure(bounds: Sequence[float]) -> str:
-    """A star where an interval leaves zero out."""
-    return "*" if bounds[0] > 0 or bounds[1] < 0 else ""
+def sure(bounds: Sequence[float], over: int) -> str:
+    """A star where an interval over so many questions leaves zero out."""
+    return "*" if over >= FEWEST and (bounds[0] > 0 or bounds[1] < 0) else ""

@@ -13,7 +13,7 @@ from evals.metrics.favour import favoured, sides_of
 from evals.metrics.measure import figures
 from evals.models import open_encoders
 from evals.reports.records import Record
-from evals.reports.table import block, number, percent, sure
+from evals.reports.table import STAR, block, number, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex, highest
 from evals.retrievers.leaning import query_vectors
 from evals.suite import common_options, shuffled
@@ -54,14 +54,14 @@ def table(result: Record) -> list[str]:
     lines: list[str] = []
     for task, encoder in ((task, encoder) for task, of in result["metrics"].items() for encoder in of):
         metrics, ends, items = (result[part][task][encoder] for part in ("metrics", "intervals", "items"))
-        rows = dict[str, list[str]]()
+        rows, (found, *_) = dict[str, list[str]](), items.values()
         for name in (of.removesuffix(", share") for of in items if of.endswith(", share")):
             share, even, more = (f"{name}, {part}" for part in ("share", "even", "excess"))
             rows[name] = [percent(metrics[share], ends[share]), percent(metrics[even])]
-            rows[name].append(percent(metrics[more], ends[more], sure(ends[more])))
-        found, p = next(iter(items.values())), metrics["even, p"]
+            rows[name].append(percent(metrics[more], ends[more], sure(ends[more], len(found))))
+        p = metrics["even, p"]
         told = f"{sum(d for *_, d in found):.0f} gold passages of {len(found)} root queries; all even: p"
         lines += block(["share", "even share", "excess"], rows, task)
         lines += [f"  {told} {'< 0.001' if p < 0.001 else f'= {number(p)}'}; {encoder}", ""]
     told = f"{result['seconds']:.1f} s; seed {result['config']['seed']}"
-    return [*lines, f"* the interval of the excess, by root query, leaves zero out; {told}"]
+    return [*lines, f"* the interval of the excess, by root query, {STAR}; {told}"]

@@ -29,7 +29,7 @@ from evals.metrics.p_recall import AVERAGE, Ints, figures, p_recall
 from evals.metrics.qa import answer_measures, words
 from evals.models import open_encoders
 from evals.reports.records import Record, Records
-from evals.reports.table import block, percent, sure
+from evals.reports.table import STAR, block, percent, sure
 from evals.retrievers.intent import SOURCES, Split, split_by_chat, split_by_rules
 from evals.retrievers.leaning import columns_of, rank
 from evals.retrievers.projection import FORMS
@@ -169,7 +169,7 @@ def table(result: Record) -> list[str]:
         *lines,
         "",
         *(f"failed: {name}" for name in result["failed"]),
-        "* the paired interval of the difference, from 'none' or from annotated, leaves zero out",
+        f"* the paired interval of the difference, by root query, from 'none' or from annotated, {STAR}",
         f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
         f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
     ]
@@ -178,7 +178,8 @@ def table(result: Record) -> list[str]:
 def _cell(result: Record, task: str, column: str, measure: str) -> str:
     value, ends = (result[part][task][column].get(measure) for part in ("metrics", "intervals"))
     change = result["intervals"][task][column].get(measure.replace("p_recall", "gain"), (0.0, 0.0))
-    return percent(value, ends or (), sure(change) if "@" in measure else "")
+    over = sum(size["roots"] for name, size in result["config"]["sizes"].items() if task in (name, AVERAGE))
+    return percent(value, ends or (), sure(change, over) if "@" in measure else "")
 
 
 def _strengths(text: str) -> list[float]:

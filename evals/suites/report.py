@@ -17,7 +17,7 @@ from pathlib import Path
 from evals.reports.lines import Line, compared, lines_of
 from evals.reports.paper import beside, table_lines
 from evals.reports.records import Record
-from evals.reports.table import block, number, sure
+from evals.reports.table import STAR, block, number, sure
 from evals.suite import show
 from tools.errors import InputError
 
@@ -70,19 +70,15 @@ def _table(lines: Sequence[Line]) -> list[str]:
 
 def _comparison(rows: Sequence[Record]) -> list[str]:
     """A line a measure; a star where the interval leaves zero out."""
-    lines: list[str] = []
-    for heading in dict.fromkeys(f"{row['data']}: {row['name']}" for row in rows):
-        cells = {
-            r["measure"]: [
-                number(r["old"]), number(r["new"]),
-                f"{r['difference']:+.3f} [{r['interval'][0]:+.3f}, {r['interval'][1]:+.3f}]{sure(r['interval'])}",
-                str(r["questions"]),
-            ]
-            for r in rows
-            if heading == f"{r['data']}: {r['name']}"
-        }  # fmt: skip
-        lines += [heading, *block(["old", "new", "change, 95 %", "over"], cells), ""]
-    return [*lines, "* the paired interval leaves zero out. Over: questions that both have."]
+    found: dict[str, dict[str, list[str]]] = {}
+    for r in rows:
+        (low, high), over = r["interval"], r["questions"]
+        change = f"{r['difference']:+.3f} [{low:+.3f}, {high:+.3f}]{sure((low, high), over)}"
+        cells = [number(r["old"]), number(r["new"]), change, str(over)]
+        found.setdefault(f"{r['data']}: {r['name']}", {})[r["measure"]] = cells
+    titles = ["old", "new", "change, 95 %", "over"]
+    lines = [line for heading, cells in found.items() for line in (heading, *block(titles, cells), "")]
+    return [*lines, f"* the paired interval {STAR}. Over: questions that both have."]
 
 
 def _read(path: Path) -> Record:
