@@ -1,8 +1,8 @@
 """Retrievers on the web, judged: `python -m evals berds` as a user runs it, over pages that nobody wrote.
 
 A server on loopback is the search engine, as SearXNG speaks, and the proxy over which pages are asked for, since their
-host exists nowhere. The rest is the product's own, each run a process of its own. Pages are drawn from the sentences of
-the samples, since models take longer over made-up words, and every tenth is what one of the question's sides says.
+address leads nowhere. The rest is the product's own, each run a process of its own. Pages are drawn from the samples'
+sentences, since models take longer over made-up words, and every tenth is what one of the question's sides says.
 """
 
 import json
@@ -26,7 +26,7 @@ from tools.web.engine import PAGE_RESULTS
 
 QUESTIONS = PAGES = 100
 WORDS = 800  # of a page at least
-_HOST = "pages.invalid"
+_HOST = "[2e00::1]"  # an address that is given to nobody; a name would be looked up for every page
 _ON_THE_QUESTION = 0.1  # of a page's sentences
 _A_PARAGRAPH = 5  # sentences
 _HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>
@@ -58,7 +58,7 @@ def _run(web: "_Web", folder: Path, methods: str, wanted: list[str]) -> Record:
     """What a run takes that has its caches in the folder; `stages` in seconds."""
     before, here = len(web.requests), f"http://127.0.0.1:{web.server_port}"
     environment = {"STEELMAN_DATA_DIR": str(folder), "STEELMAN_WEB": "searxng", "SEARXNG_URL": here}
-    environment |= {"STEELMAN_TRUST_PROXY": "true", "http_proxy": here, "no_proxy": ""}
+    environment |= {"http_proxy": here, "no_proxy": ""}
     command = ["-m", "evals", "berds", *wanted, "--methods", methods, "--judge", "embedded", "--json"]
     with tempfile.TemporaryFile() as said:
         taken = process(command, environment, said)
@@ -74,6 +74,8 @@ def _run(web: "_Web", folder: Path, methods: str, wanted: list[str]) -> Record:
 class _Web(ThreadingHTTPServer):
     """The engine and the pages. requests: what was asked for."""
 
+    request_queue_size = 512  # a connection that finds the queue full tries again a second later
+
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list[str] = []
@@ -85,9 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.requests.append(self.path)
-        asked = urlsplit(self.path)
-        html, given = asked.hostname == _HOST, dict(parse_qsl(asked.query))
-        text = _page(*asked.path.split("/")[1:]) if html else _results(given["q"], int(given["pageno"]))
+        html = not self.path.startswith("/")  # it is a whole address, as a proxy is asked
+        given = dict(parse_qsl(urlsplit(self.path).query))
+        text = _page(*self.path.split("/")[-3:]) if html else _results(given["q"], int(given["pageno"]))
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8" if html else "application/json")
         self.send_header("Content-Length", str(len(text.encode())))
