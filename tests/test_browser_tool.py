@@ -4,11 +4,15 @@ the first seconds, dark mode, and several people at once."""
 import re
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from page_server import PageServer
 from test_browser import PHONES, sidebar
 from visitors import AGAIN, FIRST, Visit, Visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -70,6 +74,40 @@ def test_a_source_stays_beside_the_answer_and_opens_whole(samples_page: PageServ
     visitor.until(lambda: (panel.bounding_box() or {"y": -1})["y"] >= 0, "the source beside what is read", 5)
     visitor.button("Whole document").click()
     visitor.page.get_by_role("dialog").locator("mark").wait_for()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_source_has_the_focus_until_escape_closes_it(
+    samples_page: PageServer, answer: str, visit: Visit, width: int
+) -> None:
+    visitor = visit(samples_page, width).go(answer).answered(PHONES)
+    number, panel = visitor.cited.nth(1), visitor.page.locator(".st-key-source")
+    number.press("Enter")
+    visitor.until(lambda: focused(panel.get_by_role("button", name="Close")), "the focus in the source", 10)
+    visitor.page.keyboard.press("Escape")
+    panel.wait_for(state="detached")
+    visitor.until(lambda: focused(number), "the focus where it was", 10)
+
+
+def focused(place: "Locator") -> bool:
+    return place.count() == 1 and bool(place.evaluate("it => it === document.activeElement"))
+
+
+def test_another_view_opens_at_its_top_and_over_it_no_sidebar(
+    samples_page: PageServer, answer: str, visit: Visit
+) -> None:
+    visitor = visit(samples_page, 390).go(answer).answered(PHONES)
+    visitor.button("Compare").scroll_into_view_if_needed()
+    assert scrolled(visitor) > 400
+    visitor.button("Compare").click()
+    visitor.text("A plain ranked list of what was found").wait_for()
+    visitor.until(lambda: scrolled(visitor) == 0, "the top", 5)
+    sidebar(visitor).page.get_by_test_id("stSidebar").get_by_role("button", name=PHONES).first.click()
+    visitor.answered(PHONES).page.get_by_test_id("stExpandSidebarButton").wait_for()  # there while it is closed
+
+
+def scrolled(visitor: Visitor) -> float:
+    return float(visitor.page.locator(".stMain").evaluate("main => main.scrollTop"))
 
 
 def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServer, answer: str, visit: Visit) -> None:

@@ -31,26 +31,26 @@ from agent.answer.words import (
 )
 from agent.answer.words import label as stance
 from agent.runs.store import RunRow
-from ui import ask_view, ledger, say, source_view
+from ui import ask_view, ledger, moves, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
 _OPENED = "source"
+_NONE = "", 0, "", ""
 _OUT_OF_TIME = ("late", "unjudged")
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
     """The whole answer, with the thread that it belongs to; beside it the source that was opened."""
-    shown_run, number, words = st.session_state.get(_OPENED, ("", 0, ""))
+    shown_run, number, words, opener = st.session_state.get(_OPENED, _NONE)
     citation = next((c for c in answer.citations if c.number == number), None) if shown_run == run.id else None
-    if citation is None:
-        _answer(service, run, answer)
-        return
-    main, aside = st.columns([5, 3], gap="medium")
+    # Two columns also where one is empty: the answer stays in its place, and so does what has the focus.
+    main, aside = st.columns([5, 3] if citation else [1, 0.001], gap="medium" if citation else None)
     with main:
         _answer(service, run, answer)
-    with aside, st.container(border=True, key="source"):
-        _source(service, run, answer, citation, words)
+    if citation:
+        with aside, st.container(border=True, key="source"):
+            _source(service, run, answer, citation, words, opener)
 
 
 def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
@@ -182,19 +182,25 @@ def _cited_line(answer: Answer, words: str, claim: AnswerClaim | None, key: str)
 
 
 def _number(answer: Answer, number: int, words: str, key: str) -> None:
-    opened = {_OPENED: (answer.run_id, number, words)}
-    st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=st.session_state.update, kwargs=opened)
+    opened = answer.run_id, number, words, key
+    st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=_open, args=(opened, "close-source"))
+
+
+def _open(source: tuple[str, int, str, str], focus: str) -> None:
+    """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
+    st.session_state[_OPENED] = source
+    moves.then(focus=f".st-key-{focus} button")
 
 
 # The source that is open
 
 
-def _source(service: PageService, run: RunRow, answer: Answer, citation: Citation, words: str) -> None:
+def _source(service: PageService, run: RunRow, answer: Answer, citation: Citation, words: str, opener: str) -> None:
     passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
-    closed = {_OPENED: ("", 0, "")}
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f"<b>[{citation.number}]</b>")
-        st.button("Close", key="close-source", type="tertiary", on_click=st.session_state.update, kwargs=closed)
+        key, back = "close-source", (_NONE, opener)
+        st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
     st.html(source_view.card(citation, passages, words))
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):

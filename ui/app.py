@@ -20,7 +20,7 @@ if str(ROOT) not in sys.path:  # Streamlit puts only the script's own folder the
 from agent.answer.model import Answer  # noqa: E402  # needs the path above
 from agent.settings import Settings  # noqa: E402
 from tools.errors import SteelmanError, UnknownRunError  # noqa: E402
-from ui import answer_view, ask_view, history_view, say, watch_view  # noqa: E402
+from ui import answer_view, ask_view, history_view, moves, say, watch_view  # noqa: E402
 from ui.service import PageService  # noqa: E402
 from ui.style import STYLE  # noqa: E402
 
@@ -43,7 +43,7 @@ def main() -> None:
     st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
     st.html(STYLE)
     aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
-    aside.html('<p class="sm-name">Steelman</p>')
+    aside.html(f'<p class="sm-name">Steelman</p>{moves.due()}', unsafe_allow_javascript=True)
     try:
         if view == "vote":
             from ui import vote_view

@@ -13,19 +13,11 @@ from agent.runs.parts import USER_COLLECTION
 from agent.samples import FOLDER, sample_questions
 from tools.errors import SteelmanError
 from tools.store.store import SAMPLES
-from ui import say
+from ui import moves, say
 from ui.service import PageService
 from ui.shown import escaped, text
 
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
-_FOCUS = """<script>{
-let looks = 0;
-const look = setInterval(() => {
-  const field = document.querySelector('.st-key-question input'), free = document.activeElement === document.body;
-  if (field && free) field.focus({preventScroll: true});
-  if ((field && !free) || ++looks > 60) clearInterval(look);
-}, 50);
-}</script>"""
 
 
 def home(open_service: Callable[[], PageService]) -> None:
@@ -55,7 +47,7 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
             pressed = st.form_submit_button("Ask", type="primary")
             options = _options(open_service)
     if not thread:
-        st.html(_FOCUS, unsafe_allow_javascript=True)
+        st.html(moves.gently(".st-key-question input"), unsafe_allow_javascript=True)
     if pressed:
         ask(open_service(), question, thread, options)
 
@@ -152,3 +144,4 @@ def go(**query: str) -> None:
     Meant as the callback of a button, which comes before the page is made anew; elsewhere a `st.rerun` has to follow.
     """
     st.query_params.from_dict(query)
+    moves.then(top=True)

@@ -1,0 +1,40 @@
+"""What the browser does once the page is drawn anew: where the focus goes, what is scrolled into view, and that on a
+phone the sidebar, which lies over the page, closes. Streamlit itself leaves all of it as it was."""
+
+import json
+import time
+
+import streamlit as st
+
+_NEXT = "moves"
+_SCRIPT = """<script>{
+document.currentScript.remove();  // none is to be found on the page
+const {focus, gently, shown, top} = %s;
+if (top) {
+  document.querySelector('.stMain')?.scrollTo(0, 0);
+  if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
+}
+let looks = 0;
+const sought = focus || shown, look = sought && setInterval(() => {
+  const found = document.querySelector(sought), free = document.activeElement === document.body;
+  if (found && shown) found.scrollIntoView({block: 'nearest'});
+  if (found && focus && (free || !gently)) found.focus({preventScroll: true});
+  if (found && !(gently && free) || ++looks > 60) clearInterval(look);
+}, 50);
+}</script>"""
+
+
+def then(*, focus: str = "", shown: str = "", top: bool = False) -> None:
+    """What to do when the page is drawn the next time. focus, shown: the CSS selector of what gets the focus, or is
+    scrolled into view; `top`: another view opens, at its top."""
+    st.session_state[_NEXT] = {"focus": focus, "shown": shown, "top": top, "at": time.time_ns()}
+
+
+def due() -> str:
+    """The script for what is to be done now; empty where nothing is."""
+    return _SCRIPT % json.dumps(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else ""
+
+
+def gently(focus: str) -> str:
+    """The script that gives the focus to what the selector finds, where nothing else has it."""
+    return _SCRIPT % json.dumps({"focus": focus, "gently": True})
