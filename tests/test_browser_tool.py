@@ -120,9 +120,16 @@ def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServ
     visitor.ask("translate it into Welsh", AGAIN)
     visitor.text(re.compile("Of this answer you can ask")).wait_for()
     assert visitor.run_id == run
+    assert visitor.page.locator("[class*=st-key-reply-]").count() == 3  # in their order
+    visitor.until(lambda: in_sight(visitor, ".st-key-reply-3"), "the newest", 5)
     visitor.page.get_by_role("button", name="Search more for this").first.click()
     visitor.until(lambda: visitor.run_id not in ("", run), "another run")
     visitor.ended()
+
+
+def in_sight(visitor: Visitor, place: str) -> bool:
+    box = visitor.page.locator(place).bounding_box()
+    return box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 901
 
 
 def test_the_first_seconds(samples_page: PageServer, visit: Visit) -> None:

@@ -22,7 +22,7 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import ledger, shown, source_view
+from ui import cited_view, ledger, shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -63,8 +63,8 @@ def test_a_run_as_it_goes() -> None:
         ["planned", "planned"],
         ["searching", "planned"],
         ["24 passages from 3 web pages", "planned"],
-        ["covered", "not found"],
-        ["covered", "searching again"],
+        ["enough found", "not found"],
+        ["enough found", "searching again"],
     ]
     progress = progress_of(events(*told))
     assert progress.neutral == QUESTION
@@ -192,7 +192,17 @@ def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
     ]
 
 
-# The card of a source
+# The sources
+
+
+def test_a_source_tells_whom_it_speaks_for_by_name() -> None:
+    claims = [AnswerClaim(text="It lasts.", citations=[1], tier=tier) for tier in ("case", "leaning")]
+    rent, buy = (
+        side(i, "other", name, c) for i, name, c in zip("ab", ("To rent", "To buy a home"), claims, strict=True)
+    )
+    choice = ANSWER.model_copy(update={"perspectives": [rent, buy]})
+    assert cited_view.speaks_for(choice, 1) == "To rent, may speak for To buy a home"
+    assert cited_view.speaks_for(ANSWER, 1) == "For"
 
 
 def card(cited: Citation, *passages: Passage) -> str:
@@ -203,7 +213,7 @@ def test_the_card_says_where_the_words_stand() -> None:
     html = card(citation(1, 4), passage(1), passage(4))
     assert html.count("<mark>") == 2
     assert "<mark>It lasts.</mark> It carries" in html
-    for said in ('href="https://paper.example/1"', ">Paper 1, news, 12 March 2026<", ">0.93, by the judge"):
+    for said in ('href="https://paper.example/1"', ">Paper 1, news, 12 March 2026<"):
         assert said in html
 
 

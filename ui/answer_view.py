@@ -7,7 +7,7 @@ import streamlit as st
 
 from agent.answer.files import ENDINGS, as_file
 from agent.answer.followups import suggestions
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.requests import search_more
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
@@ -31,26 +31,31 @@ from agent.answer.words import (
 )
 from agent.answer.words import label as stance
 from agent.runs.store import RunRow
-from ui import ask_view, ledger, moves, say, source_view
+from ui import ask_view, cited_view, ledger, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
-_OPENED = "source"
-_NONE = "", 0, "", ""
 _OUT_OF_TIME = ("late", "unjudged")
+_STRENGTH = (
+    "How much was found, not who is right. **strong**: five passages or more, of three sources or more. **some**: two "
+    "or more, of two sources or more. **weak**: less. **unsure**: none that surely argues for this side."
+)
+_MAY_SPEAK = (
+    "The judge, the model that reads each sentence beside each side, was not sure enough of these to put them into the "
+    "side's case. One or the other may argue for another side."
+)
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
     """The whole answer, with the thread that it belongs to; beside it the source that was opened."""
-    shown_run, number, words, opener = st.session_state.get(_OPENED, _NONE)
-    citation = next((c for c in answer.citations if c.number == number), None) if shown_run == run.id else None
+    citation = cited_view.opened(answer)
     # Two columns also where one is empty: the answer stays in its place, and so does what has the focus.
     main, aside = st.columns([5, 3] if citation else [1, 0.001], gap="medium" if citation else None)
     with main:
         _answer(service, run, answer)
     if citation:
         with aside, st.container(border=True, key="source"):
-            _source(service, run, answer, citation, words, opener)
+            cited_view.source(service, run, answer, citation)
 
 
 def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
@@ -64,20 +69,20 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
             say.small(note.text)
     seen = turned(answer)
     if answer.crux:
-        _cited_line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
+        cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
     _sides(service, run, seen)
     for number, claim in enumerate(answer.plain):
-        _cited_line(answer, f'<p class="sm-claim">{text(claim_text(claim))}</p>', claim, f"plain-{number}")
+        cited_view.line(answer, f'<p class="sm-claim">{text(claim_text(claim))}</p>', claim, f"plain-{number}")
     show_notes(answer)
     _more_time(service, run, answer)
     evidence = service.evidence(run.id)
     if answer.coverage:
         ledger.show(seen, evidence)
-    _sources(answer)
+    cited_view.listed(answer)
     _end(answer)
     _nearest(service, answer)
     _suggested(service, run, answer, evidence)
-    _reply(run, answer)
+    _conversation(answer)
 
 
 def show_notes(answer: Answer) -> None:
@@ -146,101 +151,32 @@ def copied(answer: Answer, side: AnswerPerspective) -> str:
     leaning = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.claims if c.tier == "leaning"]
     cited = {n for c in side.claims for n in c.citations}
     sources = [f"[{c.number}] {source_line(c)}" for c in answer.citations if c.number in cited]
-    head = f"{answer.neutral_question} {stance(answer, side)}"
+    head = f"{answer.neutral_question} {cited_view.called(answer, side)}"
     return "\n".join([head, *claims, *([MAY_SPEAK, *leaning] if leaning else []), "", *sources])
 
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:
     line = line_of(answer, side)
     strength = strength_of(line, cased(side))
-    st.html(f'<div class="sm-head"><b>{text(stance(answer, side))}</b><span>{text(strength)}</span></div>')
+    with st.container(horizontal=True, horizontal_alignment="distribute", wrap=False):
+        st.html(f"<b>{text(stance(answer, side))}</b>", width="content")
+        st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
     own = quoted_head(side)
     if said := named(answer, side):
-        _cited_line(answer, f'<p class="sm-thesis">{text(said)}</p>', own, f"{side.id}-head")
+        cited_view.line(answer, f'<p class="sm-thesis">{text(said)}</p>', own, f"{side.id}-head")
     for number, claim in enumerate(case(side)):
         words = f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>'
-        _cited_line(answer, words, claim, f"{side.id}-{number}")
+        cited_view.line(answer, words, claim, f"{side.id}-{number}")
     if leaning := beside(side):
-        st.html(f'<p class="sm-small sm-apart">{text(MAY_SPEAK)}</p>')
+        st.markdown(f":small[{MAY_SPEAK}]", help=_MAY_SPEAK)
         for number, claim in enumerate(leaning):
             words = f'<p class="sm-claim leaning">{text(claim_text(claim))}</p>'
-            _cited_line(answer, words, claim, f"{side.id}-leaning-{number}")
+            cited_view.line(answer, words, claim, f"{side.id}-leaning-{number}")
     if gap := gap_of(line, side):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
     if side.groups:
         with st.expander("What its sources say"):
             st.html(source_view.listed(side))
-
-
-def _cited_line(answer: Answer, words: str, claim: AnswerClaim | None, key: str) -> None:
-    """Words, and beside them their numbers; each opens its source beside the answer, with this claim's words marked."""
-    said = claim.text if claim and claim.quoted else ""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap=None, wrap=False):
-        st.html(words)
-        for number in claim.citations if claim else ():
-            _number(answer, number, said, f"cite-{key}-{number}")
-
-
-def _number(answer: Answer, number: int, words: str, key: str) -> None:
-    opened = answer.run_id, number, words, key
-    st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=_open, args=(opened, "close-source"))
-
-
-def _open(source: tuple[str, int, str, str], focus: str) -> None:
-    """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
-    st.session_state[_OPENED] = source
-    moves.then(focus=f".st-key-{focus} button")
-
-
-# The source that is open
-
-
-def _source(service: PageService, run: RunRow, answer: Answer, citation: Citation, words: str, opener: str) -> None:
-    passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(f"<b>[{citation.number}]</b>")
-        key, back = "close-source", (_NONE, opener)
-        st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
-    st.html(source_view.card(citation, passages, words))
-    with st.container(horizontal=True):
-        if st.button("Whole document", key="whole-document", type="tertiary"):
-            _whole(service, citation, words)
-        claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
-        if claimed and st.button("Challenge this claim", key="challenge", type="tertiary"):
-            ask_view.begin(service, f"Strongest counter-argument to {citation.number}?", thread=run.id)
-
-
-def _whole(service: PageService, citation: Citation, words: str) -> None:
-    quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]
-
-    def shown() -> None:
-        passages = service.store.document_passages(citation.passage_id)
-        st.html(source_view.document(passages, quotes) if passages else "<p>The document is gone since.</p>")
-
-    st.dialog(escaped(label(citation.title or citation.document_id, 90)), width="large")(shown)()
-
-
-def _sources(answer: Answer) -> None:
-    """The list of sources, each with its publisher, kind, date and sides; each opens beside the answer."""
-    if not answer.citations:
-        return
-    st.html("<h2>Sources</h2>")
-    for citation in answer.citations:
-        about = " · ".join(filter(None, [source_view.about_of(citation), _speaks_for(answer, citation.number)]))
-        title = label(citation.title or citation.document_id, 120)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
-            _number(answer, citation.number, "", f"cite-list-{citation.number}")
-            st.html(f'<div><b>{text(title)}</b><p class="sm-small">{text(about)}</p></div>')
-
-
-def _speaks_for(answer: Answer, number: int) -> str:
-    """'Yes, may speak for No': the sides whose claims cite the source."""
-    told = []
-    for side in answer.perspectives:
-        if tiers := {c.tier for c in side.claims if number in c.citations}:
-            name = stance(answer, side)
-            told.append(name if "case" in tiers else f"may speak for {name}")
-    return ", ".join(dict.fromkeys(told))
 
 
 # What can be done with it
@@ -255,16 +191,17 @@ def _nearest(service: PageService, answer: Answer) -> None:
                 ask_view.begin(service, question)
 
 
-def _reply(run: RunRow, answer: Answer) -> None:
-    """What was last asked of this answer, and what it tells."""
-    shown_run, reply = st.session_state.get("reply", ("", None))
-    if reply is None or shown_run != run.id:
-        return
-    with st.container(border=True, key="reply"):
-        st.html(f"<h4>{text(reply.heading)}</h4>")
-        for place, (said, cited) in enumerate(reply.lines):
-            claim = AnswerClaim(text=said, citations=cited, quoted=False)
-            _cited_line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}")
+def _conversation(answer: Answer) -> None:
+    """What was asked of this answer in this visit, and what it told, the newest last."""
+    replies = st.session_state.get(f"replies-{answer.run_id}", [])
+    for place, (asked, reply) in enumerate(replies, start=1):
+        with st.container(border=True, key=f"reply-{place}"):
+            st.html(f'<p class="sm-small">You asked: {text(asked)}</p><b>{text(reply.heading)}</b>')
+            for number, (said, cited) in enumerate(reply.lines):
+                claim = AnswerClaim(text=said, citations=cited, quoted=False)
+                cited_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")
+    if replies:
+        say.small("These replies are told from the answer alone, and are gone when the page is loaded anew.")
 
 
 def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:

@@ -42,6 +42,8 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
     with st.form("ask", border=False):
+        if st.session_state.pop("told", False):  # what was answered leaves the field
+            st.session_state[f"question{shown}"] = ""
         question = st.text_input(label, placeholder=example, key=f"question{shown}")
         with st.container(horizontal=True, vertical_alignment="center"):
             pressed = st.form_submit_button("Ask", type="primary")
@@ -117,7 +119,9 @@ def ask(service: PageService, question: str, thread: str | None, options: dict[s
     if before and question.strip():
         asked = service.read_request(question, Answer.model_validate_json(before))
         if isinstance(asked, Reply):
-            st.session_state["reply"] = thread, asked
+            st.session_state.setdefault(f"replies-{thread}", []).append((question, asked))
+            st.session_state["told"] = True
+            moves.then(shown=f".st-key-reply-{len(st.session_state[f'replies-{thread}'])}")
             st.rerun()
         question, options = asked.text, options | ({"depth": asked.depth} if asked.depth else {})
     begin(service, question, thread=thread, **options)

@@ -50,13 +50,19 @@ def _line(service: PageService, thread: Thread, run_id: str) -> None:
             on_click=go,
             kwargs={"run": thread.id},
         )
-        with st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}"):  # drawn as ⋯
-            say.small(f"{_when(thread.at)}{follow_ups}{state}")
-            given = st.text_input("Name (Enter keeps it)", thread.name, key=f"name-{thread.id}", max_chars=120)
-            if given and given != thread.name:
-                service.threads.name_thread(thread.id, given)
-                st.rerun()
-            _delete(service, thread, run_id)
+        more = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
+        if more.open:  # what thirty of them hold takes longer than the rest of the page
+            with more:
+                say.small(f"{_when(thread.at)}{follow_ups}{state}")
+                _rename(service, thread)
+                _delete(service, thread, run_id)
+
+
+def _rename(service: PageService, thread: Thread) -> None:
+    given = st.text_input("Name (Enter keeps it)", thread.name, key=f"name-{thread.id}", max_chars=120)
+    if given and given != thread.name:
+        service.threads.name_thread(thread.id, given)
+        st.rerun()
 
 
 def _delete(service: PageService, thread: Thread, shown: str) -> None:
@@ -68,7 +74,7 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
     except SteelmanError as exc:
         say.error(str(exc))
         return
-    st.session_state["removed"] = thread
+    st.session_state["removed"] = thread, shown if here else ""
     if here:
         go()
     st.rerun()
@@ -76,14 +82,16 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
 
 def _undo(service: PageService) -> None:
     """What was deleted last in this window can be put back."""
-    thread: Thread | None = st.session_state.get("removed")
-    if thread is None:
+    if "removed" not in st.session_state:
         return
+    thread, shown = st.session_state["removed"]
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Deleted: {label(thread.name, 40)}")
         if st.button("Undo", key="undo", type="tertiary"):
             service.threads.set_removed(thread.id, None)
             del st.session_state["removed"]
+            if shown:
+                go(run=shown)
             st.rerun()
 
 

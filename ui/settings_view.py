@@ -13,11 +13,34 @@ from ui.service import PageService
 from ui.shown import text
 
 _GROUPS = {
-    "Chat model": ("provider", "model", "openai_api_key", "openai_base_url", "anthropic_api_key", "google_api_key"),
-    "Another model for a stage": ("model_frame", "model_expand", "model_queries", "model_write"),
-    "Judge": ("judge", "judge_url", "judge_model", "judge_api_key"),
-    "Web": ("web", "tavily_api_key", "serper_api_key", "searxng_url"),
+    "Chat model": {
+        "provider": "Who plans and writes",
+        "model": "Model",
+        "openai_api_key": "OpenAI's key",
+        "openai_base_url": "Another server of OpenAI's format",
+        "anthropic_api_key": "Anthropic's key",
+        "google_api_key": "Google's key",
+    },
+    "Another model for a stage": {
+        "model_frame": "For reading the question",
+        "model_expand": "For planning the sides",
+        "model_queries": "For more queries",
+        "model_write": "For writing",
+    },
+    "Judge": {
+        "judge": "Who judges",
+        "judge_url": "The judge's server",
+        "judge_model": "The judge's model",
+        "judge_api_key": "The judge's key",
+    },
+    "Web": {
+        "web": "Search engine",
+        "tavily_api_key": "Tavily's key",
+        "serper_api_key": "Serper's key",
+        "searxng_url": "A SearXNG of your own",
+    },
 }
+"""The settings that can be set here, with what each is called; the help beside it tells its name in .env."""
 
 
 def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
@@ -44,7 +67,8 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
         changes: dict[str, Any] = {}
         for group, names in _GROUPS.items():
             with st.expander(group, expanded=group == "Chat model"):
-                changes |= {name: value for name in names if (value := _field(service.settings, name)) is not None}
+                fields = {name: _field(service.settings, name, called) for name, called in names.items()}
+                changes |= {name: value for name, value in fields.items() if value is not None}
         if not st.form_submit_button("Use these", type="primary"):
             return
     try:
@@ -61,17 +85,18 @@ def _kept(settings: Settings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in Settings.model_fields if name not in shown}
 
 
-def _field(settings: Settings, name: str) -> Any:
+def _field(settings: Settings, name: str, called: str) -> Any:
     """The field of one setting, and its value; a key that nothing was typed for stays as it is."""
     about, now = Settings.model_fields[name], getattr(settings, name)
+    told = f"{about.description} In .env: `{variable_of(name)}`"
     choices = get_args(about.annotation)
     if choices and all(isinstance(choice, str) for choice in choices):
-        return st.selectbox(variable_of(name), choices, choices.index(now), help=about.description)
+        return st.selectbox(called, choices, choices.index(now), help=told)
     if name.endswith("_key"):
         hint = "set; type another to change it" if now.get_secret_value() else ""
-        typed = st.text_input(variable_of(name), type="password", placeholder=hint, help=about.description)
+        typed = st.text_input(called, type="password", placeholder=hint, help=told)
         return typed or now.get_secret_value()
-    return st.text_input(variable_of(name), now, help=about.description)
+    return st.text_input(called, now, help=told)
 
 
 def _found(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""A citation's card: the passage with the words marked, who published it, how sure the judge is; and what a side's
+"""A citation's card: the passage with the words marked, who published it; and what a side's
 sources say: each document's thesis and the evidence for it, those with near theses together."""
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,7 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -
     is marked, where it stands in one of them; else all that the answer quotes of the source is."""
     head = f"<h4>{link(citation.url, label(citation.title or citation.document_id, 160))}</h4>"
     head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
-    sure = ""
-    if citation.support is not None:
-        sure = f'<p class="sm-small">{citation.support:.2f}, by the judge: how likely it supports this side</p>'
-    return f'<div class="sm-source">{head}{_passages(citation, passages, words)}{sure}</div>'
+    return f'<div class="sm-source">{head}{_passages(citation, passages, words)}</div>'
 
 
 def about_of(citation: Citation) -> str:

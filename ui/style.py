@@ -22,8 +22,6 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 [class*="st-key-card-other"] {{ border-top: 4px solid {OTHER} !important; }}
 .sm-name {{ font-size: 1.25rem; font-weight: 600; margin: 0; }}
 .sm-lead {{ font-size: 1.15rem; max-width: 46rem; }}
-.sm-head {{ display: flex; justify-content: space-between; gap: 1rem; font-size: .85rem; }}
-.sm-head b {{ letter-spacing: .02em; }}
 .sm-thesis {{ font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .25rem 0 0; }}
 .sm-claim {{ margin: 0; line-height: 1.5; }}
 .sm-claim.case::before {{ content: "•"; margin-right: .5em; opacity: .6; }}

@@ -41,9 +41,9 @@ _SIDES: dict[SideState, tuple[str, str]] = {
     "searching": ("◔", "searching"),
     "found": ("◑", "{}"),
     "searching again": ("◔", "searching again"),
-    "supported": ("●", "covered"),
-    "thin": ("◒", "thin"),
-    "leaning": ("◔", "unsure"),
+    "supported": ("●", "enough found"),
+    "thin": ("◒", "little found"),
+    "leaning": ("◔", "nothing sure"),
     "not_found": ("✕", "not found"),
 }
 """The mark of each state, and its words, with the passages that were found. How many of them count is told once they
@@ -64,7 +64,7 @@ class SideProgress:
 
     @property
     def words(self) -> str:
-        """'searching', '24 passages', 'covered: 7 passages' …"""
+        """'searching', '24 passages', 'enough found' …"""
         pages = f" from {self.pages} web pages" if self.pages and self.state == "found" else ""
         return _SIDES[self.state][1].format(count(self.passages, "passage") + pages)
 

@@ -1,0 +1,99 @@
+"""The numbers of citations, the source that each opens beside the answer, and the list of all sources."""
+
+import streamlit as st
+
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.answer.words import label as stance
+from agent.runs.store import RunRow
+from ui import ask_view, moves, source_view
+from ui.service import PageService
+from ui.shown import escaped, label, text
+
+_OPENED = "source"
+_NONE = "", 0, "", ""
+_SURE = (
+    "The judge is the model that reads each passage beside each side. The number, from 0 to 1, is how likely it is by "
+    "the judge that the passage argues for this side. It can be wrong: read the words."
+)
+
+
+def line(answer: Answer, words: str, claim: AnswerClaim | None, key: str) -> None:
+    """Words, and beside them their numbers; each opens its source beside the answer, with this claim's words marked."""
+    said = claim.text if claim and claim.quoted else ""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap=None, wrap=False):
+        st.html(words)
+        for number in claim.citations if claim else ():
+            _number(answer, number, said, f"cite-{key}-{number}")
+
+
+def _number(answer: Answer, number: int, words: str, key: str) -> None:
+    opened = answer.run_id, number, words, key
+    st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=_open, args=(opened, "close-source"))
+
+
+def _open(source: tuple[str, int, str, str], focus: str) -> None:
+    """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
+    st.session_state[_OPENED] = source
+    moves.then(focus=f".st-key-{focus} button")
+
+
+def opened(answer: Answer) -> Citation | None:
+    """The source of the answer that is open."""
+    run_id, number, *_ = st.session_state.get(_OPENED, _NONE)
+    return next((c for c in answer.citations if c.number == number), None) if run_id == answer.run_id else None
+
+
+def source(service: PageService, run: RunRow, answer: Answer, citation: Citation) -> None:
+    """The open source: its passage, and what can be done with it."""
+    *_, words, opener = st.session_state[_OPENED]
+    passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(f"<b>[{citation.number}]</b>")
+        key, back = "close-source", (_NONE, opener)
+        st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
+    st.html(source_view.card(citation, passages, words))
+    if citation.support is not None:
+        st.markdown(f":small[The judge: {citation.support:.2f} for this side]", help=_SURE)
+    with st.container(horizontal=True):
+        if st.button("Whole document", key="whole-document", type="tertiary"):
+            _whole(service, citation, words)
+        claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
+        if claimed and st.button("Challenge this claim", key="challenge", type="tertiary"):
+            ask_view.begin(service, f"Strongest counter-argument to {citation.number}?", thread=run.id)
+
+
+def _whole(service: PageService, citation: Citation, words: str) -> None:
+    quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]
+
+    def shown() -> None:
+        passages = service.store.document_passages(citation.passage_id)
+        st.html(source_view.document(passages, quotes) if passages else "<p>The document is gone since.</p>")
+
+    st.dialog(escaped(label(citation.title or citation.document_id, 90)), width="large")(shown)()
+
+
+def listed(answer: Answer) -> None:
+    """The list of sources, each with its publisher, kind, date and sides; each opens beside the answer."""
+    if not answer.citations:
+        return
+    st.html("<h2>Sources</h2>")
+    for citation in answer.citations:
+        about = " · ".join(filter(None, [source_view.about_of(citation), speaks_for(answer, citation.number)]))
+        title = label(citation.title or citation.document_id, 120)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
+            _number(answer, citation.number, "", f"cite-list-{citation.number}")
+            st.html(f'<div><b>{text(title)}</b><p class="sm-small">{text(about)}</p></div>')
+
+
+def called(answer: Answer, side: AnswerPerspective) -> str:
+    """What a side is called away from its card: where it stands on the question, or its own name."""
+    return side.name if side.stance == "other" else stance(answer, side)
+
+
+def speaks_for(answer: Answer, number: int) -> str:
+    """'Yes, may speak for No': the sides whose claims cite the source."""
+    told = []
+    for side in answer.perspectives:
+        if tiers := {c.tier for c in side.claims if number in c.citations}:
+            told.append(("" if "case" in tiers else "may speak for ") + called(answer, side))
+    return ", ".join(dict.fromkeys(told))
