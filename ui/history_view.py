@@ -12,7 +12,7 @@ from ui.ask_view import go
 from ui.service import PageService
 from ui.shown import escaped, label
 
-_THREADS = 30  # shown at first, and more with each click on "Older"
+_THREADS = 15  # shown at first, and more with each click on "Older"
 
 
 def show(service: PageService, run_id: str) -> None:
@@ -37,22 +37,14 @@ def show(service: PageService, run_id: str) -> None:
 
 
 def _line(service: PageService, thread: Thread, run_id: str) -> None:
-    name = escaped(label(thread.name, 60))
-    state = "" if thread.state == "done" else f", {thread.state}"
-    follow_ups = f", {thread.runs} questions" if thread.runs > 1 else ""
+    name, opened = escaped(label(thread.name, 60)), {"run": thread.id}
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
-        st.button(
-            name,
-            key=f"open-{thread.id}",
-            help=f"{_when(thread.at)}{follow_ups}{state}",
-            type="tertiary",
-            width="stretch",
-            on_click=go,
-            kwargs={"run": thread.id},
-        )
-        more = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
-        if more.open:  # what thirty of them hold takes longer than the rest of the page
-            with more:
+        st.button(name, key=f"open-{thread.id}", type="tertiary", width="stretch", on_click=go, kwargs=opened)
+        menu = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
+        if menu.open:  # what is in all of them takes as long as an answer
+            with menu:
+                state = "" if thread.state == "done" else f", {thread.state}"
+                follow_ups = f", {thread.runs} questions" if thread.runs > 1 else ""
                 say.small(f"{_when(thread.at)}{follow_ups}{state}")
                 _rename(service, thread)
                 _delete(service, thread, run_id)

@@ -7,6 +7,7 @@ model, or where what it wrote does not hold, it names the points that claims of 
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from agent.state import Claim, Perspective, RunState, decontextualised, in_case
 from tools.language.quotable import stands_alone
@@ -54,9 +55,9 @@ def aspects_of(texts: Sequence[str], claims: Sequence[str], known: Sequence[str]
     With such a claim all of 49 follow-ups to the sample questions found something to say; on what merely stood in
     three found passages only half did.
     """
-    quotable = [" ".join(filter(stands_alone, split_sentences(text))) for text in dict.fromkeys(texts)]
+    found, alone = [split_sentences(text) for text in dict.fromkeys(texts)], cache(stands_alone)
     spoken = {
-        aspect: sum(bool(words.search(text)) for text in quotable)
+        aspect: sum(any(words.search(s) and alone(s) for s in sentences) for sentences in found)
         for aspect, words in _ASPECTS.items()
         if any(map(words.search, claims)) and not any(map(words.search, known))
     }
