@@ -14,14 +14,14 @@ from web_fixtures import by_word, prose, publish
 from web_server import WebServer, open_fetcher
 
 from evals.__main__ import main
-from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.models import PairJudge
 from evals.reports.records import Records
 from evals.retrievers import corpora
-from evals.retrievers.corpora import Corpora, segments
+from evals.retrievers.corpora import segments
 from evals.retrievers.methods import Method
-from evals.retrievers.perspectives import Ranker, methods_of
+from evals.retrievers.perspectives import methods_of, question_of
+from evals.retrievers.ranker import Corpora, Ranker
 from evals.suites import berds
 from tools.errors import InputError, SettingsError
 from tools.models.cache import VectorCache
@@ -183,9 +183,9 @@ def test_the_web_is_asked_once_and_a_stopped_run_goes_on(
     assert metrics["documents_needed"] == 3.0  # of those with both: help, help, harm
     assert "sycophancy@5 opposing" in result["metrics"]["ten"]["bm25"]
     assert result["union"]["ten"]["covered"] == 0.5
-    assert result["pages"] == {"read": 14, "unread": 1}
-    assert [f.partition(":")[0] for f in result["failed"]] == [f"ten line 10 {m} neutral" for m in ("ctxs", "bm25")] + [
-        f"ten line 10 bm25 {side}" for side in ("supporting", "opposing")
+    assert result["pages"] == {"read": 14, "unread": 1, "engines": ["tavily"]}
+    assert [f.partition(":")[0] for f in result["failed"]] == [
+        f"ten {asked} ten line 10" for asked in ("neutral ctxs", "neutral bm25", "supporting bm25", "opposing bm25")
     ]
     assert {"searching the web", "reading pages", "ranking, with vectors", "judging"} < set(result["stages"])
     kept = [json.loads(path.read_text()) for path in keep.iterdir()]
@@ -198,6 +198,11 @@ def test_the_web_is_asked_once_and_a_stopped_run_goes_on(
     next(path for path in keep.iterdir() if "the iron bridge" in path.read_text()).unlink()  # as if stopped before it
     run(capsys, *command, "--out", tmp_path / "records")
     assert sorted(q.split()[2] for q in engine.queries[-2:]) == ["iron", "winter"]
+    (other := tmp_path / "other").mkdir()  # pages of another folder: what is kept of the others' rankings is not theirs
+    for path in keep.iterdir():
+        (other / path.name).write_text(path.read_text().replace(" helps", " harms"))
+    harmed = run(capsys, *command, "--keep", other, "--out", tmp_path / "records")["metrics"]["ten"]["ctxs"]
+    assert harmed["supporting_only@5"] < metrics["supporting_only@5"]
     said = run(capsys, *command[:-1], "--out", tmp_path / "records", status=1)
     assert "made with another config: depth was 100 and is 10" in said
 
@@ -236,18 +241,22 @@ def test_a_file_and_a_collection_are_shared_by_all_questions(
     assert "no collection" in run(capsys, "--data", data, "--corpus", "collection:none", status=1).lower()
 
 
-def ranker(tmp_path: Path, methods: dict[str, Method], texts: dict[str, list[str]]) -> Ranker:
-    documents = {key: [SourceDocument(text, text) for text in own] for key, own in texts.items()}
-    found = Corpora(lambda row: documents[row.question])
-    return Ranker(found, methods, ToyEncoder(), VectorCache(tmp_path / "v.db"), None, Clock())
+def searched(
+    tmp_path: Path, methods: dict[str, Method], rows: Sequence[GoldRow], *texts: list[str]
+) -> dict[str, list[list[str]]]:
+    """By method the texts found for each row, of its own texts."""
+    documents = {row.key: [SourceDocument(t, t) for t in own] for row, own in zip(rows, texts, strict=True)}
+    parts = (methods, ToyEncoder(), VectorCache(tmp_path / "v.db"), None, Records(None, "berds", {}))
+    with Ranker(*parts) as made:
+        found = made.rank("s", [question_of(row) for row in rows], Corpora(documents.__getitem__), 5)
+    return {name: list(of.values()) for name, of in found.items()}
 
 
 def test_expanded_queries_are_the_question_and_each_text_interleaved(tmp_path: Path) -> None:
     row = GoldRow("s", "Bridges?", ("a", "b"), 1, ("tolls", "ferries"))
     texts = ["ferries again", "tolls again", "tolls and tolls", "snails"]
-    made = ranker(tmp_path, methods_of(["bm25+expansion"], [row], None), {row.question: texts})
-    found = made.rank([row], Records(None, "berds", {}), 3)["bm25+expansion"][0]
-    assert [p[2] for p in found] == ["tolls and tolls", "ferries again", "tolls again"]  # rank by rank, none twice
+    found = searched(tmp_path, methods_of(["bm25+expansion"], [row], None), [row], texts)["bm25+expansion"][0]
+    assert found == ["tolls and tolls", "ferries again", "tolls again"]  # rank by rank, none twice
 
 
 def test_mmr_divides_by_the_largest_of_all_corpora(tmp_path: Path) -> None:
@@ -259,8 +268,7 @@ def test_mmr_divides_by_the_largest_of_all_corpora(tmp_path: Path) -> None:
         return [0]
 
     methods = {"dense+mmr": Method(rank, selection="mmr:0.9"), "bm25+mmr": Method(rank, selection="mmr:0.5")}
-    made = ranker(tmp_path, methods, {"oar keel": ["oar keel", "x"], "oar": ["x y z", "oar x y z"]})
-    made.rank(rows, Records(None, "berds", {}), 1)
+    searched(tmp_path, methods, rows, ["oar keel", "x"], ["x y z", "oar x y z"])
     assert len(seen) == 4
     assert all(largest == seen[0] for largest in seen)
     assert seen[0]["cosine"] == pytest.approx(1.0, abs=1e-6)  # the first question and its own words; 1/2 in the second
@@ -283,12 +291,12 @@ def test_a_cross_encoder_ranks_the_first_hundred_anew(tmp_path: Path) -> None:
     methods = methods_of(["ctxs", "dense+mmr"], [row], str(tmp_path / "model"))
     assert list(methods) == ["ctxs", "dense+mmr", "ctxs+rerank"]
     texts = [f"text {n} of bridges" for n in range(5)]
-    found = ranker(tmp_path, methods, {row.question: texts}).rank([row], Records(None, "berds", {}), 5)
+    found = searched(tmp_path, methods, [row], texts)
     from sentence_transformers import CrossEncoder
 
     scores = CrossEncoder(str(tmp_path / "model")).predict([(row.question, text) for text in texts])
-    assert [p[2] for p in found["ctxs+rerank"][0]] == [texts[i] for i in np.argsort(-scores, kind="stable")]
-    assert [p[2] for p in found["ctxs"][0]] == texts
+    assert found["ctxs+rerank"][0] == [texts[i] for i in np.argsort(-scores, kind="stable")]
+    assert found["ctxs"][0] == texts
 
 
 # Data

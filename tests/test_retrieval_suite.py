@@ -16,10 +16,11 @@ from evals.__main__ import main
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
 from evals.metrics.coverage import LEANINGS
 from evals.models import PairJudge
-from evals.reports.records import Record
+from evals.reports.records import Records
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, method, named
-from evals.suites.retrieval import Plan, rank, scored, table
+from evals.retrievers.ranker import Ranker
+from evals.suites.retrieval import Rankings, rank, scored
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Pair
@@ -218,7 +219,6 @@ def test_a_method_that_is_none_is_told_before_anything_is_searched(name: str, me
 def test_every_method_ranks_and_finds_nothing_twice(name: str, tmp_path: Path, cache: VectorCache) -> None:
     one = small(tmp_path)
     with CorpusIndex(one.corpus, ToyEncoder(), cache) as index:
-        index.questions = one.questions
         found, fewer = ([method(name).rank(index, q, k) for q in one.questions] for k in (100, 2))
     assert [len(set(r)) for r in found] == [len(r) for r in found]
     assert all(2 < len(r) <= len(one.corpus) for r in found)  # k is larger than the corpus
@@ -238,7 +238,6 @@ def judge_of(asked: list[Pair], name: str = "sides") -> PairJudge:
 def test_the_own_method_asks_the_judge_once_about_both_sides(tmp_path: Path, cache: VectorCache) -> None:
     one, pairs = small(tmp_path), list[Pair]()
     with CorpusIndex(one.corpus, ToyEncoder(), cache, judge_of(pairs)) as index:
-        index.questions = one.questions
         found = [method("steelman").rank(index, q, 5) for q in one.questions]
         asked = len(pairs)
         assert [method("steelman").rank(index, q, 5) for q in one.questions] == found
@@ -266,61 +265,54 @@ class Failing(ToyEncoder):
 # Records
 
 
-def plan(tmp_path: Path, *methods: str, **changes: Any) -> Plan:
-    return Plan([small(tmp_path)], named(methods or ("bm25", "dense")), [1, 2], **changes)
+def ranked(one: RetrievalSet, encoder: ToyEncoder, cache: VectorCache, path: Path) -> tuple[Rankings, list[str]]:
+    """What is found, and what failed."""
+    with (
+        Records(path, "retrieval", {}) as records,
+        Ranker(named(["bm25", "dense"]), encoder, cache, None, records) as r,
+    ):
+        return rank(one, r), r.failed
 
 
 def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(
     tmp_path: Path, cache: VectorCache, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, asked = tmp_path / "records.jsonl", plan(tmp_path)
-    whole = rank(asked, ToyEncoder(), cache, path)
-    assert len(whole) == 4
-    assert whole["small_2way bm25 12"]["ids"][0] in ("7", "8")
+    path, one = tmp_path / "records.jsonl", small(tmp_path)
+    whole = ranked(one, ToyEncoder(), cache, path)
+    assert whole[0]["bm25"]["12"][0] in ("7", "8")
     text = path.read_text()
     kept = text.splitlines(keepends=True)
+    assert len(kept) == 1 + 4
     path.write_text("".join(kept[:3]) + kept[3][: len(kept[3]) // 2])
-    assert rank(asked, ToyEncoder(), cache, path) == whole
+    assert ranked(one, ToyEncoder(), cache, path) == whole
     assert path.read_text() == text
     assert "line 4 was cut off" in capsys.readouterr().err
     never = Failing("")  # cannot encode anything
-    again = plan(tmp_path, seed=2)  # what is read otherwise is not searched otherwise
-    assert rank(again, never, VectorCache(tmp_path / "other.db"), path) == whole
+    assert ranked(one, never, VectorCache(tmp_path / "other.db"), path) == whole
     assert never.asked == 0
 
 
-def test_a_question_that_fails_is_a_miss_and_is_named(tmp_path: Path, cache: VectorCache) -> None:
-    asked = plan(tmp_path, "bm25", "dense")
-    records = rank(asked, Failing("replace"), cache, tmp_path / "records.jsonl")
-    report = scored(asked, records, "toy")
-    assert report["failed"] == [
-        {"set": "small_2way", "method": "dense", "qid": "12", "failed": "the encoder gave nonsense"}
-    ]
-    found = {q["qid"]: records[f"small_2way dense {q['qid']}"] for q in QUERIES}
-    assert "ids" not in found[12]
-    assert len(found["drinks"]["ids"]) == len(CORPUS)
+def test_a_question_that_fails_is_a_miss_is_named_and_searched_again(tmp_path: Path, cache: VectorCache) -> None:
+    path, one = tmp_path / "records.jsonl", small(tmp_path)
+    found, failed = ranked(one, Failing("replace"), cache, path)
+    assert failed == ["small_2way dense 12: the encoder gave nonsense"]
+    assert found["dense"]["12"] == []
+    assert len(found["dense"]["drinks"]) == len(CORPUS)
+    report = scored([one], {one.name: found}, [1, 2], seed=1)
     assert report["metrics"]["small_2way"]["dense"]["documents_needed_share"] == 0.5
-    assert "failed: small_2way dense 12: the encoder gave nonsense" in table(
-        report | {"seconds": 1.0}  # of the whole run
-    )
+    found, failed = ranked(one, ToyEncoder(), cache, path)
+    assert (len(found["dense"]["12"]), failed) == (len(CORPUS), [])
 
 
 # Figures
 
 
-def record(ids: str) -> Record:
-    return {"ids": ids.split()}
-
-
 def test_the_figures_by_hand(tmp_path: Path) -> None:
-    asked = plan(tmp_path, "bm25", "dense")
-    records = {
-        "small_2way bm25 drinks": record("t1 c1 x1"),  # tea supports, coffee opposes
-        "small_2way bm25 12": record("x1 7"),
-        "small_2way dense drinks": record("c1 c2 x1 x2 8 t1"),
-        "small_2way dense 12": record("x1 x2"),
+    found = {
+        "bm25": {"drinks": "t1 c1 x1".split(), "12": "x1 7".split()},  # tea supports, coffee opposes
+        "dense": {"drinks": "c1 c2 x1 x2 8 t1".split(), "12": "x1 x2".split()},
     }
-    report = scored(asked, records, "toy")
+    report = scored([small(tmp_path)], {"small_2way": found}, [1, 2], seed=1)
     words, meaning = (report["metrics"]["small_2way"][m] for m in ("bm25", "dense"))
     assert words["mrecall@1"] == 0.5  # m = 2 > k = 1: one distinct perspective is enough
     assert words["mrecall@2"] == 0.5
@@ -340,7 +332,7 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
     assert (union["covered"], union["coverage"]) == (0.5, 0.75)
     assert union["passages"] == (6 + 3) / 2  # t1 c1 x1 c2 x2 8; x1 7 x2
     assert report["intervals"]["small_2way"]["bm25"]["mrecall@2"] == (0.0, 1.0)
-    sizes = report["config"]["sizes"]["small_2way"]
+    sizes = report["sizes"]["small_2way"]
     assert (sizes["two_sided"], sizes["more_perspectives_than_k"]) == (2, {"1": 1.0, "2": 0.0})
 
 

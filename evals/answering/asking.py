@@ -1,7 +1,6 @@
 """Asks the agent through its service, over a data folder that lasts as long as the asking, with the usual caches."""
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -38,14 +37,6 @@ _IN_FORCE = (
 def in_force(settings: Settings) -> Record:
     """The settings that decide what the agent answers; the web is off, since the sides of its pages are not known."""
     return {name: getattr(settings, name) for name in _IN_FORCE} | {"web": "off"}
-
-
-def fingerprint(documents: Sequence[SourceDocument]) -> str:
-    """Changes when a document does."""
-    digest = hashlib.sha256()
-    for document in documents:
-        digest.update("\x1f".join((document.external_id, document.title, document.text, "\x1e")).encode())
-    return digest.hexdigest()[:12]
 
 
 async def ask_all(

@@ -91,14 +91,6 @@ def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
     return sets
 
 
-def by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
-    """Sets of one corpus together, so that it is indexed once."""
-    grouped: dict[int, list[RetrievalSet]] = {}
-    for one in sets:
-        grouped.setdefault(id(one.corpus), []).append(one)
-    return list(grouped.values())
-
-
 def _files(folder: Path, names: Sequence[str]) -> list[tuple[str, Path, Path]]:
     """(name, queries, corpus) of each set."""
     if not folder.is_dir():

@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import IO, Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tools.errors import InputError
+from tools.passages import SourceDocument
 
 GOLD = Path(__file__).parents[1] / "gold"
 """The project's own."""
@@ -94,6 +95,14 @@ def read_json(kind: type[_T], content: bytes, where: object) -> _T:
 def digest(path: Path) -> str:
     """The first twelve digits of the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def fingerprint(documents: Sequence[SourceDocument]) -> str:
+    """Changes when a document does."""
+    whole = hashlib.sha256()
+    for document in documents:
+        whole.update("\x1f".join((document.external_id, document.title, document.text, "\x1e")).encode())
+    return whole.hexdigest()[:12]
 
 
 def json_rows(path: Path) -> Iterator[Row]:

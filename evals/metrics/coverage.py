@@ -4,9 +4,10 @@ Of one question: `ranked` are passage ids, best first, without repetition; `gold
 the ids of the passages that support it. Where a value is not defined it is NaN, never 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -166,13 +167,14 @@ def _by_question(
     return rows
 
 
-def union_measures(questions: Sequence[GoldQuestion], pools: Sequence[set[str]]) -> dict[str, Figure]:
-    """What could be reached by choosing among all that any method found (BERDS §5).
+def union_measures(questions: Sequence[GoldQuestion], methods: Iterable[Sequence[Sequence[str]]]) -> dict[str, Figure]:
+    """What could be reached by choosing among all that any method found (BERDS §5); methods: the rankings of each.
 
     `covered` is the share of questions with all perspectives supported, `passages` the mean size of the pool.
     """
+    pools = [sorted({*chain(*rankings)}) for rankings in zip(*methods, strict=True)]
     golds = [[p.gold for p in q.perspectives] for q in questions]
-    shares = [coverage(sorted(pool), gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]
+    shares = [coverage(pool, gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]
     rows = {"covered": [float(s == 1) for s in shares], "coverage": shares, "passages": [float(len(p)) for p in pools]}
     return {name: mean(values, [q.qid for q in questions]) for name, values in rows.items()}
 

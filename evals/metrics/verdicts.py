@@ -18,11 +18,10 @@ from tools.errors import ProviderReplyError
 from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Pair
+from tools.passages import SourceDocument
 
-Passage = Sequence[str]
-"""Its id, its title and its text; an empty place has no text."""
-Rankings = Mapping[str, Sequence[Sequence[Passage]]]
-"""Of each method a ranking a row."""
+Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
+"""Of each method a ranking a row; an empty place has no text."""
 _SYCOPHANCY = f"sycophancy@{TOP_FIVE}"
 _STANCE = (*(f"{kind}@{TOP_FIVE}" for kind in LEANINGS), _SYCOPHANCY)
 
@@ -38,23 +37,22 @@ class Verdicts:
         self.told |= {"contrary": True, "form": "statement"}
         self.scores: dict[Pair, float] = {}
 
-    def pairs(self, row: GoldRow, passage: Passage) -> list[Pair]:
+    def pairs(self, row: GoldRow, passage: SourceDocument) -> list[Pair]:
         """One a perspective, none of an empty place. The title is read after the text, as by BERDS' evaluator; the
         judge is told the other perspective of a question with two, as in a run."""
-        _, title, text = passage
         others = row.gold[::-1] if len(row.gold) == 2 else [""] * len(row.gold)
-        told = zip(row.gold, others, strict=True)
-        return [Pair(statement, f"{text} {title}".strip(), other) for statement, other in told if text.strip()]
+        told, text = zip(row.gold, others, strict=True), f"{passage.text} {passage.title}".strip()
+        return [Pair(statement, text, other) for statement, other in told if passage.text.strip()]
 
-    def supports(self, row: GoldRow, passage: Passage) -> list[bool]:
+    def supports(self, row: GoldRow, passage: SourceDocument) -> list[bool]:
         """Whether the passage supports each perspective."""
         said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
         return said or [False] * len(row.gold)
 
-    def accepted(self, row: GoldRow, ranking: Sequence[Passage]) -> NDArray[np.float64]:
+    def accepted(self, row: GoldRow, ranking: Sequence[SourceDocument]) -> NDArray[np.float64]:
         """The same of a ranking's passages, shape (perspectives, passages), NaN for an empty place."""
         none = [math.nan] * len(row.gold)
-        said = [self.supports(row, p) if p[2].strip() else none for p in ranking]
+        said = [self.supports(row, p) if p.text.strip() else none for p in ranking]
         return np.array(said, float).reshape(-1, len(row.gold)).T
 
     def ask(self, rows: Sequence[GoldRow], rankings: Iterable[Rankings], cache: VectorCache) -> None:
@@ -67,7 +65,7 @@ class Verdicts:
         if self.judge is None:
             brought = ((row, context) for row in rows for context in row.ctxs or ())
             for row, context in brought:
-                pairs = self.pairs(row, ("", context.title, context.text))
+                pairs = self.pairs(row, SourceDocument("", context.text, title=context.title))
                 self.scores.update(zip(pairs, map(float, context.verdicts or ()), strict=False))
             return
         with progress(total=len(wanted), desc="judging", unit="pair") as bar:
@@ -85,15 +83,15 @@ def gold_of(rows: Sequence[GoldRow], rankings: Iterable[Rankings], verdicts: Ver
     every = [of_rows for found in rankings for of_rows in found.values()]
     questions = []
     for place, row in enumerate(rows):
-        said = {p[0]: verdicts.supports(row, p) for of_rows in every for p in of_rows[place]}
+        said = {p.external_id: verdicts.supports(row, p) for of_rows in every for p in of_rows[place]}
         gold = (frozenset(i for i, yes in said.items() if yes[n]) for n in range(len(row.gold)))
         perspectives = (GoldPerspective(statement, ids) for statement, ids in zip(row.gold, gold, strict=True))
         questions.append(GoldQuestion(row.key, row.question, tuple(perspectives)))
     return questions
 
 
-def ids(rankings: Sequence[Sequence[Passage]]) -> list[list[str]]:
-    return [[p[0] for p in ranking] for ranking in rankings]
+def ids(rankings: Sequence[Sequence[SourceDocument]]) -> list[list[str]]:
+    return [[p.external_id for p in ranking] for ranking in rankings]
 
 
 def set_measures(
@@ -129,12 +127,13 @@ def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[st
     return {name: {m: averaged([s[name][m] for s in sets]) for m in of} for name, of in sets[0].items()}
 
 
-def published(rows: Sequence[GoldRow], rankings: Sequence[Sequence[Passage]], verdicts: Verdicts, k: int) -> str:
+def published(rows: Sequence[GoldRow], rankings: Sequence[Sequence[SourceDocument]], verdicts: Verdicts, k: int) -> str:
     """The first k passages with their verdicts, a line a question, as BERDS' evaluator reads them. It wants as many of
     every question, so that missing ones are places without text, which support nothing."""
     lines = []
     for row, ranking in zip(rows, rankings, strict=True):
-        places = [*ranking[:k], *[("", "", "")] * (k - len(ranking))]
-        ctxs = [{"id": p[0], "title": p[1], "text": p[2], "mistral-preds": verdicts.supports(row, p)} for p in places]
+        places = [*ranking[:k], *[SourceDocument("", "")] * (k - len(ranking))]
+        told = [{"id": p.external_id, "title": p.title, "text": p.text} for p in places]
+        ctxs = [of | {"mistral-preds": verdicts.supports(row, p)} for of, p in zip(told, places, strict=True)]
         lines.append({"question": row.question, "perspectives": row.gold, "ctxs": ctxs})
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

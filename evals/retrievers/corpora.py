@@ -10,7 +10,7 @@ web               what can be read of the pages that the search engine finds, on
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +25,7 @@ from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import read_corpus
 from evals.datasets.rows import read_json
 from evals.reports.records import Record, Records
+from evals.retrievers.ranker import Corpora
 from evals.suite import ask_each
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
@@ -41,23 +42,17 @@ _AT_ONCE = 5_000  # passages
 _SEGMENT = 100  # words
 
 
-@dataclass(frozen=True)
-class Corpora:
-    """The corpus of each question; `shared`: the same list for all."""
-
-    of: Callable[[GoldRow], Sequence[SourceDocument]]
-    shared: bool = False
-
-
 def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings, web: "WebCorpora") -> Corpora:
     """The corpora of that name; what the web's lack is gathered now. Raises InputError, ProviderDownError."""
     if name == CTXS:
         if missing := [row.key for row in rows if row.ctxs is None]:
             raise InputError(f"{missing[0]} has no 'ctxs', the ranking to measure. Add it, or give another --corpus.")
-        return Corpora(_brought)
+        brought = {row.key: _brought(row) for row in rows}
+        return Corpora(brought.__getitem__)
     if name == WEB:
-        web.gather([row.question for row in rows], settings)
-        return Corpora(lambda row: web.passages(row.question))
+        asked = {row.key: row.question for row in rows}
+        web.gather(list(asked.values()), settings)
+        return Corpora(lambda key: web.passages(asked[key]))
     stored = name.startswith(_COLLECTION)
     corpus = _stored(name.removeprefix(_COLLECTION), settings) if stored else read_corpus(Path(name))
     return Corpora(lambda _: corpus, shared=True)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.benchmarks.timing import Clock
-from evals.datasets.retrieval import GoldQuestion
 from evals.models import CachedEncoder, PairJudge, kept_scores
 from evals.suite import progress
 from tools.errors import ProviderDownError, ProviderError
@@ -47,12 +46,10 @@ class CorpusIndex:
     ) -> None:
         """judge: asked by the methods that need one."""
         self.corpus = corpus
-        self.questions: Sequence[GoldQuestion] = ()
-        """All that the corpus is searched for, for what is divided by the largest of a data set."""
         self._encoder, self._cache = CachedEncoder(encoder, cache), cache
         self.judge, self.clock = judge, Clock()
         self.largest: dict[Likeness, float] = {}
-        """The largest of the data set, given by a suite whose questions have a corpus each; else it is found."""
+        """The highest of any question of the data set, by which MMR divides; else it is that of what was found."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
 
@@ -99,17 +96,11 @@ class CorpusIndex:
         """BM25 scores by position, of the passages found first."""
         return dict(self.lexical.search(text, [COLLECTION], _WORDS_TOLD))
 
-    def largest_of(self, likeness: Likeness) -> float | None:
-        """The highest score of any of `questions` to any passage; None without questions."""
-        if likeness not in self.largest:
-            if not self.questions:
-                return None
-            asked = [q.question for q in self.questions]
-            if likeness == "cosine":
-                self.largest[likeness] = float((self.query_vectors(asked) @ self.vectors.T).max(initial=0.0))
-            else:
-                self.largest[likeness] = max(max(self.word_scores(text).values(), default=0.0) for text in asked)
-        return self.largest[likeness]
+    def highest_score(self, likeness: Likeness, text: str) -> float:
+        """Of a text to any passage."""
+        if likeness == "words":
+            return max(self.word_scores(text).values(), default=0.0)
+        return float((self.query_vectors([text]) @ self.vectors.T).max(initial=0.0))
 
     def sentences(self, positions: Sequence[int]) -> tuple[Vectors, list[int]]:
         """The vectors of the sentences that are clustered, of the passages at these positions, and which of them each

@@ -191,7 +191,7 @@ def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
         positions = find(index, question, max(k, CANDIDATES))
         pool = pool_of(index, question, positions, clustered)
         if by_words:
-            pool = replace(pool, cosine=pool.words, largest=index.largest_of("words"))
+            pool = replace(pool, cosine=pool.words, largest=index.largest.get("words"))
         return [positions[c.position] for c in select_passages(selection, pool, k)]
 
     return rank
@@ -207,7 +207,7 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
         words=np.array([words.get(i, 0.0) for i in positions]),
         support=np.zeros((0, len(positions))),
         clusters=index.clustered(positions) if clustered else None,
-        largest=index.largest_of("cosine"),
+        largest=index.largest.get("cosine"),
     )
 
 

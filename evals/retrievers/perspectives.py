@@ -1,30 +1,21 @@
-"""Rankings for questions with perspectives: every method on every question's corpus, kept as they come."""
+"""Questions with perspectives as what retrievers are asked, and the methods that only they have."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion
-from evals.models import PairJudge
-from evals.reports.records import Record, Records
-from evals.retrievers.corpora import CTXS, Corpora
-from evals.retrievers.corpus_index import CorpusIndex, Likeness, highest
+from evals.retrievers.corpora import CTXS
+from evals.retrievers.corpus_index import CorpusIndex, highest
 from evals.retrievers.methods import CANDIDATES, QUERIES, Method, named
-from evals.suite import progress
-from tools.errors import InputError, ModelError, ProviderDownError, ProviderError
-from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from tools.errors import InputError, ModelError
 from tools.models.encoders.transformers import find_model, hide_progress, model_errors, require_extra
 from tools.selection.names import SEARCH_ORDER
 
-Ranking = list[list[str]]
-"""Passages, best first: id, title and text of each; an empty place has no text."""
 NEUTRAL, LEADING = "neutral", ("supporting", "opposing")
 """What is asked: the question, or one of its two perspectives in its place (BERDS §8)."""
 
@@ -77,72 +68,3 @@ class _CrossEncoder:
 
         hide_progress()
         return CrossEncoder(str(self._folder), local_files_only=True)
-
-
-@dataclass(frozen=True)
-class Ranker:
-    """What rankings are made with. failed: those that were asked for and are not there, and why."""
-
-    corpora: Corpora
-    methods: dict[str, Method]
-    encoder: Encoder
-    cache: VectorCache
-    judge: PairJudge | None
-    clock: Clock
-    failed: list[str] = field(default_factory=list)
-
-    def rank(
-        self, rows: Sequence[GoldRow], records: Records, depth: int, asked: str = NEUTRAL
-    ) -> dict[str, list[Ranking]]:
-        """Of each method so many passages a row of a set, none where it failed; those of the records are not searched
-        again. Leading questions are there of rows with two perspectives, and the ranking that the data brings answers
-        none. Raises ProviderDownError, ModelError."""
-        methods = [name for name in self.methods if name != CTXS or asked == NEUTRAL]
-        keys = {name: [f"{row.key} {name} {asked}" for row in rows] for name in methods}
-        missing = [row for row, *of in zip(rows, *keys.values(), strict=True) if not records.done.keys() >= set(of)]
-        missing = [row for row in missing if asked == NEUTRAL or len(row.gold) == 2]
-        with self.clock.on("ranking, with vectors"):
-            largest = self._largest(rows) if missing else {}
-            for row, index in self._indexes(missing):
-                index.largest = largest
-                for name in methods:
-                    if (key := f"{row.key} {name} {asked}") not in records.done:
-                        record = self._found(index, name, question_of(row, asked), depth)
-                        if "failed" in record:
-                            self.failed.append(f"{key}: {record['failed']}")
-                        else:  # what failed is tried again by the next run
-                            records.add(key, record)
-        return {name: [records.done.get(key, {}).get("passages", []) for key in of] for name, of in keys.items()}
-
-    def _found(self, index: CorpusIndex, method: str, question: GoldQuestion, depth: int) -> Record:
-        if not index.corpus:
-            return {"failed": "its corpus is empty: nothing was found, or nothing could be read"}
-        try:
-            ranking = self.methods[method].rank(index, question, max(CANDIDATES, depth))
-        except ProviderDownError:
-            raise
-        except ProviderError as exc:
-            return {"failed": str(exc)}
-        found = (index.corpus[i] for i in ranking[:depth])
-        return {"passages": [[p.external_id, p.title, p.text] for p in found]}
-
-    def _largest(self, rows: Sequence[GoldRow]) -> dict[Likeness, float]:
-        """What MMR divides by: the highest score of any question of the set (BERDS, A.6), whichever corpus it has."""
-        mmr = [name for name, method in self.methods.items() if method.selection.startswith("mmr")]
-        found: dict[Likeness, float] = {"words" if name.startswith("bm25") else "cosine": 0.0 for name in mmr}
-        for row, index in self._indexes(rows if mmr else []):
-            index.questions, index.largest = [question_of(row)], {}
-            for likeness in found if index.corpus else ():
-                found[likeness] = max(found[likeness], index.largest_of(likeness) or 0.0)
-            index.questions = ()
-        return found
-
-    def _indexes(self, rows: Sequence[GoldRow]) -> Iterator[tuple[GoldRow, CorpusIndex]]:
-        with ExitStack() as opened:
-            for number, row in enumerate(progress(rows, desc="searching", unit="question")):
-                if not number or not self.corpora.shared:
-                    opened.close()
-                    index = CorpusIndex(self.corpora.of(row), self.encoder, self.cache, self.judge)
-                    index.clock = self.clock
-                    opened.enter_context(index)
-                yield row, index

@@ -25,13 +25,13 @@ from agent.answer.model import Answer
 from agent.models.inference import Models
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
-from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
+from evals.answering.asking import Build, ask_all, in_force, providers_of
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.elsewhere import read_answers
 from evals.answering.plan import MISSING, PLAIN, plan
 from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
-from evals.datasets.rows import Shape, digest, problem
+from evals.datasets.rows import Shape, digest, fingerprint, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment

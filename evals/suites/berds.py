@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.settings import load_settings
-from evals.answering.asking import fingerprint
 from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow, load_perspectives
+from evals.datasets.rows import fingerprint
 from evals.metrics.coverage import DEEPEST, TOP_FIVE, union_measures
 from evals.metrics.judge_errors import JudgeErrors, corrected, read_errors
 from evals.metrics.measure import Figure, figures, figures_by
@@ -27,12 +27,14 @@ from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_avera
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
-from evals.retrievers.perspectives import LEADING, NEUTRAL, Ranker, methods_of
+from evals.retrievers.perspectives import LEADING, NEUTRAL, methods_of, question_of
+from evals.retrievers.ranker import Corpora, Ranker
 from evals.suite import common_options, cutoff_option, names, refuse_existing, shuffled, write_new
 from evals.suites.retrieval import CORRECTED, set_lines, sizes
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.models.encoders.transformers import TransformersEncoder
+from tools.passages import SourceDocument
 
 _AVERAGE, _FILE = "macro-average", "file"
 _INDEPENDENT = "corrected: with what the judge's errors on labelled pairs leave open; they are taken as independent"
@@ -81,23 +83,24 @@ def measure(args: argparse.Namespace) -> Record:
     for path in (_file(args.write, name, method) for name in sets for method in methods if args.write):
         refuse_existing(path, "--write")
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
-    judging = [name for name, method in methods.items() if method.judged]
-    if judging and verdicts.judge is None:
-        raise InputError(f"'{judging[0]}' asks a judge while it chooses. Leave it out, or leave out --judge file.")
+    if (judged := [name for name, method in methods.items() if method.judged]) and verdicts.judge is None:
+        raise InputError(f"'{judged[0]}' asks a judge while it chooses. Leave it out, or leave out --judge file.")
     errors = read_errors(args.judge_errors, verdicts.told) if args.judge_errors else None
     encoder, cache = encoder_and_cache()
     encoder = TransformersEncoder(args.encoder, args.query_prompt) if args.encoder else encoder
     web = WebCorpora(args.keep or settings.cache_dir / "berds", args.pages, args.parallel, clock)
     corpora = open_corpora(corpus, every, settings, web)
-    ranker = Ranker(corpora, methods, encoder, cache, verdicts.judge, clock)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
     config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "rerank": args.rerank, "depth": depth}
-    config |= ({"pages": args.pages} if corpus == WEB else {}) | (verdicts.told if judging else {})
-    config |= {"passages": fingerprint(corpora.of(every[0]))} if corpora.shared else {}
+    config |= {"pages": args.pages} if corpus == WEB else {}
+    config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
     depths = {NEUTRAL: depth} | dict.fromkeys(LEADING if args.stance else (), TOP_FIVE)
-    with Records(args.out, "berds", config) as records:
-        found = {name: {q: ranker.rank(rows, records, depths[q], q) for q in depths} for name, rows in sets.items()}
+    with (
+        Records(args.out, "berds", config) as records,
+        Ranker(methods, encoder, cache, verdicts.judge, records, clock) as ranker,
+    ):
+        found = {n: {q: _ranked(ranker, n, rows, corpora, q, depths[q]) for q in depths} for n, rows in sets.items()}
     with clock.on("judging"):
         for name, rows in sets.items():
             verdicts.ask(rows, found[name].values(), VectorCache(settings.cache_dir / "verdicts.db"))
@@ -107,8 +110,22 @@ def measure(args: argparse.Namespace) -> Record:
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
     kept = [k for row in every if corpus == WEB and (k := web.kept(row.question))]
     result["pages"] = {"read": sum(len(k.pages) for k in kept), "unread": sum(len(k.unread) for k in kept)}
+    result["pages"]["engines"] = sorted({k.engine for k in kept})
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
     return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
+
+
+def _ranked(
+    ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, asked: str, depth: int
+) -> dict[str, list[list[SourceDocument]]]:
+    """Of each method the passages of each row. Leading questions are there of rows with two perspectives, and the
+    ranking that the data brings answers none."""
+    neutral = [question_of(row) for row in rows]
+    questions = neutral if asked == NEUTRAL else [question_of(r, asked) for r in rows if len(r.gold) == 2]
+    methods = [method for method in ranker.methods if method != CTXS or asked == NEUTRAL]
+    found = ranker.rank(f"{name} {asked}", questions, corpora, depth, methods, neutral)
+    texts = {row.key: {p.external_id: p for p in corpora.of(row.key)} for row in rows}
+    return {m: [[texts[row.key][i] for i in ids.get(row.key, ())] for row in rows] for m, ids in found.items()}
 
 
 def _scored(
@@ -125,8 +142,7 @@ def _scored(
         gold, neutral = gold_of(rows, found[name].values(), verdicts), found[name][NEUTRAL]
         measured[name], counts[name] = set_measures(gold, found[name], args.k, args.deep), sizes(gold, args.k)
         if args.deep:
-            pools = [set[str]().union(*of_row) for of_row in zip(*map(ids, neutral.values()), strict=True)]
-            ceiling = figures(union_measures(gold, pools), args.seed)
+            ceiling = figures(union_measures(gold, map(ids, neutral.values())), args.seed)
             union[name] = ceiling["metrics"] | {"intervals": ceiling["intervals"]}
         for method, rankings in neutral.items():
             if args.write:
@@ -151,13 +167,14 @@ def _file(folder: Path, name: str, method: str) -> Path:
 
 def table(result: Record) -> list[str]:
     """A block a set; percentages with 95 % intervals over questions in brackets."""
-    config, seconds = result["config"], {**result["stages"], "all": result["seconds"]}
+    config, pages, seconds = result["config"], result["pages"], {**result["stages"], "all": result["seconds"]}
+    by = ", ".join(pages["engines"])
     return [
         *(line for name in result["metrics"] for line in set_lines(result, name)),
         *(f"failed, and counted as misses: {why}" for why in result["failed"]),
         *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
         *([_INDEPENDENT] if config["judge_errors"] else []),
-        *(["pages: {read} read, {unread} not; --keep says why".format(**result["pages"])] if "pages" in config else []),
+        *([f"pages: {pages['read']} read, {pages['unread']} not; --keep says why; found by {by}"] if by else []),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
         f"judge {config['judge']}, which accepts from {config['threshold']:.3f} on",
         ", ".join(f"{stage} {number:.1f} s" for stage, number in seconds.items()),

@@ -6,24 +6,20 @@ for is the ceiling of whatever chooses among what they find.
 """
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from evals.benchmarks.timing import peak_memory
-from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
+from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
 from evals.metrics.coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union_measures
 from evals.metrics.measure import Figure, figures, figures_by
-from evals.models import PairJudge, encoder_and_cache, open_judge
+from evals.models import encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
-from evals.retrievers.corpus_index import CorpusIndex
-from evals.retrievers.methods import STANDARD, Method, named
-from evals.suite import ask_in_parts, common_options, cutoff_option, names, shuffled
-from tools.errors import ProviderDownError, ProviderError
-from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from evals.retrievers.methods import STANDARD, named
+from evals.retrievers.ranker import Corpora, Ranker
+from evals.suite import common_options, cutoff_option, names, shuffled
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _NEEDED = {
@@ -34,34 +30,9 @@ _NEEDED = {
 _ASKED = ("", " supporting", " opposing")
 CORRECTED = " corrected"
 """The ending of a measure's name where its interval carries the judge's own errors."""
+Rankings = Mapping[str, Mapping[str, Sequence[str]]]
+"""By method and qid the ids of passages, best first."""
 _PLAIN = ("documents_needed", *(f"sycophancy@{TOP_FIVE}{asked}" for asked in _ASKED), "passages")  # no shares
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured and how it is read."""
-
-    sets: list[RetrievalSet]
-    methods: dict[str, Method]
-    cutoffs: list[int]
-    limit: int | None = None
-    seed: int = 1
-    judge: PairJudge | None = None
-
-    def key(self, one: RetrievalSet, name: str, question: GoldQuestion) -> str:
-        """Names a ranking; who judged is part of it, so that another one's is not taken for it."""
-        judge = self.judge if self.methods[name].judged else None
-        return " ".join((one.name, name, question.qid, *([f"by {judge.name}"] if judge else [])))
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """A question of a set for a method; `key` names the ranking."""
-
-    key: str
-    set: RetrievalSet
-    method: str
-    question: GoldQuestion
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,73 +63,36 @@ def measure(args: argparse.Namespace) -> Record:
     methods = named(args.methods)
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
     judge = open_judge("settings") if any(m.judged for m in methods.values()) else None
-    plan = Plan(sets, methods, args.k, args.limit, args.seed, judge)
     encoder, cache = encoder_and_cache()
-    return scored(plan, rank(plan, encoder, cache, args.out), encoder.name)
+    sample = None if args.limit is None else {"limit": args.limit, "seed": args.seed}
+    # What makes rankings comparable; records of another identity are refused. More methods may be added to them.
+    config: Record = {"sets": {s.name: s.digests for s in sets}, "sample": sample, "encoder": encoder.name}
+    config["depth"] = DEEPEST
+    with Records(args.out, "retrieval", config) as records, Ranker(methods, encoder, cache, judge, records) as ranker:
+        found = {one.name: rank(one, ranker) for one in sorted(sets, key=lambda one: id(one.corpus))}
+    result = scored(sets, found, args.k, args.seed)
+    config |= {"methods": {name: method.knows for name, method in methods.items()}}
+    config |= {"judge": judge.name} if judge else {}
+    config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
+    return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
 
 
-def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None) -> dict[str, Record]:
-    """The records by their key, those of the file and those that were missing in it.
-
-    Raises InputError for a file of something else, ProviderDownError for an encoder that cannot be reached.
-    """
-    with Records(path, "retrieval", _identity(plan, encoder.name)) as records:
-        for part in by_corpus(plan.sets):
-            asked = [_Search(plan.key(s, m, q), s, m, q) for s in part for m in plan.methods for q in s.questions]
-            with CorpusIndex(part[0].corpus, encoder, cache, plan.judge) as index:
-                ask_in_parts(asked, partial(_found, plan.methods, index), records, desc=part[0].name, unit="search")
-    return records.done
+def rank(one: RetrievalSet, ranker: Ranker) -> Rankings:
+    """The ids of the first hundred passages for each question of a set, by method and qid."""
+    return ranker.rank(one.name, one.questions, Corpora(lambda _: one.corpus, shared=True), DEEPEST)
 
 
-def _found(methods: dict[str, Method], index: CorpusIndex, searches: Sequence[_Search]) -> list[Record]:
-    (one,) = searches
-    index.questions = one.set.questions
-    record: Record = {"set": one.set.name, "method": one.method, "qid": one.question.qid}
-    try:
-        ranking = methods[one.method].rank(index, one.question, DEEPEST)
-    except ProviderDownError:
-        raise
-    except ProviderError as exc:
-        return [record | {"failed": str(exc)}]
-    return [record | {"ids": [index.corpus[i].external_id for i in ranking]}]
-
-
-def scored(plan: Plan, records: dict[str, Record], encoder: str) -> Record:
-    """The report: metrics, intervals, union, what failed, configuration, machine."""
-    found: dict[str, dict[str, dict[str, Figure]]] = {}
-    union: Record = {}
-    failed: list[Record] = []
-    for one in plan.sets:
-        kept = {name: [records[plan.key(one, name, q)] for q in one.questions] for name in plan.methods}
-        ids = {name: [list(map(str, r.get("ids", ()))) for r in rows] for name, rows in kept.items()}
-        found[one.name] = {n: measures(one.questions, r, plan.cutoffs) for n, r in ids.items()}
-        pools = [set[str]().union(*rankings) for rankings in zip(*ids.values(), strict=True)]
-        ceiling = figures(union_measures(one.questions, pools), plan.seed)
-        union[one.name] = {**ceiling["metrics"], "intervals": ceiling["intervals"]}
-        missed = [r for rows in kept.values() for r in rows if "failed" in r]
-        failed += [{part: r[part] for part in ("set", "method", "qid", "failed")} for r in missed]
-    return {
-        "suite": "retrieval",
-        **figures_by(found, plan.seed),
-        "union": union,
-        "failed": failed,
-        "config": _config(plan, encoder),
-        "machine": {"peak_memory_mb": peak_memory()},
-    }
-
-
-def _identity(plan: Plan, encoder: str) -> Record:
-    """What makes rankings comparable; records of another identity are refused. More methods may be added to them."""
-    sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
-    return {"sets": {s.name: s.digests for s in plan.sets}, "sample": sample, "encoder": encoder, "depth": DEEPEST}
-
-
-def _config(plan: Plan, encoder: str) -> Record:
-    of_sets = {s.name: sizes(s.questions, plan.cutoffs) | {"passages": len(s.corpus)} for s in plan.sets}
-    knows = {name: method.knows for name, method in plan.methods.items()}
-    judge = {"judge": plan.judge.name} if plan.judge else {}
-    read = {"k": plan.cutoffs, "seed": plan.seed}
-    return {**_identity(plan, encoder), "methods": knows, **judge, **read, "sizes": of_sets}
+def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs: Sequence[int], seed: int) -> Record:
+    """Metrics, intervals, the union, sizes. found: by the set's name what `rank` gives."""
+    figured: dict[str, dict[str, dict[str, Figure]]] = {}
+    union, counts = dict[str, Record](), dict[str, Record]()
+    for one in sets:
+        ids = {name: [of[q.qid] for q in one.questions] for name, of in found[one.name].items()}
+        figured[one.name] = {name: measures(one.questions, of, cutoffs) for name, of in ids.items()}
+        ceiling = figures(union_measures(one.questions, ids.values()), seed)
+        union[one.name] = ceiling["metrics"] | {"intervals": ceiling["intervals"]}
+        counts[one.name] = sizes(one.questions, cutoffs) | {"passages": len(one.corpus)}
+    return {"suite": "retrieval", **figures_by(figured, seed), "union": union, "sizes": counts}
 
 
 def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
@@ -175,7 +109,7 @@ def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
 def table(result: Record) -> list[str]:
     """A block a set; percentages with 95 % intervals over questions in brackets."""
     lines = [line for name in result["metrics"] for line in set_lines(result, name)]
-    lines += [f"failed: {f['set']} {f['method']} {f['qid']}: {f['failed']}" for f in result["failed"]]
+    lines += [f"failed: {name}" for name in result["failed"]]
     seconds, memory = result["seconds"], result["machine"]["peak_memory_mb"]
     return [*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {result['config']['encoder']}"]
 

@@ -1,0 +1,105 @@
+"""Rankings of questions: every method on every question's corpus, kept as they come."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals.benchmarks.timing import Clock
+from evals.datasets.retrieval import GoldQuestion
+from evals.datasets.rows import fingerprint
+from evals.models import PairJudge
+from evals.reports.records import Records
+from evals.retrievers.corpus_index import CorpusIndex, Likeness
+from evals.retrievers.methods import CANDIDATES, Method
+from evals.suite import progress
+from tools.errors import ProviderDownError, ProviderError
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import Encoder
+from tools.passages import SourceDocument
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """The corpus of each question, by its qid; `shared`: the same list for all."""
+
+    of: Callable[[str], Sequence[SourceDocument]]
+    shared: bool = False
+
+
+@dataclass(eq=False)
+class Ranker(ExitStack):
+    """What rankings are made with, and `failed`: those that were asked for and are not there, and why. Use it as a
+    context manager: the index of the last corpus stays open."""
+
+    methods: dict[str, Method]
+    encoder: Encoder
+    cache: VectorCache
+    judge: PairJudge | None
+    records: Records
+    clock: Clock = field(default_factory=Clock)
+    failed: list[str] = field(default_factory=list)
+    _index: CorpusIndex | None = None
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def rank(
+        self,
+        name: str,
+        questions: Sequence[GoldQuestion],
+        corpora: Corpora,
+        depth: int,
+        methods: Sequence[str] | None = None,
+        largest_of: Sequence[GoldQuestion] = (),
+    ) -> dict[str, dict[str, list[str]]]:
+        """By method, of these or of all, and qid the ids of up to so many passages, none where it failed. Those of the
+        records are not searched again; who judged is part of their keys, and what was searched where it is not shared.
+        largest_of: the questions by which MMR divides, where they are others. Raises ProviderDownError, ModelError."""
+        wanted, done, keys = [*self.methods] if methods is None else methods, self.records.done, dict[Any, str]()
+        for q in questions:
+            corpus = "" if corpora.shared else f" in {fingerprint(corpora.of(q.qid))}"
+            for method in wanted:
+                judge = f" by {self.judge.name}" if self.judge and self.methods[method].judged else ""
+                keys[method, q.qid] = f"{name} {method} {q.qid}{judge}{corpus}"
+        missing = [q for q in questions if any(keys[method, q.qid] not in done for method in wanted)]
+        with self.clock.on("ranking, with vectors"):
+            largest = self._largest(largest_of or questions, corpora, wanted) if missing else {}
+            for q, index in self._indexes(missing, corpora):
+                index.largest = largest
+                for method in (m for m in wanted if keys[m, q.qid] not in done):
+                    try:
+                        self.records.add(keys[method, q.qid], {"ids": self._found(index, method, q, depth)})
+                    except ProviderDownError:
+                        raise
+                    except ProviderError as exc:  # it is tried again by the next run
+                        self.failed.append(f"{name} {method} {q.qid}: {exc}")
+        return {m: {q.qid: done.get(keys[m, q.qid], {}).get("ids", []) for q in questions} for m in wanted}
+
+    def _found(self, index: CorpusIndex, method: str, question: GoldQuestion, depth: int) -> list[str]:
+        if not index.corpus:
+            raise ProviderError("its corpus is empty: nothing was found, or nothing could be read")
+        ranking = self.methods[method].rank(index, question, max(CANDIDATES, depth))
+        return [index.corpus[i].external_id for i in ranking[:depth]]
+
+    def _largest(
+        self, questions: Sequence[GoldQuestion], corpora: Corpora, methods: Sequence[str]
+    ) -> dict[Likeness, float]:
+        """What MMR divides by: the highest score of any question of the set (BERDS, A.6), whichever corpus it has."""
+        mmr = [name for name in methods if self.methods[name].selection.startswith("mmr")]
+        found: dict[Likeness, float] = {"words" if name.startswith("bm25") else "cosine": 0.0 for name in mmr}
+        for question, index in self._indexes(questions if mmr else [], corpora):
+            for likeness in found if index.corpus else ():
+                found[likeness] = max(found[likeness], index.highest_score(likeness, question.question))
+        return found
+
+    def _indexes(
+        self, questions: Sequence[GoldQuestion], corpora: Corpora
+    ) -> Iterator[tuple[GoldQuestion, CorpusIndex]]:
+        for question in progress(questions, desc="searching", unit="question"):
+            corpus = corpora.of(question.qid)
+            if self._index is None or self._index.corpus is not corpus:
+                self.close()
+                self._index = self.enter_context(CorpusIndex(corpus, self.encoder, self.cache, self.judge))
+                self._index.clock = self.clock
+            yield question, self._index
