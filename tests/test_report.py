@@ -13,7 +13,7 @@ from conftest import Spawn
 
 from evals.__main__ import SUITES, main
 from evals.reports.lines import compared, lines_of
-from evals.reports.published import table, tables
+from evals.reports.published import published, table
 from tools.errors import InputError
 
 
@@ -151,8 +151,8 @@ def test_what_is_no_result_is_named(
 
 def test_what_was_published_adds_up() -> None:
     """The papers' own sums, by which a wrong digit shows: F1 of P and R, and means over sets and tasks."""
-    assert len({(one.of, one.title) for one in tables()}) == len(tables()) > 30
-    for one in tables():
+    assert len({(one.of, one.title) for one in published()[0]}) == len(published()[0]) > 30
+    for one in published()[0]:
         for name in one.rows:
             row = dict(zip((c.title for c in one.columns), one.rows[name], strict=True))
             if {"P", "R", "F1"} <= set(row):
@@ -181,7 +181,7 @@ def test_results_stand_beside_the_papers_tables(tmp_path: Path, capsys: pytest.C
     files = [saved(tmp_path, f"{r['suite']}.json", r) for r in (berds, news, judge_result([0, 1]))]
     assert main(["report", "--paper", *map(str, files), "--json"]) == 0
     told = {(one["of"], one["title"]): one for one in json.loads(capsys.readouterr().out)}
-    assert len(told) == len(tables())
+    assert len(told) == len(published()[0])
     retrieval = told["BERDS, tables 3 and 16", "retrievers on the test split; on other sets beside the mean, at 5"]
     nothing = [None] * 4
     assert retrieval["rows"]["bm25"] == {"paper": nothing * 2, "here": [None, None, 0.5, 0.25, *nothing[:2], 0.5, 0.25]}
@@ -192,14 +192,30 @@ def test_results_stand_beside_the_papers_tables(tmp_path: Path, capsys: pytest.C
     assert "scs" in events["rows"]
     assert "mmr:0.1" not in events["rows"]
     assert events["rows"]["dense"]["here"][-1] == 0.5  # and not that of other data
-    assert (events["measured"], events["by"]) == (True, ["encoder tiny"])
+    assert (events["measured"], events["by"][0]) == (True, "encoder tiny")
+    assert events["by"][1].startswith("LocalNews is the 4,779 of its paragraphs that were released")
+    other = "no data of the paper's, which does not compare"
+    assert events["by"][2] == f"Other: {other}"
+    later = told["NEWSCOPE, table 2", "paragraphs for a news event, LocalNews, at 10"]
+    assert (later["measured"], later["left_out"]) == (False, {str(files[1]): "it has nothing at --k 10"})
     assert not told["NEWSCOPE, table 3", "paragraphs for a news event, DSGlobal, at 5"]["measured"]
 
     assert main(["report", "--paper", *map(str, files)]) == 0
     shown = capsys.readouterr().out
     assert "pairs.jsonl: embedded-judge" in shown
     assert re.search(r"^GPT-4 one-shot +89\.1 \| – +67\.8 \| –", shown, re.MULTILINE)
+    assert f"pairs.jsonl: {other}" in " ".join(shown.split())
+    assert "its development half" not in shown
+    assert re.search(r"^Left out: .*judge\.json", shown, re.MULTILINE) is None
     assert "PIR, table 6: QA-F1" in shown
     assert "No result of it; make one: python -m evals pir" in shown
+    tasks = of_sets("pir", {"ferry": {"none": {"p_recall@1": 1.0}}})
+    favour = of_sets("favour", {"perspectrum@5": {"tiny": {"support, share": 0.6}}})
+    files = [saved(tmp_path, f"{r['suite']}.json", r) for r in (tasks, favour, berds)]
+    assert main(["report", "--paper", *map(str, files)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "pir.json: it has ferry, and the table agnews, story, perspectrum" in shown
+    assert re.search(r"-unsup .* tiny – \| 60\.0 – ", shown)
+    assert "berds.json: it has no documents_needed, documents_needed_share." in shown
     assert main(["report", "--paper"]) == 0  # what there is to make
-    assert capsys.readouterr().out.count("make one:") == len({one.of for one in tables()})
+    assert capsys.readouterr().out.count("make one:") == len({one.of for one in published()[0]})

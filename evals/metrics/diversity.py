@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evals.metrics.coverage import hits
 from evals.metrics.measure import Figure, Values, mean
-from evals.reports.published import tables
+from evals.reports.published import published
 from evals.retrievers.news import OUTSIDE, Ready
 from tools.selection.published import NOISE, Clustered
 
@@ -109,15 +109,13 @@ def ratios(data: str, name: str, dense: dict[str, float], other: dict[str, float
     were not released. NaN where the paper has none.
     """
     kept = [m for m in other if m.partition("@")[0] in COMPARED]
-    published: dict[str, float] = {}
+    theirs: dict[str, float] = {}
     for one in (
-        t for t in tables() if t.of in ("NEWSCOPE, table 2", "NEWSCOPE, table 3") and t.columns[0].data == data
+        t for t in published()[0] if t.of in ("NEWSCOPE, table 2", "NEWSCOPE, table 3") and t.columns[0].data == data
     ):
-        theirs, base = one.measures(_PAPERS_NAMES.get(name, name)), one.measures("dense")
-        published |= {m: theirs[m] / base[m] for m in theirs}
-    return {
-        m: {"here": other[m] / dense[m] if dense[m] else math.nan, "paper": published.get(m, math.nan)} for m in kept
-    }
+        row, base = one.measures(_PAPERS_NAMES.get(name, name)), one.measures("dense")
+        theirs |= {m: row[m] / base[m] for m in row}
+    return {m: {"here": other[m] / dense[m] if dense[m] else math.nan, "paper": theirs.get(m, math.nan)} for m in kept}
 
 
 def _labels(clusters: Clustered, chosen: Sequence[int]) -> NDArray[np.int64]:

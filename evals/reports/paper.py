@@ -1,25 +1,27 @@
 """The papers' tables with what was measured here beside them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
 
 from evals.reports.lines import Line, lines_of
-from evals.reports.published import Table, tables
+from evals.reports.published import Table, published
 from evals.reports.records import Record
 from evals.reports.table import block, percent
 
 _MEAN = "macro-average"  # the berds suite's
+_BY = ("encoder", "judge", "corpus")
 Cells = dict[str, float]
 """Title of a column to a figure."""
 
 
-def beside(results: Sequence[Record]) -> list[Record]:
+def beside(results: Mapping[str, Record]) -> list[Record]:
     """A record a table: `of`, `title`, `columns`, `rows` (name to those of `paper` and `here`, a value a column), what
-    `differs`, the `command`, and `by` whom it was measured; without results of it the rows are the paper's."""
-    lines = [line for result in results for line in _lines(result)]
-    return [_beside(table, lines, results) for table in tables()]
+    `differs`, the `command`, `by` whom and on what it was measured, and which results were `left_out`, and why; without
+    results of it the rows are the paper's. results: by the name of each."""
+    lines = {name: _lines(result) for name, result in results.items()}
+    return [_beside(table, lines, results) for table in published()[0]]
 
 
 def _lines(result: Record) -> list[Line]:
@@ -31,8 +33,14 @@ def _lines(result: Record) -> list[Line]:
     return found
 
 
-def _beside(table: Table, lines: Sequence[Line], results: Sequence[Record]) -> Record:
-    here = {name: cells for name, cells in measured(table, lines).items() if table.shows(name)}
+def _beside(table: Table, lines: Mapping[str, Sequence[Line]], results: Mapping[str, Record]) -> Record:
+    here, left_out, by = dict[str, Cells](), dict[str, str](), dict[str, None]()
+    for name in (name for name, result in results.items() if result["suite"] in table.suites):
+        found = measured(table, lines[name])
+        for row, cells in found.items():
+            here[row] = here.get(row, {}) | cells
+        by |= dict.fromkeys(_made(results[name]) if found else ())
+        left_out |= {} if found else {name: _why_not(table, lines[name])}
     rows = {
         name: {
             "paper": list(table.rows.get(name, [math.nan] * len(table.columns))),
@@ -40,11 +48,10 @@ def _beside(table: Table, lines: Sequence[Line], results: Sequence[Record]) -> R
         }
         for name in dict.fromkeys((*table.rows, *here))
     }
-    configs = [r["config"] for r in results if here and r["suite"] in table.suites]
-    by = {f"{what} {of[what]}" for of in configs for what in ("encoder", "judge") if of.get(what)}
     told: Record = {name: getattr(table, name) for name in ("of", "title", "differs", "command")}
     columns = [{"title": c.title, "plain": c.plain} for c in table.columns]
-    return told | {"columns": columns, "rows": rows, "by": sorted(by), "measured": bool(here)}
+    told |= {"columns": columns, "rows": rows, "by": list(by), "left_out": left_out}
+    return told | {"measured": bool(here)}
 
 
 def measured(table: Table, lines: Sequence[Line]) -> dict[str, Cells]:
@@ -52,13 +59,35 @@ def measured(table: Table, lines: Sequence[Line]) -> dict[str, Cells]:
     the name of the data, in the columns that are of any."""
     named = {c.data for c in table.columns if c.data}
     rows: dict[str, Cells] = {}
-    for line in (one for one in lines if one.suite in table.suites):
+    for line in lines:
         wanted = line.data if line.data in named else ""
         name = line.name if wanted or line.data == _MEAN else f"{line.data}: {line.name}"
-        for c in table.columns:
+        for c in table.columns if table.shows(name) else ():
             if c.data == wanted and line.defines(c.measure):
                 rows.setdefault(name, {})[c.title] = line.metrics[c.measure]
     return rows
+
+
+def _made(result: Record) -> Iterator[str]:
+    """By whom it was measured, and on what, as far as that is known by its name."""
+    config, known = result["config"], published()[1]
+    yield from (f"{what} {config[what]}" for what in _BY if config.get(what))
+    data = config.get("data") or result["metrics"]
+    names = [data] if isinstance(data, str) else list(data)
+    yield from (f"{name} is {known[name]}" for name in names if name in known)
+    if others := ", ".join(name for name in names if name not in known):
+        yield f"{others}: no data of the paper's, which does not compare"
+
+
+def _why_not(table: Table, lines: Sequence[Line]) -> str:
+    named = dict.fromkeys(c.data for c in table.columns)
+    if "" not in named and not any(line.data in named for line in lines):
+        return f"it has {', '.join(dict.fromkeys(line.data for line in lines))}, and the table {', '.join(named)}"
+    if any(line.defines(c.measure) for line in lines for c in table.columns):
+        return "its methods are none of the table's"
+    measures = dict.fromkeys(c.measure for c in table.columns)
+    ks = dict.fromkeys(of.partition("@")[2] for of in measures)
+    return f"it has no {', '.join(measures)}" if "" in ks else f"it has nothing at --k {', '.join(ks)}"
 
 
 def table_lines(told: Sequence[Record]) -> list[str]:
@@ -78,16 +107,22 @@ def table_lines(told: Sequence[Record]) -> list[str]:
             }
             lines += [f"{of}: {one['title']} (paper | here)", *block([c["title"] for c in one["columns"]], rows), ""]
         if known:
-            lines += wrap(
-                f"Differs: {known[0]['differs']}. Here: {', '.join(known[0]['by'])}.", 120, break_on_hyphens=False
-            )
+            by = dict.fromkeys(name for one in known for name in one["by"])
+            lines += _wrapped(f"Differs: {known[0]['differs']}. Here: {'; '.join(by)}.")
         else:
             lines += [
                 f"{of}: {group[0]['title'].partition(', at ')[0]}",
                 f"No result of it; make one: {group[0]['command']}",
             ]
+        for name in dict.fromkeys(name for one in group for name in one["left_out"]):
+            why = dict.fromkeys(one["left_out"][name] for one in group if name in one["left_out"])
+            lines += _wrapped(f"Left out: {name}: {'; '.join(why)}.")
         lines.append("")
     return lines[:-1]
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, 120, break_on_hyphens=False)
 
 
 def _digits(shares: Sequence[float]) -> int:

@@ -2,13 +2,13 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-_FILE = Path(__file__).with_name("published.toml")
+_COLUMN = re.compile(r"(.+?) = (?:(.+) / )?(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Table:
     rows: dict[str, tuple[float, ...]]
     command: str
     differs: str
-    also: str = ".*"
+    also: str
 
     def shows(self, name: str) -> bool:
         return name in self.rows or re.fullmatch(self.also, name) is not None
@@ -44,39 +44,33 @@ class Table:
 
 
 @cache
-def tables() -> tuple[Table, ...]:
-    """All of them, in the order of the file."""
-    read = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    return tuple(table for one in read["table"] for table in _at_each_k(one | read["shapes"].get(one.get("shape"), {})))
+def published() -> tuple[tuple[Table, ...], Mapping[str, str]]:
+    """All tables in the order of the file; and what is known of data by their names."""
+    read = tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
+    ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
+    return tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-")))), read["known"]
 
 
 def table(of: str) -> Table:
     """The first of a paper and a number."""
-    return next(one for one in tables() if one.of == of)
+    return next(one for one in published()[0] if one.of == of)
 
 
-def _at_each_k(one: dict[str, Any]) -> Iterator[Table]:
-    for place, k in enumerate(one.get("k", [0])):
-        columns = tuple(
-            _column(text.format(k=k, data=one.get("data", "")), one.get("plain", [])) for text in one["columns"]
-        )
-        rows = {name: values[place] if k else values for name, values in one["rows"].items()}
-        yield Table(
-            of=one["of"],
-            title=one["title"] + (f", at {k}" if k else ""),
-            suites=tuple(one["suites"]),
-            columns=columns,
-            rows={
-                name: tuple(v if c.plain else round(v / 100, 6) for v, c in zip(values, columns, strict=True))
-                for name, values in rows.items()
-            },
-            command=one["command"],
-            differs=one["differs"],
-            also=one.get("also", ".*"),
-        )
-
-
-def _column(text: str, plain: list[str]) -> Column:
-    title, _, place = text.partition(" = ")
-    data, _, measure = place.rpartition(" / ")
-    return Column(title, data, measure, measure in plain)
+def _table(one: dict[str, Any], place: int) -> Table:
+    """At the k of that place, where there are several."""
+    k, plain = one["k"][place] if "k" in one else None, one.get("plain", ())
+    texts = [text.format(k=k, data=one.get("data")) for text in one["columns"]]
+    found = [of.groups("") for text in texts if (of := _COLUMN.fullmatch(text))]
+    columns = tuple(Column(title, data, measure, measure in plain) for title, data, measure in found)
+    shares = [1 if c.plain else 100 for c in columns]
+    rows = {name: values[place] if k else values for name, values in one["rows"].items()}
+    return Table(
+        of=one["of"],
+        title=one["title"] + (f", at {k}" if k else ""),
+        suites=tuple(one["suites"]),
+        columns=columns,
+        rows={n: tuple(round(v / of, 6) for v, of in zip(row, shares, strict=True)) for n, row in rows.items()},
+        command=one["command"],
+        differs=one["differs"],
+        also=one.get("also", ".*"),
+    )

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.compare) == bool(args.results or args.paper):
         raise InputError("name the results to report, with --paper or without, or --compare OLD NEW.")
     if args.paper:
-        told = beside([_read(path) for path in args.results])
+        told = beside({str(path): _read(path) for path in args.results})
         show(args.json, told, lambda: table_lines(told))
     elif args.compare:
         old, new = (lines_of(_read(path)) for path in args.compare)
