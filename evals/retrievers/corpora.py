@@ -118,6 +118,12 @@ class WebCorpora:
         cut = ((page, n, text) for page in pages for n, text in enumerate(segments(page.text), start=1))
         return [SourceDocument(f"{page.url}#{n}", text, title=page.title) for page, n, text in cut]
 
+    def told(self, questions: Sequence[str]) -> Record:
+        """How many pages were read for them and how many were not, and which engines found them."""
+        kept = [k for question in questions if (k := self.kept(question))]
+        pages = {"read": sum(len(k.pages) for k in kept), "unread": sum(len(k.unread) for k in kept)}
+        return pages | {"engines": sorted({k.engine for k in kept})}
+
     def gather(self, questions: Sequence[str], settings: Settings) -> None:
         """Searches and reads for the questions of which nothing is kept.
 

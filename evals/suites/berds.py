@@ -14,6 +14,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from agent.settings import load_settings
@@ -80,8 +81,8 @@ def measure(args: argparse.Namespace) -> Record:
     every = [row for rows in sets.values() for row in rows]
     corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
     methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every, args.rerank)
-    for path in (_file(args.write, name, method) for name in sets for method in methods if args.write):
-        refuse_existing(path, "--write")
+    for name, method in product(sets if args.write else (), methods):
+        refuse_existing(_file(args.write, name, method), "--write")
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
     if (judged := [name for name, method in methods.items() if method.judged]) and verdicts.judge is None:
         raise InputError(f"'{judged[0]}' asks a judge while it chooses. Leave it out, or leave out --judge file.")
@@ -96,10 +97,7 @@ def measure(args: argparse.Namespace) -> Record:
     config |= {"pages": args.pages} if corpus == WEB else {}
     config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
     depths = {NEUTRAL: depth} | dict.fromkeys(LEADING if args.stance else (), TOP_FIVE)
-    with (
-        Records(args.out, "berds", config) as records,
-        Ranker(methods, encoder, cache, verdicts.judge, records, clock) as ranker,
-    ):
+    with Records(args.out, "berds", config) as to, Ranker(methods, encoder, cache, verdicts.judge, to, clock) as ranker:
         found = {n: {q: _ranked(ranker, n, rows, corpora, q, depths[q]) for q in depths} for n, rows in sets.items()}
     with clock.on("judging"):
         for name, rows in sets.items():
@@ -108,9 +106,7 @@ def measure(args: argparse.Namespace) -> Record:
     read["judge_errors"] = args.judge_errors and args.judge_errors.name
     result = _scored(args, sets, found, verdicts, errors)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
-    kept = [k for row in every if corpus == WEB and (k := web.kept(row.question))]
-    result["pages"] = {"read": sum(len(k.pages) for k in kept), "unread": sum(len(k.unread) for k in kept)}
-    result["pages"]["engines"] = sorted({k.engine for k in kept})
+    result["pages"] = web.told([row.question for row in every] if corpus == WEB else [])
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
     return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
 
