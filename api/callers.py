@@ -22,7 +22,7 @@ from tools.store.database import Database
 _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key))"
 _LISTED = f"""
     SELECT {WITHOUT_ANSWER} FROM runs
-    WHERE {_OF_KEY} AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
+    WHERE {_OF_KEY} AND person = '' AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
         AND (NOT :answered OR json_extract(answer, '$.outcome') <> 'retrieved')
         AND (:at IS NULL OR (created_at, id) < (:at, :id))
     ORDER BY created_at DESC, id DESC LIMIT :limit
@@ -46,7 +46,8 @@ TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
 class CallerRuns:
-    """The table of runs that were begun by callers of the API. A key that is empty sees all that there are."""
+    """The table of runs that were begun by callers of the API. A key that is empty sees all that there are, but
+    what people made who logged in to the page."""
 
     def __init__(self, database: Database) -> None:
         self._db = database

@@ -134,7 +134,7 @@ class Service:
         with contextlib.suppress(UnknownRunError):
             row = await self.runs.run(run_id)
             own = not caller.key_id or await self._in_thread(self._caller_runs.is_of, row.id, caller.key_id)
-            if row.id == run_id and own:
+            if row.id == run_id and own and not row.person:
                 return row
         raise UnknownRunError(f"there is no run '{run_id}'.")
 

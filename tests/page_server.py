@@ -70,9 +70,10 @@ class PageServer:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "PageServer":
-        settings = self.home / ".streamlit"
-        if not settings.exists():  # the page's own, without a .env of the folder that they are from
-            settings.symlink_to(ROOT / ".streamlit")
+        settings = self.home / ".streamlit" / "config.toml"
+        settings.parent.mkdir(exist_ok=True)
+        if not settings.exists():  # the page's own, without a .env and the secrets of the folder that they are from
+            settings.symlink_to(ROOT / ".streamlit" / settings.name)
         app = str(ROOT / "ui" / "app.py")
         told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "NO_COLOR": "1"}
         port = f"--server.port={self.port}"

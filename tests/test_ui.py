@@ -27,6 +27,8 @@ from ui.service import PageService
 def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
     """Opens the page over instant providers, whose judge takes a moment."""
     import streamlit as st
+    from streamlit import config
+    from streamlit.runtime.secrets import Secrets
 
     (settings.data_dir / "cache").symlink_to(shared_cache)
 
@@ -36,6 +38,8 @@ def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+    monkeypatch.setattr(st, "secrets", Secrets())
+    config.set_option("secrets.files", [str(settings.data_dir.parent / "secrets.toml")])
     opened: list[PageService] = []
 
     def open_service(chosen: Settings | None = None) -> PageService:
@@ -309,3 +313,100 @@ def test_settings_are_changed_on_the_page_and_keys_are_not_shown(page: Callable[
     fields["Another server of OpenAI's format"].set_value("no address")
     click(app, "Use these")
     assert "OPENAI_BASE_URL cannot be" in html(app)
+
+
+# Several people
+
+
+ANN, BOB = ({"is_logged_in": True, "iss": "https://id.example.org", "sub": n, "name": n} for n in ("Ann", "Bob"))
+
+
+@pytest.fixture
+def page_of(page: Callable[..., AppTest]) -> Callable[..., AppTest]:
+    """The page as somebody opens it where people log in; nobody yet, where the claims are empty."""
+
+    def open_page(claims: dict[str, object], **query: str) -> AppTest:
+        app = page(**query)
+        app.secrets = {
+            "auth": {"redirect_uri": "http://127.0.0.1/oauth2callback", "client_kwargs": {"prompt": "login"}}
+        }
+        app.user = dict(claims)
+        return app.run()
+
+    return open_page
+
+
+def test_who_is_not_logged_in_sees_a_button_alone(page_of: Callable[..., AppTest]) -> None:
+    asked = shown_run(until(ask(page_of(ANN), QUESTION), answered))
+    for query in ({}, {"run": asked}, {"run": asked, "view": "compare"}, {"view": "documents"}, {"view": "settings"}):
+        app = page_of({}, **query)
+        assert (labels(app), len(app.text_input)) == (["Log in"], 0)
+        assert QUESTION not in html(app)
+        assert "by nobody else who logs in" in html(app)
+    assert "There is nothing to vote on yet" in html(page_of({}, view="vote"))
+    app.secrets["auth"] |= {"google": {}, "campus": {}}
+    assert labels(app.run()) == ["Log in with google", "Log in with campus"]
+    click(app, "Log in with campus")
+    assert "nobody can log in as this page is set up" in html(app).lower()  # half of the settings are missing
+
+
+def test_neither_of_two_people_sees_what_the_other_asked(page_of: Callable[..., AppTest], settings: Settings) -> None:
+    with closing(Database(settings.database_path)) as database:
+        RunStore(database).create("c" * 12, "c" * 12, "Should everybody swim?", RunOptions.of().to_dict(), "cli")
+        RunStore(database).finish("c" * 12, "cli", "failed", {}, error="It failed.")
+    ann = until(ask(page_of(ANN), QUESTION), answered)
+    asked = shown_run(ann)
+    assert "Ann" in html(ann)
+    assert "you alone can open it" in html(ann)
+    bob = page_of(BOB, run=asked)
+    assert "There is no such run." in html(bob)
+    assert "There is no such run." in html(page_of(BOB, run=asked, view="compare"))
+    assert "There is no such run." in html(page_of(BOB, run=asked[:6]))
+    assert [b.key for b in bob.button if str(b.key).startswith(("open-", "delete-"))] == [f"open-{'c' * 12}"]
+    assert "It is everybody" in html(menu(bob, "c" * 12))
+    assert "Delete" not in labels(bob)
+    other = until(ask(page_of(BOB), QUESTION), answered)
+    assert shown_run(other) != asked
+    click(menu(other, shown_run(other)), "Delete")
+    assert QUESTION not in labels(other)
+    assert QUESTION in labels(page_of(ANN))
+    assert answered(page_of(ANN | {"email": "new@example.org", "name": "Ann B."}, run=asked))
+    assert "There is no such run." in html(page_of(BOB | {"sub": "Ann", "iss": "https://other.example.org"}, run=asked))
+
+
+def test_documents_are_their_persons_and_settings_nobodys(page_of: Callable[..., AppTest]) -> None:
+    app = page_of(ANN, view="documents")
+    app.file_uploader[0].set_value([("letter.txt", LETTER.encode(), "text/plain")])
+    click(app, "Add")
+    until(app, lambda a: "1 document stored in &#x27;mine&#x27;" in html(a))
+    assert "Delete the collection for good" in labels(app)
+    bob = page_of(BOB, view="documents")
+    assert "letter.txt" in html(app)
+    assert "letter.txt" not in html(bob)
+    assert [[o.content for o in g.proto.options] for g in bob.get("button_group")] == [["samples"]]
+    settings = page_of(BOB, view="settings")
+    assert (len(settings.text_input), "mine~" in html(settings)) == (0, False)
+    assert "are set by whoever runs this page" in html(settings)
+
+
+def test_secrets_that_cannot_be_read_open_the_page_to_nobody(page: Callable[..., AppTest], tmp_path: Path) -> None:
+    (tmp_path / "secrets.toml").write_text('[auth\nclient_id = "x"')
+    app = page()
+    assert "secrets.toml is no TOML" in html(app)
+    assert not app.button
+
+
+def test_what_a_person_deletes_leaves_what_is_everybodys(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    service = PageService(settings)
+    try:
+        ann, shared = service.of("ann"), service.start(QUESTION)
+        begun = [shared, ann.start("What about the cost?", thread=shared)]
+        while not all(ann.rows.get(run).answer for run in begun):
+            time.sleep(0.05)
+        ann.remove_thread(shared)
+        assert (ann.threads.latest(9), [t.runs for t in service.threads.latest(9)]) == ([], [1])
+        service.purge()
+        assert [(t.id, t.runs, t.own) for t in ann.threads.latest(9)] == [(shared, 1, 0)]
+    finally:
+        service.close()

@@ -32,6 +32,7 @@ class Visitor:
     def __init__(self, browser: "Browser", server: PageServer, width: int = 1200, height: int = 900) -> None:
         self.server = server
         self.complaints: list[str] = []
+        self.may_ask: tuple[str, ...] = (f"{server.url}/", "data:", "blob:")
         self.context = browser.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
         self.context.set_default_timeout(WAIT * 1000)
         self.page = self.context.new_page()
@@ -124,7 +125,7 @@ class Visitor:
     # What must not be
 
     def _asked(self, request: "Request") -> None:
-        if not request.url.startswith((f"{self.server.url}/", "data:", "blob:")):
+        if not request.url.startswith(self.may_ask):
             self.complaints.append(f"the page asked for {request.url[:200]}")
 
     def _connected(self, socket: "WebSocket") -> None:

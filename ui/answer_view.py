@@ -79,7 +79,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     if answer.coverage:
         ledger.show(seen, evidence)
     cited_view.listed(answer)
-    _end(answer)
+    _end(run, answer)
     _nearest(service, answer)
     _suggested(service, run, answer, evidence)
     _conversation(answer)
@@ -214,7 +214,7 @@ def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequ
                 ask_view.begin(service, question, thread=run.id)
 
 
-def _end(answer: Answer) -> None:
+def _end(run: RunRow, answer: Answer) -> None:
     say.small(closing(answer))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
@@ -227,7 +227,8 @@ def _end(answer: Answer) -> None:
             beside = {"run": answer.run_id, "view": "compare"}
             st.button("Compare", key="compare", type="tertiary", on_click=ask_view.go, kwargs=beside)
         with st.popover("Link", type="tertiary"):
-            say.small("The answer's permanent address; who can open this page can open it.")
+            who = "you alone" if run.person else "who can open this page"
+            say.small(f"The answer's permanent address; {who} can open it.")
             st.code(f"{(st.context.url or '').partition('?')[0]}?run={answer.run_id}", language=None, wrap_lines=True)
 
 

@@ -5,10 +5,12 @@
         └─ sidebar: history, documents, settings
 
 A run's id is in the address (`?run=…`), so a reload or a dropped connection finds it again, and every answer has a
-permanent link. What is on the screen is made from the run's rows alone. `?view=vote` is a preference study's page.
+permanent link. What is on the screen is made from the run's rows alone. `?view=vote` is a preference study's page, for
+which nobody logs in.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -20,7 +22,7 @@ if str(ROOT) not in sys.path:  # Streamlit puts only the script's own folder the
 from agent.answer.model import Answer  # noqa: E402  # needs the path above
 from agent.settings import Settings  # noqa: E402
 from tools.errors import SteelmanError, UnknownRunError  # noqa: E402
-from ui import answer_view, ask_view, history_view, moves, say, watch_view  # noqa: E402
+from ui import answer_view, ask_view, history_view, moves, people, say, watch_view  # noqa: E402
 from ui.service import PageService  # noqa: E402
 from ui.style import STYLE  # noqa: E402
 
@@ -42,41 +44,51 @@ def main() -> None:
     run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
     st.html(STYLE)
-    aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
-    aside.html(f'<p class="sm-name">Steelman</p>{moves.due()}', unsafe_allow_javascript=True)
     try:
+        person = "" if view == "vote" else people.person()
+        if person is None:
+            return people.show_login()
+        aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
+        aside.html(f'<p class="sm-name">Steelman</p>{moves.due()}', unsafe_allow_javascript=True)
         if view == "vote":
             from ui import vote_view
 
             return vote_view.show(open_service().ballots)  # without the history, which voters are not to see
+
+        def opened() -> PageService:
+            return open_service().of(person)
+
         if view == "settings":
             from ui import settings_view
 
-            settings_view.show(open_service(), reopen)
+            settings_view.show(opened(), reopen)
         elif view == "documents":
             from ui import documents_view
 
-            documents_view.show(open_service())
+            documents_view.show(opened())
         elif run_id:
-            _run(open_service(), run_id)
+            _run(opened, run_id)
         else:
-            ask_view.home(open_service)
+            ask_view.home(opened)
         with aside:  # last, so that the first paint waits for nothing
-            history_view.show(open_service(), run_id)
+            history_view.show(opened(), run_id)
+            if person:
+                people.show_name()
     except SteelmanError as exc:
         say.error(str(exc))
 
 
-def _run(service: PageService, run_id: str) -> None:
+def _run(opened: Callable[[], PageService], run_id: str) -> None:
+    service = opened()
     try:
         run = service.rows.get(run_id)
     except UnknownRunError:
         say.warning("There is no such run. It may have been deleted.")
-        ask_view.form(open_service)
+        ask_view.form(opened)
         return
     if run.answer is None:
         watch_view.show(service, run, on_end=st.rerun)
-        ask_view.form(open_service, shown=run.id)
+        ask_view.form(opened, shown=run.id)
         return
     answer = Answer.model_validate_json(run.answer)
     if st.query_params.get("view") == "compare":
@@ -86,7 +98,7 @@ def _run(service: PageService, run_id: str) -> None:
         vote_view.compare(answer, service.ranked(run.id))
         return
     answer_view.show(service, run, answer)
-    ask_view.form(open_service, run.id, run.id)
+    ask_view.form(opened, run.id, run.id)
 
 
 main()

@@ -9,7 +9,6 @@ import streamlit as st
 from agent.answer.model import Answer
 from agent.answer.requests import Reply
 from agent.options import Depth
-from agent.runs.parts import USER_COLLECTION
 from agent.samples import FOLDER, sample_questions
 from tools.errors import SteelmanError
 from tools.store.store import SAMPLES
@@ -22,16 +21,21 @@ _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing"
 
 def home(open_service: Callable[[], PageService]) -> None:
     """The empty page: what this is, the field, a small real answer, all topics of the samples."""
-    say.title("Steelman")
-    st.html(
-        '<p class="sm-lead">Ask something that people disagree on. Steelman searches for every side, and shows the '
-        "strongest case that its sources make for each, in their own words.</p>"
-    )
+    lead()
     form(open_service)
     _scope(open_service)
     _example()
     _topics(open_service)
     _asked_by_address(open_service)
+
+
+def lead() -> None:
+    """What this is."""
+    say.title("Steelman")
+    st.html(
+        '<p class="sm-lead">Ask something that people disagree on. Steelman searches for every side, and shows the '
+        "strongest case that its sources make for each, in their own words.</p>"
+    )
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
@@ -61,8 +65,9 @@ def _options(open_service: Callable[[], PageService]) -> dict[str, Any]:
         told = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
         depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=told)
         names = [c.name for c in service.store.collections()] or [SAMPLES]
-        usual = [name for name in names if name in (SAMPLES, USER_COLLECTION)]
-        where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=escaped)
+        usual = [name for name in names if name in service.usual]
+        called = {name: escaped(service.called(name)) for name in names}
+        where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=called.__getitem__)
         web = st.checkbox("Search the web too", value=True) if service.has_web else True
         if not service.has_web:
             say.small("The web is not searched: no search engine is on. Settings tell how to turn one on.")
@@ -74,10 +79,13 @@ def _options(open_service: Callable[[], PageService]) -> dict[str, Any]:
 def _scope(open_service: Callable[[], PageService]) -> None:
     """What is searched."""
     service = open_service()
-    held = {c.name: c.passages for c in service.store.collections()}
-    own = sum(n for name, n in held.items() if name != SAMPLES)
-    parts = [f"{held.get(SAMPLES, 0):,} sample passages, written for this project"]
+    held = service.store.collections()
+    samples = sum(c.passages for c in held if c.name == SAMPLES)
+    own = sum(c.passages for c in held if c.name != SAMPLES and c.person == service.person)
+    shared = sum(c.passages for c in held) - samples - own
+    parts = [f"{samples:,} sample passages, written for this project"]
     parts += [f"{own:,} of your own"] if own else []
+    parts += [f"{shared:,} of everybody's"] if shared else []
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Searched: {', '.join(parts)}.")

@@ -23,6 +23,8 @@ def show(service: PageService) -> None:
     """The whole page of documents."""
     say.title("Documents")
     say.small("What you add is searched beside the samples, on this machine. Each question can choose where to look.")
+    if service.person:
+        say.small("It is yours: others who log in neither see nor search it.")
     _add(service)
     _collections(service)
 
@@ -40,10 +42,10 @@ def _add(service: PageService) -> None:
                 say.error(str(exc))
     if (upload := service.uploads.latest) is not None:
         going = st.fragment(_progress, run_every=None if upload.ended else _EVERY)
-        going(upload)
+        going(service, upload)
 
 
-def _progress(upload: Upload) -> None:
+def _progress(service: PageService, upload: Upload) -> None:
     """How far an upload is; once it has ended what came of it, and what could not be read and why."""
     report = upload.report
     if not upload.ended:
@@ -56,8 +58,8 @@ def _progress(upload: Upload) -> None:
         if upload.report.stored + upload.report.unchanged:
             st.session_state["collection"] = upload.collection
         st.rerun()
-    told = f"{count(report.stored, 'document')} stored in '{upload.collection}' ({count(report.passages, 'passage')})"
-    say.line(f"{told}, {report.unchanged:,} unchanged.")
+    told = f"{count(report.stored, 'document')} stored in '{service.called(upload.collection)}'"
+    say.line(f"{told} ({count(report.passages, 'passage')}), {report.unchanged:,} unchanged.")
     if upload.error:
         say.error(upload.error)
     for problem in report.problems[:_PROBLEMS]:
@@ -72,24 +74,28 @@ def _collections(service: PageService) -> None:
     known = service.store.collections()
     names = [c.name for c in known]
     if st.session_state.get("collection") not in names:
-        st.session_state["collection"] = USER_COLLECTION if USER_COLLECTION in names else next(iter(names), None)
-    chosen = st.pills("Collection", names, key="collection", format_func=escaped)
+        liked = service.named(USER_COLLECTION), USER_COLLECTION, *names
+        st.session_state["collection"] = next((name for name in liked if name in names), None)
+    called = {name: escaped(service.called(name)) for name in names}
+    chosen = st.pills("Collection", names, key="collection", format_func=called.__getitem__)
     here = next((c for c in known if c.name == chosen), None)
     if here is None:
         return
     held = f"{count(here.documents, 'document')}, {count(here.passages, 'passage')}."
-    say.small(held + (" Steelman's own; they stay as they are." if here.name == SAMPLES else ""))
+    own = here.person == service.person and here.name != SAMPLES
+    whose = "Steelman's own" if here.name == SAMPLES else "Everybody's, kept by whoever runs this page"
+    say.small(held + ("" if own else f" {whose}; they stay as they are."))
     most = st.session_state.get("documents", _SHOWN)
     for row in service.store.documents(here.name, most):
-        _line(service, here.name, dict(row))
+        _line(service, here.name, dict(row), own)
     if here.documents > most:
         more = {"documents": most + _SHOWN}
         st.button("More", key="more-documents", on_click=st.session_state.update, kwargs=more)
-    if here.name != SAMPLES:
+    if own:
         _delete_collection(service, here.name)
 
 
-def _line(service: PageService, collection: str, row: dict[str, object]) -> None:
+def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
     """A document: title, kind, date, passages; opened and deleted."""
     name, number = str(row["shown_id"]), str(row["number"])
     about = [str(row["kind"]).replace("unknown", ""), str(row["date"]), count(int(str(row["passages"])), "passage")]
@@ -98,7 +104,7 @@ def _line(service: PageService, collection: str, row: dict[str, object]) -> None
         st.html(f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
             open_document(service, int(number), str(row["title"]) or name)
-        if collection != SAMPLES:
+        if own:
             with st.popover("Delete", key=f"drop-{number}", type="tertiary"):
                 say.small("Answers that quote it stay as they are.")
                 if st.button("Delete for good", key=f"delete-document-{number}"):

@@ -37,7 +37,7 @@ def show(service: PageService, run_id: str) -> None:
 
 
 def _line(service: PageService, thread: Thread, run_id: str) -> None:
-    name, opened = escaped(label(thread.name, 60)), {"run": thread.id}
+    name, opened = escaped(label(thread.name, 60)), {"run": thread.first}
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
         st.button(name, key=f"open-{thread.id}", type="tertiary", width="stretch", on_click=go, kwargs=opened)
         menu = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
@@ -58,6 +58,9 @@ def _rename(service: PageService, thread: Thread) -> None:
 
 
 def _delete(service: PageService, thread: Thread, shown: str) -> None:
+    if not thread.own:
+        say.small("It is everybody's, and stays.")
+        return
     if not st.button("Delete", key=f"delete-{thread.id}"):
         return
     here = any(row.id == shown for row in service.rows.thread(thread.id))

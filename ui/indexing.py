@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,10 +31,13 @@ class Upload:
 
 
 class Uploads:
-    """The page's uploads into the store, by whoever looks at it."""
+    """A person's uploads into the store; where nobody logs in, those of whoever looks at the page."""
 
-    def __init__(self, settings: Settings, store: Store, search: HybridSearch) -> None:
-        self._settings, self._store, self._search = settings, store, search
+    def __init__(
+        self, settings: Settings, store: Store, search: HybridSearch, named: Callable[[str], str] = str
+    ) -> None:
+        """named: what the store calls a collection of theirs."""
+        self._settings, self._store, self._search, self._named = settings, store, search, named
         self.latest: Upload | None = None
 
     def begin(self, files: Sequence[tuple[str, bytes]], addresses: Sequence[str], collection: str) -> Upload:
@@ -54,7 +57,7 @@ class Uploads:
             path = folder / f"{number}{Path(sent).suffix.lower()}"
             path.write_bytes(content)
             kept.append(InputFile(path, sent, sent))  # a file of this name replaces the one that was sent before
-        self.latest = Upload(collection.strip(), len(kept) + len(addresses))
+        self.latest = Upload(self._named(collection.strip()), len(kept) + len(addresses))
         threading.Thread(target=self._work, args=(self.latest, folder, kept, addresses), daemon=True).start()
         return self.latest
 

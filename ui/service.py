@@ -1,4 +1,6 @@
-"""The service for Streamlit's script threads: one event loop in a thread of its own, shared by everybody."""
+"""The service for Streamlit's script threads: one event loop in a thread of its own, shared by everybody, and what each
+person may see of it.
+"""
 
 import asyncio
 import contextlib
@@ -7,6 +9,8 @@ import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
+from copy import copy
+from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
 from agent.answer.ballots import Ballots
@@ -15,7 +19,7 @@ from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
 from agent.options import Depth
-from agent.runs.parts import usual_options
+from agent.runs.parts import USER_COLLECTION, usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunStore
 from agent.runs.threads import ThreadStore
@@ -23,6 +27,7 @@ from agent.settings import Settings
 from tools.errors import RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
+from tools.store.store import SAMPLES
 from ui.indexing import Uploads
 
 T = TypeVar("T")
@@ -46,15 +51,44 @@ class PageService:
         self._thread.start()
         self._stack = AsyncExitStack()
         self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings, max_concurrent=_AT_ONCE)))
-        self.rows = RunStore(self._runs.database)  # read by the page's own threads, which no run holds up
-        self.threads = ThreadStore(self._runs.database)
-        self.store, self.search = self._runs.store, self._runs.providers.search
-        self.uploads = Uploads(self.settings, self.store, self.search)
+        self.search = self._runs.providers.search
+        self._uploads: dict[str, Uploads] = {}
+        self._see("")
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
         self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
         self.ballots = Ballots(self._runs.database)
+
+    def of(self, person: str) -> "PageService":
+        """The same service with what a person may see: everybody's runs and collections, and their own."""
+        theirs = copy(self)
+        theirs._see(person)
+        return theirs
+
+    def _see(self, person: str) -> None:
+        self.person = person
+        database = self._runs.database
+        self.rows = RunStore(database, person)  # read by the page's own threads, which no run holds up
+        self.threads, self.store = ThreadStore(database, person), self._runs.store.of(person)
+        made = Uploads(self.settings, self.store, self.search, self.named)
+        self.uploads = self._uploads.setdefault(person, made)
+
+    def named(self, name: str) -> str:
+        """What the store calls the person's own collection of this name, which others may give theirs, too."""
+        return f"{name}~{sha256(self.person.encode()).hexdigest()[:12]}" if self.person else name
+
+    def called(self, name: str) -> str:
+        """What the page calls a collection of the store."""
+        if not self.person or name == SAMPLES:
+            return name
+        return name.removesuffix(self.named("")) if name.endswith(self.named("")) else f"{name} (everybody's)"
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """Where a question looks that names no other places."""
+        own = USER_COLLECTION, self.named(USER_COLLECTION)
+        return tuple(dict.fromkeys((SAMPLES, *filter(self.store.has_collection, own))))
 
     @property
     def settings(self) -> Settings:
@@ -83,9 +117,10 @@ class PageService:
             at, run_id = self._begun.get(key, (0.0, ""))
             if visitor and time.monotonic() - at < _DOUBLE_CLICK:
                 return run_id
-            chosen = usual_options(self._runs, depth, **options)
-            run_id = self._wait(self._runs.start(question, chosen, thread))
-            self._begun = {k: v for k, v in self._begun.items() if time.monotonic() - v[0] < _DOUBLE_CLICK}
+            chosen = usual_options(self._runs, depth, **{"collections": self.usual} | options)
+            run_id = self._wait(self._runs.start(question, chosen, thread, self.person))
+            for past in [k for k, v in self._begun.items() if time.monotonic() - v[0] >= _DOUBLE_CLICK]:
+                del self._begun[past]
             self._begun[key] = time.monotonic(), run_id
         return run_id
 
@@ -119,17 +154,18 @@ class PageService:
         return [found[i] for i in ids if i in found]
 
     def remove_thread(self, thread: str) -> None:
-        """Takes the thread out of the history; for a while it can be put back. Raises RunBusyError while a run of it is
-        at work."""
-        self.rows.check_free([run.id for run in self.rows.thread(thread)])
+        """Takes the thread out of the person's history; for a while it can be put back, then their runs of it go.
+        Raises RunBusyError while one of them is at work."""
+        self.rows.check_free([run.id for run in self.rows.thread(thread) if run.person == self.person])
         self.threads.set_removed(thread, time.time())
         self.purge(_UNDO_SECONDS)
 
     def purge(self, seconds: float = 0.0) -> None:
         """Deletes for good what was removed longer ago than that."""
-        for thread in self.threads.removed(time.time() - seconds):
+        for thread, person in self.threads.removed(time.time() - seconds):
             with contextlib.suppress(RunBusyError):  # it goes the next time
-                self._wait(self._runs.delete_thread(thread))
+                self._wait(self._runs.delete_thread(thread, person))
+                ThreadStore(self._runs.database, person).set_removed(thread, None)  # what is everybody's of it stays
 
     def parts(self) -> list[Part]:
         """What can be tried of the providers, those that are open as they are."""

@@ -48,7 +48,10 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
     say.title("Settings")
     form, found = st.columns([2, 3], gap="large")
     with form:
-        _form(service, reopen)
+        if service.person:
+            say.small("These are for everybody who logs in, and are set by whoever runs this page, in .env.")
+        else:
+            _form(service, reopen)
     with found:
         st.html("<h2>What is on, and whether it answers</h2>")
         place, lines = st.empty(), list[str]()

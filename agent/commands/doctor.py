@@ -254,7 +254,7 @@ class _Checks:
     @contextmanager
     def _store(self) -> Iterator[Store]:
         if self._opened is not None:
-            yield self._opened.store
+            yield self._opened.store.of("")  # others may look on: what people keep is not named
             return
         with closing(Database(self.settings.database_path)) as database:
             yield Store(database)

@@ -117,15 +117,17 @@ async def first_state(
     question: str,
     options: RunOptions,
     providers: Providers,
-    *,
     earlier: Sequence[str],
     answers: Callable[[], Sequence[Answer]],
+    *,
     in_thread: Callable[..., Awaitable[Any]],
+    person: str = "",
 ) -> RunState:
     """What the graph begins with; its `question` is the one that was asked with its white space folded.
 
     `earlier`: questions asked before, oldest first. `answers`: reads those of the thread, oldest first. `in_thread`:
-    calls a function that reads files in a thread, as `asyncio.to_thread` does.
+    calls a function that reads files in a thread, as `asyncio.to_thread` does. `person`: whose collections may be
+    searched besides everybody's.
 
     Raises QuestionError, UnknownCollectionError, EncoderMismatchError, and SettingsError for options that cannot be or
     for a run of which nothing may leave this machine and that could not do without what does.
@@ -141,6 +143,6 @@ async def first_state(
         state["framing"] = await providers.frame(question, state["earlier"])
         check_form(state["framing"]["form"], question)
     for collection in options.collections:
-        _, made_by = await in_thread(providers.store.collection, collection)
+        _, made_by = await in_thread(providers.store.of(person).collection, collection)
         check_encoder(collection, made_by, providers.search.encoder.name)
     return state

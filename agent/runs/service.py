@@ -75,7 +75,8 @@ class Runs:
             self._in_thread = TableThread(opening.enter_context(ThreadPoolExecutor(1, "steelman-runs")))
             self.parts = await asyncio.to_thread(open_parts, self.settings, self._build)
             opening.push_async_callback(self.parts.aclose)
-            self.database, self.store, self.providers = self.parts.database, self.parts.store, self.parts.providers
+            self.database, self.providers = self.parts.database, self.parts.providers
+            self.store = self.parts.store.of("")  # what is everybody's
             self.run_store = RunStore(self.database)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
             self._graph = build_graph(self.providers, saver)
@@ -92,21 +93,24 @@ class Runs:
             await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
         await self._stack.aclose()
 
-    async def start(self, question: str, options: RunOptions | None = None, thread: str | None = None) -> str:
+    async def start(
+        self, question: str, options: RunOptions | None = None, thread: str | None = None, person: str = ""
+    ) -> str:
         """Begins a run and returns its id at once.
 
-        `thread` is the id of the thread that a follow-up belongs to (the id of its first run). Raises QuestionError,
-        UnknownCollectionError, EncoderMismatchError before anything is begun.
+        `thread` is the id of the thread that a follow-up belongs to (the id of its first run). `person`: whose run it
+        is, else that of the one it follows up on. Raises as `first_state` before anything is begun.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
-        thread = (await self.run(thread)).thread if thread else run_id
-        answers = partial(self._answers_before, thread)
+        before = await self.run(thread) if thread else None
+        thread, person = (before.thread, person or before.person) if before else (run_id, person)
+        answers, in_thread = partial(self._answers_before, thread, person), self._in_thread
         state = await first_state(
-            question, options, self.providers, earlier=options.earlier, answers=answers, in_thread=self._in_thread
+            question, options, self.providers, options.earlier, answers, in_thread=in_thread, person=person
         )
         question, owner = state["question"], self.executor.owner
-        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner)
+        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner, person)
         await self.executor.record(run_id, "started", {"question": question})
 
         async def begin() -> tuple[Any, Any]:
@@ -230,12 +234,10 @@ class Runs:
         while somebody works on it, UnknownRunError."""
         await self._delete([(await self.run(run_id)).id])
 
-    async def delete_thread(self, thread: str) -> None:
-        """Removes every run of the thread, or none: raises RunBusyError while somebody works on one of them.
-
-        Raises UnknownRunError when there is no such thread.
-        """
-        found = await self._in_thread(self.run_store.thread, thread)
+    async def delete_thread(self, thread: str, person: str | None = None) -> None:
+        """Removes every run of the thread, or every one that is a person's, or none: raises RunBusyError while somebody
+        works on one of them, UnknownRunError when there is no such thread."""
+        found = [r for r in await self._in_thread(self.run_store.thread, thread) if person in (None, r.person)]
         if not found:
             raise UnknownRunError(f"there is no thread '{thread}'.", hint="See the last runs: `python -m agent runs`.")
         await self._delete([run.id for run in found])
@@ -248,12 +250,10 @@ class Runs:
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
         await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
 
-    def _answers_before(self, thread: str, asked_at: str = "") -> list[Answer]:
-        """The thread's answers, oldest first: all, or those that were there at a time (ISO, UTC)."""
-        answers = [Answer.model_validate_json(a) for a in self.run_store.thread_answers(thread)]
-        if asked_at:
-            return [a for a in answers if (self.run_store.get(a.run_id).finished_at or "") <= asked_at]
-        return answers
+    def _answers_before(self, thread: str, person: str, asked_at: str = "") -> list[Answer]:
+        """The thread's answers that a person may see, oldest first: all, or those of before a time (ISO, UTC)."""
+        kept = RunStore(self.database, person).thread_answers(thread, asked_at)
+        return [Answer.model_validate_json(answer) for answer in kept]
 
     async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> tuple[Any, Any]:
         """What the graph is given, and from which checkpoint it goes on."""
@@ -261,7 +261,7 @@ class Runs:
 
         state = await self._graph.aget_state(config_of(run.id))
         if not state.values:  # it had no stage yet, or its checkpoints are gone: it begins again
-            answers = await self._in_thread(self._answers_before, run.thread, run.created_at)
+            answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
             return opening(run.question, RunOptions.from_dict(run.options).earlier, answers), config_of(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was cut off after it had written its results and before it had said where to go next. LangGraph

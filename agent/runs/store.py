@@ -39,10 +39,14 @@ STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
 _OWNED = "owner = ? AND status = 'running'"
 WITHOUT_ANSWER = (
-    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer"
+    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, person"
 )
 """The columns of a run, without the text of its answer."""
-_THREAD = f"SELECT {WITHOUT_ANSWER} FROM runs WHERE thread = ? ORDER BY created_at, rowid"
+SEEN = """(:person IS NULL OR person = :person OR person = ''
+    AND id NOT IN (SELECT run_id FROM api_runs WHERE key_id <> ''))"""
+"""Of the runs those that a person may see: their own, and everybody's, which a key's are not. Where nobody logs in, the
+person is empty and a key's are seen too; where it is NULL all are."""
+_THREAD = f"SELECT {WITHOUT_ANSWER} FROM runs WHERE thread = :thread AND {SEEN} ORDER BY created_at, rowid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class RunRow:
     heartbeat: float | None
     error: str | None
     answer: str | None
+    person: str
 
     @property
     def held(self) -> bool:
@@ -100,25 +105,27 @@ class TableThread:
 class RunStore:
     """The tables of runs and their events."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
+    def __init__(self, database: Database, person: str | None = None) -> None:
+        """person: who reads here; see `SEEN`."""
+        self._db, self._person = database, person
 
-    def create(self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str) -> None:
-        row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time())
+    def create(
+        self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, person: str = ""
+    ) -> None:
+        row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time(), person)
         with self._db.write() as db:
             db.execute(
-                "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat, person)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
 
     def get(self, run_id: str) -> RunRow:
         """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""
-        with self._db.read() as db:
-            rows = (
-                db.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchall()
-                or db.execute("SELECT * FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2", (len(run_id), run_id)).fetchall()
-            )
+        asked = {"id": run_id, "person": self._person}
+        query = f"SELECT * FROM runs WHERE {{}} = :id AND {SEEN} LIMIT 2"
+        begins = query.format("substr(id, 1, length(:id))")
+        rows = self._db.rows(query.format("id"), asked) or self._db.rows(begins, asked)
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
@@ -134,14 +141,14 @@ class RunStore:
     def thread(self, thread: str) -> list[RunRow]:
         """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
         no such thread."""
-        with self._db.read() as db:
-            return [run_row(r) for r in db.execute(_THREAD, (thread,))]
+        return [run_row(r) for r in self._db.rows(_THREAD, {"thread": thread, "person": self._person})]
 
-    def thread_answers(self, thread: str) -> list[str]:
-        """The answers (as JSON) of a thread's finished runs, oldest first."""
-        query = "SELECT answer FROM runs WHERE thread = ? AND answer IS NOT NULL ORDER BY created_at, rowid"
-        with self._db.read() as db:
-            return [r["answer"] for r in db.execute(query, (thread,))]
+    def thread_answers(self, thread: str, by: str = "") -> list[str]:
+        """The answers (as JSON) of a thread's finished runs, oldest first: all, or those by a time (ISO, UTC)."""
+        query = f"""SELECT answer FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {SEEN}
+            AND (:by = '' OR finished_at <= :by) ORDER BY created_at, rowid"""
+        asked = {"thread": thread, "person": self._person, "by": by}
+        return [r["answer"] for r in self._db.rows(query, asked)]
 
     def claim(self, run_id: str, owner: str) -> bool:
         """Makes `owner` the run's only worker; False when the run is done, which it stays.

@@ -112,7 +112,7 @@ async def list_runs(
     status: Annotated[RunStatus | None, Query(description="Only those; one that is abandoned is running.")] = None,
     thread: Annotated[RunId | None, Query(description="Only those of this thread.")] = None,
 ) -> RunList:
-    """The caller's own runs, newest first; where no key is needed, all that there are.
+    """The caller's own runs, newest first; where no key is needed, all but those of people who log in to the page.
 
     What is begun meanwhile is on no later page, and what is deleted meanwhile moves nothing.
     """

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
@@ -18,12 +19,14 @@ add up for hours; the machine keeps the file's pages once for all of them."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; no other is read."""
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+    -- person, here and below: who made it, of those who log in to the page. It is empty for what is everybody's.
     CREATE TABLE collections (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, encoder TEXT NOT NULL, created_at TEXT NOT NULL
+        id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, encoder TEXT NOT NULL,
+        created_at TEXT NOT NULL, person TEXT NOT NULL
     );
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
@@ -59,11 +62,14 @@ SCHEMA = """
     CREATE TABLE runs (
         id TEXT PRIMARY KEY, thread TEXT NOT NULL, question TEXT NOT NULL, options TEXT NOT NULL,
         status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT,
-        owner TEXT, heartbeat REAL, error TEXT, answer TEXT
+        owner TEXT, heartbeat REAL, error TEXT, answer TEXT, person TEXT NOT NULL
     );
     CREATE INDEX runs_by_thread ON runs (thread, created_at);
     -- What a person made of a thread: its name, and when it was deleted, which can be undone for a while.
-    CREATE TABLE threads (thread TEXT PRIMARY KEY, name TEXT NOT NULL DEFAULT '', removed_at REAL);
+    CREATE TABLE threads (
+        thread TEXT NOT NULL, person TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', removed_at REAL,
+        PRIMARY KEY (thread, person)
+    );
     CREATE TABLE events (
         run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
         number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL,
@@ -155,7 +161,7 @@ class Database:
         with database_errors(self.path), self.connection() as connection:
             yield connection
 
-    def rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+    def rows(self, query: str, values: Sequence[object] | dict[str, Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
         with self.read() as connection:
             return connection.execute(query, values).fetchall()

@@ -47,27 +47,36 @@ class CollectionInfo:
     encoder: str
     documents: int
     passages: int
+    person: str
+
+
+_SEEN = "(:person IS NULL OR person IN ('', :person))"
 
 
 class Store:
     """What was ingested. Every change and what tells the indexes of it are one transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
+    def __init__(self, database: Database, person: str | None = None) -> None:
+        """person: who reads and makes collections here; those of others are not there then. Without one all are."""
+        self._db, self._person = database, person
         self.web = WebPassages(database)
         self.kept = KeptPassages(database)
         self.changes = Changes(database)
 
+    def of(self, person: str) -> "Store":
+        """The same store with the collections that a person may see: everybody's and their own."""
+        return Store(self._db, person)
+
     # Collections
 
     def collections(self) -> list[CollectionInfo]:
-        query = """
-            SELECT c.id, c.name, c.encoder, COUNT(DISTINCT d.id) AS documents, COUNT(p.id) AS passages
+        query = f"""
+            SELECT c.id, c.name, c.encoder, COUNT(DISTINCT d.id) AS documents, COUNT(p.id) AS passages, c.person
             FROM collections c
             LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN passages p ON p.document_id = d.id
-            GROUP BY c.id ORDER BY c.name
+            WHERE {_SEEN} GROUP BY c.id ORDER BY c.name
         """
-        return [CollectionInfo(*row) for row in self._db.rows(query)]
+        return [CollectionInfo(*row) for row in self._db.rows(query, {"person": self._person})]
 
     def encoders(self) -> set[str]:
         """What the collections were indexed with."""
@@ -75,11 +84,12 @@ class Store:
 
     def collection(self, name: str) -> tuple[int, str]:
         """The id and the encoder of a collection; raises UnknownCollectionError, which names the ones there are."""
-        rows = self._db.rows("SELECT name, id, encoder FROM collections ORDER BY name")
+        query = f"SELECT name, id, encoder, person FROM collections WHERE {_SEEN} ORDER BY name"
+        rows = self._db.rows(query, {"person": self._person})
         for row in rows:
             if row["name"] == name:
                 return row["id"], row["encoder"]
-        names = [row["name"] for row in rows]
+        names = [row["name"] for row in rows if row["person"] in ("", self._person)]
         known = f"There are: {', '.join(names)}." if names else "There is none yet."
         raise UnknownCollectionError(
             f"there is no collection '{name}'. {known}",
@@ -96,15 +106,15 @@ class Store:
         return next((len(from_half(rows[0]["vector"])) for rows in found if rows), None)
 
     def has_collection(self, name: str) -> bool:
-        return bool(self._db.rows("SELECT 1 FROM collections WHERE name = ?", (name,)))
+        query = f"SELECT 1 FROM collections WHERE name = :name AND {_SEEN}"
+        return bool(self._db.rows(query, {"name": name, "person": self._person}))
 
     def ensure_collection(self, name: str, encoder: str) -> int:
         """The collection's id, made if need be. Raises EncoderMismatchError when another encoder filled it."""
         with self._db.write() as db:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            db.execute(
-                "INSERT OR IGNORE INTO collections (name, encoder, created_at) VALUES (?, ?, ?)", (name, encoder, now)
-            )
+            made = name, encoder, datetime.now(UTC).isoformat(timespec="seconds"), self._person or ""
+            columns = "name, encoder, created_at, person"
+            db.execute(f"INSERT OR IGNORE INTO collections ({columns}) VALUES (?, ?, ?, ?)", made)
         collection_id, made_by = self.collection(name)
         check_encoder(name, made_by, encoder)
         return collection_id

@@ -1,0 +1,128 @@
+"""Who owns what: people who log in to the page, keys of the API, and everybody, over one store."""
+
+import contextlib
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION, door
+from api_on_loopback import api
+
+from agent.answer.model import Answer
+from agent.options import RunOptions
+from agent.runs.store import RunStore
+from agent.runs.threads import ThreadStore
+from agent.settings import Settings
+from api.callers import CallerRuns, Keys
+from tools.errors import UnknownCollectionError, UnknownRunError
+from tools.store.database import Database
+from tools.store.store import SAMPLES, Store
+
+ANN, BOB = "https://id.example.org ann", "https://id.example.org bob"
+
+
+@pytest.fixture
+def database(settings: Settings) -> Iterator[Database]:
+    with contextlib.closing(Database(settings.database_path)) as opened:
+        yield opened
+
+
+def add(database: Database, run: str, thread: str, person: str, question: str = "Why?") -> None:
+    RunStore(database).create(run, thread, question, RunOptions.of().to_dict(), "somebody", person)
+    RunStore(database).finish(run, "somebody", "done", {}, answer="{}")
+
+
+def seen(database: Database, person: str | None) -> set[str]:
+    found = set()
+    for run in ("a1", "b1", "c1", "k1"):
+        with contextlib.suppress(UnknownRunError):
+            found.add(RunStore(database, person).get(run).id)
+    return found
+
+
+def test_people_see_their_own_runs_and_everybodys_and_no_keys(database: Database) -> None:
+    for run, person in (("a1", ANN), ("b1", BOB), ("c1", ""), ("k1", "")):
+        add(database, run, run, person, f"Question {run}?")
+    key, _ = Keys(database).make("a program")
+    CallerRuns(database).record("k1", key.id, None)
+    for person, runs in ((ANN, {"a1", "c1"}), (BOB, {"b1", "c1"}), ("", {"c1", "k1"})):
+        assert seen(database, person) == runs
+        assert {t.id for t in ThreadStore(database, person).latest(9)} == runs
+    assert seen(database, None) == {"a1", "b1", "c1", "k1"}  # whoever runs it
+    assert [t.id for t in ThreadStore(database, BOB).latest(9, "Question a1")] == []
+    with pytest.raises(UnknownRunError):
+        RunStore(database, BOB).get("a")  # the beginning of another's is not known either
+    assert {row.id for row in CallerRuns(database).listed("", 9, None, None, None)[0]} == {"c1", "k1"}
+
+
+def test_in_a_thread_of_everybodys_each_sees_what_they_asked_and_deletes_that_alone(database: Database) -> None:
+    for run, person in (("c1", ""), ("a1", ANN), ("b1", BOB)):
+        add(database, run, "c1", person)
+    assert [r.id for r in RunStore(database, ANN).thread("c1")] == ["c1", "a1"]
+    assert len(RunStore(database, "").thread_answers("c1")) == 1
+    ann, bob = ThreadStore(database, ANN), ThreadStore(database, BOB)
+    ann.name_thread("c1", "Ann's name for it")
+    ann.set_removed("c1", 1.0)
+    assert (ann.latest(9), [(t.name, t.runs, t.own) for t in bob.latest(9)]) == ([], [("Why?", 2, 1)])
+    assert ThreadStore(database).removed(2.0) == [("c1", ANN)]
+    RunStore(database).delete("c1")
+    assert [(t.id, t.first) for t in bob.latest(9)] == [("c1", "b1")]  # what is opened is there
+
+
+async def test_a_run_is_its_persons_and_reads_nothing_of_others(settings: Settings) -> None:
+    async with door(settings) as runs:
+        mine = runs.store.of(ANN)
+        mine.ensure_collection("letters~ann", runs.providers.search.encoder.name)
+        with pytest.raises(UnknownCollectionError) as refused:
+            await runs.start(QUESTION, RunOptions.of(collections=("letters~ann",)), person=BOB)
+        assert "There are: samples." in str(refused.value)
+        asked = await runs.start(QUESTION, RunOptions.of(collections=(SAMPLES, "letters~ann")), person=ANN)
+        await runs.answer(asked)
+        follow_up = await runs.start("What about the cost?", thread=asked)  # by whoever runs it
+        assert [r.person for r in runs.run_store.thread(asked)] == [ANN, ANN]
+        everybodys = await runs.start(QUESTION)
+        first = await runs.answer(everybodys)
+        by_ann = await runs.start("What about the cost?", thread=everybodys, person=ANN)
+        await runs.answer(by_ann)
+        told = runs._answers_before(everybodys, BOB)
+        assert [a.run_id for a in told] == [first.run_id]
+        await runs.answer(follow_up)
+        await runs.delete_thread(everybodys, ANN)
+        assert [r.id for r in runs.run_store.thread(everybodys)] == [everybodys]
+
+
+def test_collections_of_people_are_there_for_them_alone(database: Database) -> None:
+    store = Store(database)
+    store.of(ANN).ensure_collection("mine~a", "e")
+    store.of("").ensure_collection("mine", "e")
+    for person, names in ((ANN, ["mine", "mine~a"]), (BOB, ["mine"]), ("", ["mine"])):
+        assert [c.name for c in store.of(person).collections() if c.name != SAMPLES] == names
+    assert store.has_collection("mine~a")  # to whoever runs it
+    for deed in (
+        lambda: store.of(BOB).delete_collection("mine~a"),
+        lambda: store.of(BOB).documents("mine~a"),
+        lambda: store.of(BOB).delete_document("mine~a", "x"),
+        lambda: store.of(BOB).ensure_collection("mine~a", "e"),
+    ):
+        with pytest.raises(UnknownCollectionError) as refused:
+            deed()
+        assert "There are: mine, samples." in str(refused.value)
+
+
+def test_the_api_knows_nothing_of_people(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        add(database, "a" * 12, "a" * 12, ANN)
+        Store(database, ANN).ensure_collection("mine~a", "e")
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        assert client.get("/v1/runs").json()["runs"] == []
+        assert [c["name"] for c in client.get("/v1/collections").json()["collections"]] == [SAMPLES]
+        for path in (f"/v1/runs/{'a' * 12}", f"/v1/runs/{'a' * 12}/events", "/v1/collections/mine~a/documents"):
+            assert client.get(path).status_code == 404, path
+        for path in (f"/v1/runs/{'a' * 12}", "/v1/collections/mine~a"):
+            assert client.delete(path).status_code == 404, path
+        for more in ({"collections": ["mine~a"]}, {"thread": "a" * 12}):
+            assert client.post("/v1/ask", json={"question": QUESTION, **more}).status_code == 404, more
+        answer = Answer.model_validate(client.post("/v1/ask", json={"question": QUESTION}).json())
+    with contextlib.closing(Database(settings.database_path)) as database:
+        assert RunStore(database).get(answer.run_id).person == ""
+        assert RunStore(database).get("a" * 12).status == "done"
