@@ -202,7 +202,9 @@ def test_what_the_dispute_turns_on_stands_above_the_sides_with_its_sources() -> 
     import docx
 
     crux = AnswerClaim(text="Both sides speak to the cost.", citations=[1, 2], role="crux", quoted=False)
-    answer = leaning_answer(SURE).model_copy(update={"crux": crux, "summary": "What was found."})
+    answer = leaning_answer(SURE).model_copy(
+        update={"crux": crux, "summary": "What was found.", "nearest_questions": []}
+    )
     text = to_terminal(answer, 100, bold=False)
     assert text.index(answer.summary) < text.index("Both sides speak to the cost. [1] [2]") < text.index(SURE.text)
     assert f"{answer.summary}\n\nBoth sides speak to the cost. [1] [2]\n\n## " in to_markdown(answer)

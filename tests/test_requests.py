@@ -74,7 +74,7 @@ def test_sources_are_kept_by_date_and_by_publisher(asked: Ask) -> None:
     [
         ("challenge claim 1", "challenge claim 1", None),  # read where the run begins
         ("I'm not convinced by number 2", "Strongest counter-argument to 2?", None),
-        ("dig up more for the against side", "Strongest case against For?", "deep"),
+        ("dig up more for the against side", TWO.neutral_question, "deep"),
         ("how's this in Finland", "What about Finland?", None),
         ("what would a teacher say?", "What about a teacher?", None),
         ("What about the cost?", "What about the cost?", None),

@@ -122,7 +122,7 @@ def test_what_may_speak_for_a_side_stands_apart_from_its_case(
     monkeypatch.setattr(session, "Runs", partial(Runs, build=undecided))
     app = until(
         ask(page(), QUESTION),
-        lambda a: "It could not be told surely which side a source is on. What may speak for it" in html(a),
+        lambda a: "Nothing that was found is surely about this question. What may speak for it" in html(a),
     )
     shown = html(app)
     said = [m.value for m in app.markdown]

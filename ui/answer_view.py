@@ -8,11 +8,11 @@ import streamlit as st
 from agent.answer.files import ENDINGS, as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
-from agent.answer.requests import search_more
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
     MAY_SPEAK,
     MORE,
+    NEAREST,
     beside,
     case,
     cased,
@@ -67,6 +67,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     for note in answer.notes:
         if note.kind == "not_found":
             say.small(note.text)
+    _nearest(service, answer)
     seen = turned(answer)
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
@@ -80,7 +81,6 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         ledger.show(seen, evidence)
     cited_view.listed(answer)
     _end(run, answer)
-    _nearest(service, answer)
     _suggested(service, run, answer, evidence)
     _conversation(answer)
 
@@ -129,8 +129,7 @@ def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
                 _card(answer, side)
                 with st.container(horizontal=True, key=f"acts-{side.id}"):
                     if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
-                        more = search_more(answer, side)
-                        ask_view.begin(service, more.text, more.depth or "normal", thread=run.id)
+                        ask_view.begin(service, answer.neutral_question, "deep", thread=run.id)
                     if side.claims:
                         with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
                             st.code(copied(answer, side), language=None, wrap_lines=True)
@@ -184,7 +183,7 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
 
 def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
-        say.small("The nearest sample questions:")
+        say.small(NEAREST)
     with st.container(gap=None):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):

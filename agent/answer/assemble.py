@@ -114,7 +114,7 @@ def assemble(
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
         notes=[*notes, *further_reading_notes(state, passages), *uncited_notes(state, passages, sides)],
-        nearest_questions=list(nearest) if outcome == "nothing_found" and not framing["focus"] else [],
+        nearest_questions=list(nearest) if outcome in ("nothing_found", "answered") and not framing["focus"] else [],
         providers=providers | state.get("served_by", {}),
         timings=took | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
@@ -261,7 +261,7 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     passages = await asyncio.to_thread(providers.passages, cited | explained | quoted | leaning | counted)
     stored = await asyncio.to_thread(providers.store.passages, cited | quoted)
     nearest: list[str] = []
-    if not cited:
+    if SAMPLES in options.collections and not any(map(in_case, state.get("claims", []))):
         with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for
             nearest = await in_time(
                 options, "verify", nearest_questions(state["framing"]["question"], providers.models)

@@ -29,7 +29,7 @@ _MARKDOWN_LISTS = {
     "leaning": [],
     "source": ["## Sources", ""],
     "more": [f"## {MORE}", ""],
-    "nearest": ["Nearest sample questions:", ""],
+    "nearest": [],
 }
 """Kinds without an empty line between their blocks, and what stands above the first one."""
 

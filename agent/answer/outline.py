@@ -13,6 +13,7 @@ from agent.answer.words import (
     ADD_SOURCES,
     MAY_SPEAK,
     MORE,
+    NEAREST,
     beside,
     case,
     cased,
@@ -78,6 +79,8 @@ def opening(answer: Answer) -> list[Block]:
         Block("read_as", read_as(answer)),
         Block("summary", answer.summary),
         *(Block("tried", note.text) for note in answer.notes if note.kind == "not_found"),
+        *(Block("tried", NEAREST) for _ in answer.nearest_questions[:1]),
+        *(Block("nearest", question) for question in answer.nearest_questions),
         *(_claim("crux", c) for c in (answer.crux,) if c),
         *(_claim("plain", c) for c in answer.plain),
     )
@@ -104,11 +107,10 @@ def sources(answer: Answer) -> list[Block]:
 
 
 def ending(answer: Answer, explain: bool = False) -> list[Block]:
-    """What was not done, in one line, and the nearest sample questions; explain: with all that the notes tell."""
+    """What was not done, in one line; explain: with all that the notes tell."""
     return _shown(
         Block("note", undone(answer.notes)),
         *(Block("more", text) for text in more_about(answer.notes) if explain),
-        *(Block("nearest", question) for question in answer.nearest_questions),
     )
 
 
@@ -209,8 +211,6 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
     page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
     if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
         page.wrap(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain")
-    page.lines += ["Nearest sample questions:"] if answer.nearest_questions else []
-    page.blocks(*(b for b in blocks if b.kind == "nearest"))
     if answer.outcome == "answered":
         page.wrap(plain(closing(answer)))
     page.wrap(f"More sources: {ADD_SOURCES}")

@@ -1,40 +1,28 @@
 """What people ask of the answer that they have before them: to summarise it, to explain a claim, to keep some of its
 sources, to weigh its sides, to search on. What the answer itself can tell is told at once; the rest becomes a question.
 
-What is wanted is told by the wording that it is nearest to: `requests.toml` has a few dozen for each kind, the names of
-sides and publishers and all numbers in them replaced by words that stand for any (a nearest-neighbour classifier on the
-encoder's vectors, Cover and Hart 1967). What is named in it is found among the names of the answer.
+What is wanted is told by `agent.answer.intents`; what is named is found among the names of the answer.
 """
 
 import re
-import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from statistics import median_low
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agent.answer.followups import argued_with, refers
+from agent.answer.intents import Encode, intent_of, short_name
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
 from agent.answer.words import label as stance_label
 from agent.options import Depth
-from tools.language.grounding import stems
 from tools.language.question import read_question
 from tools.language.sentences import split_sentences
 from tools.language.words import count
 
-Encode = Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]]
-
-_WORDINGS = Path(__file__).with_name("requests.toml")
-_NEAREST = 3  # wordings of a kind that its nearness is the mean of
-_LEAST = 0.2  # cosine below which a wording is near to no kind
-_RUNS = ("question", "focus", "place")
-"""Kinds that a run answers as they stand."""
 _MOST_WORDS = 40  # whoever writes more asks a question of their own
+_UNSURE = 0.4  # chance of a kind below which half of the readings are wrong, in five folds over the wordings
 _CLAIMS = 2  # of a side, in a summary
 CAN = (
     "Of this answer you can ask: summarise it; explain claim 3; which side has more evidence; only newer sources, or "
@@ -73,21 +61,25 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
         return Question(asked)
     if new := _NEW.match(asked):
         return Question(new["rest"])
-    parts = [part for part in split_sentences(asked) if any(map(str.isalpha, part))] or [asked]
-    found = [await _nearness(part, answer, encode) for part in parts]
-    # Of several sentences the one that is plainest says what is wanted; the others say why.
-    part, nearness = max(zip(parts, found, strict=True), key=lambda pair: _lead(pair[1]))
-    kind = max(_READERS, key=nearness.__getitem__)
-    if _lead(nearness) > 0:
-        return _READERS[kind if nearness[kind] >= _LEAST else "other"](asked, answer)
-    if read_question(asked).kind == "choice":  # it names its own alternatives
-        return Question(asked)
-    return _focused(part) if nearness["question"] < max(nearness["focus"], nearness["place"]) else Question(asked)
+    split = [part for sentence in split_sentences(asked) for part in re.split(r"(?<=[?!]) ", sentence)]
+    parts = [part for part in split if any(map(str.isalpha, part))]
+    kind, chances = await intent_of([asked, *parts], answer, encode)
+    if reader := _READERS.get(kind):
+        return _told(reader(asked, answer), float(chances.mean()))
+    if chances.mean() < _UNSURE:
+        return Reply(CAN)
+    likeliest = [parts[i] for i in np.argsort(-chances[1:], kind="stable")]
+    if kind == "question" or read_question(asked).kind == "choice":  # a choice names its own alternatives
+        alone = read_question(likeliest[0]).kind in ("polar", "choice")
+        return Question(likeliest[0] if alone else asked)
+    return _focused(asked, likeliest)
 
 
-def _lead(nearness: Mapping[str, float]) -> float:
-    """By how much the wording is nearer to what the answer itself can tell than to a question for a run."""
-    return max(nearness[kind] for kind in _READERS) - max(nearness[kind] for kind in _RUNS)
+def _told(said: Reply | Question, chance: float) -> Reply | Question:
+    """With what else can be asked, where that was a guess."""
+    if isinstance(said, Question) or chance >= _UNSURE:
+        return said
+    return Reply(said.heading, [*said.lines, (f"If that was not meant: {CAN[0].lower()}{CAN[1:]}", [])])
 
 
 _NEW = re.compile(
@@ -95,41 +87,6 @@ _NEW = re.compile(
     r"(?P<rest>.{12,})",
     re.I,
 )
-
-
-async def _nearness(asked: str, answer: Answer, encode: Encode) -> dict[str, float]:
-    """How near the wording is to each kind: the mean cosine to the nearest of its wordings; to a question of its own it
-    is also as near as to the question of the answer."""
-    kinds, known = await _known(encode)
-    masked, plain, asked_before = await encode([_masked(asked, answer), asked, answer.neutral_question])
-    cosines = known @ masked
-    nearness = {str(k): float(np.sort(cosines[kinds == k])[-_NEAREST:].mean()) for k in np.unique(kinds)}
-    return nearness | {"question": max(nearness["question"], float(plain @ asked_before))}
-
-
-async def _known(encode: Encode) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
-    wordings = _wordings()
-    return np.array([kind for kind, _ in wordings]), await encode([text for _, text in wordings])
-
-
-@cache
-def _wordings() -> list[tuple[str, str]]:
-    kinds = tomllib.loads(_WORDINGS.read_text(encoding="utf-8"))
-    return [(kind, text) for kind, texts in kinds.items() for text in texts]
-
-
-def _masked(asked: str, answer: Answer) -> str:
-    """The words with what they name of the answer replaced by a word for any such: 'only from the Herald' and 'only
-    from the Gazette' are one wording."""
-    names = [
-        (p, "that newspaper") for c in answer.citations for p in (c.publisher, c.publisher.removeprefix("Sample "))
-    ]
-    names += [(s.name.removesuffix(" …"), "this side") for s in answer.perspectives if len(s.name) > 3]
-    for name, stands in sorted(names, key=lambda pair: -len(pair[0])):
-        if name:
-            asked = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", stands, asked, flags=re.I)
-    asked = re.sub(r"(?i)\b(?:yes|no|for|against|pro|con|anti)(?= (?:side|camp|case|people|argument)\b)", "this", asked)
-    return re.sub(r"\d+", "2", re.sub(r"\b(?:19|20)\d\d\b", "that year", asked))
 
 
 # What the answer tells
@@ -152,7 +109,7 @@ def _weighed(_: str, answer: Answer) -> Reply:
 
 
 def _explained(asked: str, answer: Answer) -> Reply | Question:
-    number = _number(asked)
+    number = _number(asked, answer)
     cited = next((c for c in answer.citations if c.number == number), None)
     if cited is None:
         there = ", ".join(str(c.number) for c in answer.citations) or "none"
@@ -176,16 +133,39 @@ def _newer(asked: str, answer: Answer) -> Reply:
     return _kept(answer, kept, f"from {day(since)} on")
 
 
+_KINDS_OF_SOURCE = {
+    "news": r"news\w*|press|journalis\w+|reporters?",
+    "academic": r"academi\w+|scien\w+|stud(?:y|ies)|research\w*|professors?|peer|scholar\w*|universit\w+|journals?",
+    "government": r"governments?|governmental|ministr\w+|official\w*|state|authorit\w+|public bod\w+",
+    "opinion": r"opinions?|columns?|columnists?|op-?eds?|commentar\w+|editorials?",
+    "forum": r"forums?|blogs?",
+}
+_LEFT_OUT = re.compile(
+    r"\b(?:leav(?:e|ing) out|without|no|not|skip|drop|exclud\w+|except|bin|ignor\w+|hide|minus|remove)\b([^,.;:!?]*)",
+    re.I,
+)
+
+
 def _from_one(asked: str, answer: Answer) -> Reply:
-    words = set(stems(asked.replace("paper", ""))) - set(stems(_SMALL))
-    kept = [c for c in answer.citations if words & set(stems(f"{c.publisher} {c.kind} {c.title} {c.url}"))]
+    out = _named_in(" ".join(_LEFT_OUT.findall(asked)), answer)
+    wanted = _named_in(_LEFT_OUT.sub(" ", asked), answer)
+    kept = [c for c in answer.citations if c.number in wanted or (not wanted and out)]
+    kept = [c for c in kept if c.number not in out]
     if not kept:
         there = ", ".join(dict.fromkeys(c.publisher or c.title for c in answer.citations))
         return Reply(f"No source of this answer is called so. They are: {there}.")
     return _kept(answer, kept, "from " + ", ".join(dict.fromkeys(c.publisher or c.title for c in kept)))
 
 
-_SMALL = "only from the just sources keep show what says does say said and please with sample rest leave out trust"
+def _named_in(words: str, answer: Answer) -> set[int]:
+    """The sources that the words name: by publisher, title or kind."""
+    kinds = [kind for kind, said in _KINDS_OF_SOURCE.items() if re.search(rf"\b(?:{said})\b", words, re.I)]
+    by_name = {c.number for c in answer.citations if any(_named(n, words) for n in (short_name(c.publisher), c.title))}
+    return by_name or {c.number for c in answer.citations if any(kind in c.kind for kind in kinds)}
+
+
+def _named(name: str, words: str) -> bool:
+    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words, re.I) is not None
 
 
 def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:
@@ -212,7 +192,7 @@ def _of(side: AnswerPerspective, known: set[int]) -> list[AnswerClaim]:
 
 
 def _challenged(asked: str, answer: Answer) -> Reply | Question:
-    number = _number(asked)
+    number = _number(asked, answer)
     if number is None and (side := _side(asked, answer)) is not None:
         return Question(f"Strongest case against {side.name.removesuffix(' …')}?")
     if number is None:
@@ -221,34 +201,34 @@ def _challenged(asked: str, answer: Answer) -> Reply | Question:
     return Question(f"Strongest counter-argument to {number}?")
 
 
-def search_more(answer: Answer, side: AnswerPerspective | None) -> Question:
-    """More for a side is what speaks against the one that says the opposite; for any other the whole question is
-    searched longest."""
-    facing = {"supports": "opposes", "opposes": "supports"}.get(side.stance) if side else None
-    other = next((s for s in answer.perspectives if s.stance == facing), None)
-    if other is not None and any(s.claims for s in answer.perspectives):
-        return Question(f"Strongest case against {other.name.removesuffix(' …')}?", "deep")
-    return Question(answer.neutral_question, "deep")
-
-
 _AROUND = frozenset(
     "and how's what's but so ok okay now then or what how would does do did is are was it its this that the same there "
-    "say says think more about tell me us much for all again could should will they them here case look looks "
-    "please".split()
+    "say says think more about tell me us much for all again could should will they them here case look looks please "
+    "deal land handle thing things a an any of anything everything help helps affect affects harm change matter "
+    "mean go".split()
 )
+_PLACE = re.compile(r"\b(?:in|for|to|of|from|at) ((?:the )?[A-Z][\w'-]+(?: (?:and )?[A-Z][\w'-]+)*)")
 
 
-def _focused(asked: str) -> Question:
-    """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at."""
-    if re.match(r"(?:what|how) about\b", asked, re.I):
-        return Question(asked)
-    core = re.split(r"\b(?:about|in|for|among|on|to|over)\b", asked.rstrip(" ?.!"), flags=re.I)[-1]
-    words = core.strip(" ,;").split() or asked.split()
-    while len(words) > 1 and words[0].casefold().strip(",'") in _AROUND:
-        del words[0]
-    while len(words) > 1 and words[-1].casefold() in _AROUND:
-        del words[-1]
-    return Question(f"What about {' '.join(words)}?")
+def _focused(asked: str, parts: Sequence[str]) -> Question:
+    """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at. parts:
+    the sentences, the likeliest to name it first."""
+    if re.match(r"(?:what|how) about\b", parts[0], re.I):
+        return Question(parts[0])
+    if named := _PLACE.search(asked):
+        return Question(f"What about {named[1]}?")
+    named_in = (_core(part) for part in parts)
+    return Question(f"What about {next(filter(None, named_in), '') or asked.rstrip(' ?.!')}?")
+
+
+def _core(part: str) -> str:
+    """What a sentence asks about, without the words around it; empty where it has nothing else."""
+    for said in reversed(re.split(r"\b(?:about|in|for|among|on|to|over|of)\b|[?!.,;]", part, flags=re.I)):
+        words = said.split()
+        if kept := [i for i, word in enumerate(words) if word.casefold() not in _AROUND]:
+            start = kept[0] - (kept[0] > 0 and words[kept[0] - 1].casefold() in ("the", "a", "an"))
+            return " ".join(words[start : kept[-1] + 1])
+    return ""
 
 
 _READERS: dict[str, Callable[[str, Answer], Reply | Question]] = {
@@ -258,23 +238,37 @@ _READERS: dict[str, Callable[[str, Answer], Reply | Question]] = {
     "newer": _newer,
     "from": _from_one,
     "challenge": _challenged,
-    "more": lambda asked, answer: search_more(answer, _side(asked, answer)),
+    "more": lambda _, answer: Question(answer.neutral_question, "deep"),
     "other": lambda asked, answer: Reply(CAN),
 }
 
 
-def _number(asked: str) -> int | None:
-    """The number that is named, '3' or 'the third'."""
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_CARDINALS = "one two three four five six seven eight nine ten".split()
+_COUNTED = re.compile(
+    r"\b(?:claim|source|citation|sentence|quot\w+|reference|statement|point|argument|number|no\.?|#) (?P<cardinal>"
+    + "|".join(_CARDINALS)
+    + rf")\b|\b(?P<ordinal>{'|'.join(_ORDINALS)}|last)\b",
+    re.I,
+)
+
+
+def _number(asked: str, answer: Answer) -> int | None:
+    """The number that is named: '3', 'the third', 'quote three', 'the last one'."""
     if found := re.search(r"\d{1,3}", asked):
         return int(found.group())
-    ordinals = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-    words = asked.casefold().split()
-    return next((n for n, word in enumerate(ordinals, start=1) if word in words), None)
+    named = _COUNTED.search(asked)
+    if named is None:
+        return None
+    word = (named["ordinal"] or named["cardinal"]).casefold()
+    if word == "last":
+        return max((c.number for c in answer.citations), default=None)
+    return (_ORDINALS if named["ordinal"] else _CARDINALS).index(word) + 1
 
 
 _POLES = {
-    "supports": r"\bfor$|\b(?:yes|pros?|agree|supporters?|in favou?r|for (?:side|camp|case))\b",
-    "opposes": r"\b(?:no|against|con|contra|antis?|disagree|opponents?|critics)\b",
+    "supports": r"\bfor$|\b(?:yes|pros?|agree|supporters?|proponents?|fans|in favou?r|for (?:side|camp|case))\b",
+    "opposes": r"\b(?:no|against|con|contra|antis?|disagree|opponents?|critics|s[ck]eptics?|doubters|naysayers)\b",
 }
 
 

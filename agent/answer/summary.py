@@ -18,6 +18,7 @@ _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are 
 THOUGH = "though not all could be searched, read or judged; the notes say what failed"
 """What stands beside 'nothing was found' where something failed."""
 _UNSURE = "is shown; read it before you use it."
+_NEAREST = "Nothing that was found is surely about this question."
 _NOT_DONE = ("failed", "degraded", "late")
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
 """'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
@@ -100,7 +101,7 @@ def _answers(found: Sequence[Perspective], sure: Sequence[Perspective]) -> str:
     """The summary of answers beside yes and no; those that are not sure are named for what they are."""
     if not sure:
         answers = "one answer" if len(found) == 1 else f"{len(found)} answers"
-        return f"No source found surely gives an answer. What may speak for {answers} {_UNSURE}"
+        return f"{_NEAREST} What may speak for {answers} {_UNSURE}"
     if len(sure) < len(found):
         rest = len(found) - len(sure)
         return f"The sources found give {count(len(sure), 'answer')}; what may speak for {rest} more is shown apart."
@@ -146,7 +147,7 @@ def _unsure(leaning: set[Stance], yes_no: bool) -> str:
         return "Neither side was found in words that could be quoted."
     words = ("for yes", "for no") if yes_no else ("for it", "against it")
     which = "for each" if len(leaning) > 1 else words["supports" not in leaning]
-    return f"It could not be told surely which side a source is on. What may speak {which} {_UNSURE}"
+    return f"{_NEAREST} What may speak {which} {_UNSURE}"
 
 
 def _verdict(for_it: Coverage, against: Coverage) -> str:

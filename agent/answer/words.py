@@ -24,6 +24,7 @@ from tools.language.words import count
 from tools.passages import Passage
 
 MAY_SPEAK = "May speak for this side; read it before you use it:"
+NEAREST = "Nearest topics here:"
 REMINDER = "Check what matters to you against the sources."
 MORE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""

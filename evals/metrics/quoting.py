@@ -3,7 +3,6 @@
 `Question.parts` are what could be quoted, read once; everything here is over them, for any weights and probabilities.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -25,7 +24,9 @@ it: readers find about as many of the case right, and fewer of the rest, since s
 CASE_MISSING = 0.16
 """Of the sides whose documents are left out, the share whose case may be shown all the same where it is fitted."""
 _COMMON = 20  # quotations
-_SILENCED = 0.05  # of the questions with quotations whose documents answer them
+NEAR = 0.4
+"""Cosine of the nearest sentence to the question below which nothing is shown. Chosen, not fitted, and low, so that few
+roundabout questions are refused: where nothing that is shown is sure, the answer says so."""
 Kind = Literal["sided", "topical", "elsewhere"]
 Tier = Literal["case", "leaning"]
 TIERS: tuple[Tier, ...] = ("case", "leaning")
@@ -130,7 +131,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     The shares of the three leanings are given: documents of one side alone would put all on the document, which is
     wrong of those that speak for both. Fitted are their scale (a logistic regression without an intercept on the known
     documents, each question with the same weight, each document too); what tells known documents from the others that
-    were read (logistic regressions); how near the nearest passage has to come; then the lowest probabilities from
+    were read (logistic regressions); then the lowest probabilities from
     which CASE_RIGHT and LEANING_RIGHT of the quotations stand right, the case's so high that CASE_MISSING holds too.
     """
     shares = np.array([own, passage, 1 - own - passage])
@@ -146,7 +147,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
     made = QuotingWeights(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5, least=0.5)
-    made = _silent(questions, _thresholds(sided, replace(made, foremost=_foremost(questions, made))))
+    made = _thresholds(sided, replace(made, foremost=_foremost(questions, made), near=NEAR))
     return _thresholds(sided, made)
 
 
@@ -174,17 +175,6 @@ def _foremost(questions: Sequence[Question], quoting: QuotingWeights) -> float:
         return float(np.average(np.logaddexp(0, -side * values), weights=each))
 
     return round(max(0.0, float(minimize(loss, np.zeros(2), method="Nelder-Mead").x[0])), 4)
-
-
-def _silent(questions: Sequence[Question], quoting: QuotingWeights) -> QuotingWeights:
-    """With the highest `near` that leaves nearly all questions their quotations that documents answer."""
-    answered = [
-        pair[0].question
-        for pair in _read([q for q in questions if q.kind != "elsewhere"], quoting)
-        if any(_picked(side, quoting, "leaning") for side in pair)
-    ]
-    foremost = np.array([q.grounds[0, -1] for q in answered])
-    return replace(quoting, near=math.floor(100 * float(np.quantile(foremost, _SILENCED, method="higher"))) / 100)
 
 
 def _thresholds(questions: Sequence[Question], quoting: QuotingWeights) -> QuotingWeights:
