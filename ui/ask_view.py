@@ -70,7 +70,8 @@ def _options(open_service: Callable[[], PageService]) -> dict[str, Any]:
         where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=called.__getitem__)
         web = st.checkbox("Search the web too", value=True) if service.has_web else True
         if not service.has_web:
-            say.small("The web is not searched: no search engine is on. Settings tell how to turn one on.")
+            how = "" if service.person else " Settings tell how to turn one on."
+            say.small(f"The web is not searched: no search engine is on.{how}")
         review = st.checkbox("Let me edit the sides first")
     chosen: dict[str, Any] = {"depth": depth or "normal", "web": web, "review": review}
     return chosen | ({"collections": tuple(where)} if where and set(where) != set(usual) else {})
