@@ -22,7 +22,7 @@ from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
-_WIDTH = 384  # as the embedded encoder has, which what tells follow-ups apart was fitted on
+_WIDTH = 384  # as the embedded encoder has
 
 
 class InstantEncoder:

@@ -1,23 +1,27 @@
 """The page itself over instant providers: ask, watch, edit, stop, follow up, the history and the settings."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from agent_fixtures import QUESTION
 from conftest import ROOT
+from numpy.typing import NDArray
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
+from agent.answer.requests import read_request
 from agent.answer.words import MAY_SPEAK
 from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
+from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import Pair
 from tools.store.database import Database
 from ui.service import PageService
@@ -189,7 +193,14 @@ def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
     assert f"<h1>{QUESTION}</h1>" in html(app)
 
 
-def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppTest]) -> None:
+def test_what_the_answer_tells_stands_below_it_in_order(
+    page: Callable[..., AppTest], encoder: MiniLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+        return encoder.encode(texts)
+
+    # What tells requests apart was fitted on the embedded encoder's vectors.
+    monkeypatch.setattr("ui.service.read_request", lambda asked, answer, _: read_request(asked, answer, encode))
     app = until(ask(page(), QUESTION), answered)
     for asked in ("summarise it", "which side has more evidence?"):
         ask(app, asked)
