@@ -1,8 +1,7 @@
 """The page as a tool, in a real browser: documents of one's own, a source beside the answer, follow-ups, the history,
-the first seconds, dark mode, and several people at once."""
+the first seconds, dark mode."""
 
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -169,19 +168,3 @@ def test_dark_follows_the_system(samples_page: PageServer, answer: str, browser:
     assert visitor.width()[0] <= width
     visitor.check()
     visitor.close()
-
-
-def test_several_people_are_answered_and_told_who_is_before_them(samples_page: PageServer, visit: Visit) -> None:
-    """Sessions of one browser; a click in any of them is served meanwhile."""
-    visitors = [visit(samples_page).arrive() for _ in range(6)]
-    for n, visitor in enumerate(visitors):
-        visitor.ask(f"Should pupils of class {n + 1} have to wear school uniforms?")
-    last = visitors[-1]
-    last.until(lambda: "Waiting for its turn" in last.page.inner_text("body"), "how many are before the last one", 20)
-    began = time.monotonic()
-    visitors[0].button("Documents").click()
-    visitors[0].text("What you add is searched").wait_for()
-    assert time.monotonic() - began < 10
-    for visitor in visitors[1:]:
-        visitor.ended()
-        assert "not finished in time" not in visitor.page.inner_text("body")

@@ -1,0 +1,68 @@
+"""Twenty people at the page, each in a session of their own: all are answered in their turn, and none waits to read."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack, closing
+
+import pytest
+from page_server import PageServer
+from page_sessions import PageSession, page_session
+
+from agent.answer.model import Answer
+from agent.runs.store import RunStore
+from tools.store.database import Database
+
+pytest_plugins = ["visitors"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+QUESTION = "Should pupils have to wear school uniforms"
+PEOPLE = 20
+SERVED_WITHIN = 2.0
+"""Seconds, at the 95th percentile."""
+
+
+def test_twenty_people_are_answered_and_each_click_is_served(samples_page: PageServer) -> None:
+    served, told = asyncio.run(visits(samples_page.port))
+    served.sort()
+    print(f"{len(served)} clicks: median {served[len(served) // 2]:.2f} s, most {served[-1]:.2f} s")
+    assert len(served) >= PEOPLE
+    assert served[int(0.95 * (len(served) - 1))] <= SERVED_WITHIN
+    with closing(Database(samples_page.data / "steelman.db")) as database:
+        answers = [run.answer for run in RunStore(database).latest(200) if run.question.startswith(QUESTION)]
+    assert len(answers) == PEOPLE
+    for answer in answers:
+        notes = Answer.model_validate_json(answer or "").notes
+        assert not [note for note in notes if note.kind == "late" or "in time" in note.text]
+    assert any("Waiting for its turn, with 15 questions before it." in said for said in told)
+
+
+async def visits(port: int) -> tuple[list[float], set[str]]:
+    """How long each click took in seconds, and what those who waited were told."""
+    served: list[float] = []
+    told: set[str] = set()
+    async with AsyncExitStack() as opened:
+        sessions = [await opened.enter_async_context(page_session(port)) for _ in range(PEOPLE)]
+        await asyncio.gather(*(visit(session, n, served, told) for n, session in enumerate(sessions)))
+    return served, told
+
+
+async def visit(session: PageSession, number: int, served: list[float], told: set[str]) -> None:
+    """Asks within ten seconds, reads elsewhere while the run goes on, and comes back until there is an answer."""
+    question = f"{QUESTION} in town {number}?"
+    await asyncio.sleep(number * 0.4)
+    await session.click("Ask", question)
+    await session.until(lambda: '<ul class="sm-stages' in session.text, "the run")
+    run = session.query
+    while not answered(session):
+        told.update(line for line in session.text.splitlines() if "Waiting for its turn" in line)
+        await asyncio.sleep(2)
+        began = time.monotonic()
+        await session.click("Documents")
+        await session.until(lambda: "What you add is searched" in session.text, "the documents")
+        served.append(time.monotonic() - began)
+        await session.go(run)
+        await session.until(lambda: f"<h1>{question}</h1>" in session.text, "the run again")
+
+
+def answered(session: PageSession) -> bool:
+    return "Check what matters to you against the sources" in session.text
