@@ -60,7 +60,6 @@ def test_the_embedded_judge_on_plain_pairs(suite: Suite, data: Path) -> None:
     assert 0 <= metrics["ece"] <= 1
     assert set(report["intervals"]["accuracy"]) == {1.0}
     assert report["baselines"]["all No"]["accuracy"] == 0.5
-    assert {row["pairs"] for row in report["published"]} == {176, 542}
     assert sum(row["pairs"] for row in report["reliability"]) == 6
 
 

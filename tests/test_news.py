@@ -239,24 +239,24 @@ def ready() -> Ready:
 
 
 @pytest.mark.parametrize(
-    ("name", "k", "enough", "chosen"),
+    ("name", "k", "chosen"),
     [
-        ("dense", 9, 1.0, [0, 1, 2, 3]),
+        ("dense", 9, [0, 1, 2, 3]),
         # a2: 0.75 · 0.8 − 0.25 · 1 = 0.35; b1: 0.75 · 0.7 − 0.25 · 0 = 0.525
-        ("mmr", 2, 1.0, [0, 2]),
+        ("mmr", 2, [0, 2]),
         # 2μ(1 − λ) / (k(k − 1)) = 0.5 / 2: a2: 0.6 − 0.25 = 0.35; b1: 0.525
-        ("dkmips", 2, 1.0, [0, 2]),
+        ("dkmips", 2, [0, 2]),
         # a3 brings two clusters; then a1 and a2 bring one, and a1 is nearer
-        ("scs", 2, 1.0, [3, 0]),
+        ("scs", 2, [3, 0]),
         # a1: 0.04 + 0.9; then a2: 0.8, b1: 0.04 + 0.7, a3: 0.08 + 0.6
-        ("scs-released", 2, 1.0, [0, 1]),
+        ("scs-released", 2, [0, 1]),
         # Clusters are worth (0.9 + 0.9 + 0.8) / 3 = 0.867, (0.7 + 0.6) / 2 = 0.65, 0.6:
         # a1: 0.867 + 0.45 = 1.317; a2: 1.267; b1: 1.0; a3: 0.65 + 0.6 + 0.3 = 1.55. Then a1 again.
-        ("greedyplus", 2, 1.0, [3, 0]),
+        ("greedyplus", 2, [3, 0]),
     ],
 )
-def test_the_methods_by_hand(name: str, k: int, enough: float, chosen: list[int]) -> None:
-    assert named([name])[name].choose(ready(), k, enough) == chosen
+def test_the_methods_by_hand(name: str, k: int, chosen: list[int]) -> None:
+    assert named([name])[name].choose(ready(), k) == chosen
 
 
 @pytest.mark.parametrize(
@@ -283,10 +283,6 @@ def test_the_methods_by_hand(name: str, k: int, enough: float, chosen: list[int]
 )
 def test_numbers_and_rules_by_hand(name: str, chosen: list[int]) -> None:
     assert named([name])[name].choose(ready(), 3) == chosen
-
-
-def test_what_is_enough_for_all_is_filled_up_by_similarity() -> None:
-    assert named(["scs"])["scs"].choose(ready(), 3, 0.6) == [3, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -425,7 +421,7 @@ def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
     assert [one["questions"] for one in report["config"]["sizes"].values()] == [2, 1]
     assert report["metrics"]["LocalNews, held out"]["dense"]["precision@2"] == half[0][1]
     assert [line.data for line in lines_of(report)] == ["LocalNews"] * 2 + ["LocalNews, held out"] * 2
-    shown = "\n".join(table(report | {"seconds": 1.0}))
+    shown = "\n".join(table(report | {"seconds": 1.0, "one_table": False}))
     assert shown.index("LocalNews: 2 of 2") < shown.index("LocalNews, held out: 1 of 2 annotated events")
     for other in (plan(news, "greedyplus-calibrated"), plan(asked.news, "scs")):
         assert list(scored(other, measured(other, iter(events)), "")["metrics"]) == [other.news.name]
@@ -433,7 +429,7 @@ def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = zipped(write(tmp_path / "Small"), tmp_path / "news.zip")
-    command = ["news", "--data", str(data), "--k", "1,3", "--enough", "0.9", "--seed", "3", "--methods", "scs,mmr"]
+    command = ["news", "--data", str(data), "--k", "1,3", "--seed", "3", "--methods", "scs,mmr"]
     assert main([*command, "--json"]) == 0
     report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert list(report["metrics"]["Small"]) == ["dense", "scs", "mmr"]
@@ -470,5 +466,3 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert "0 or 1" in capsys.readouterr().err
     assert main(["news", "--data", data, "--methods", "bm26"]) == 1
     assert "no method 'bm26'" in capsys.readouterr().err
-    assert main(["news", "--data", data, "--enough", "1.1"]) == 1
-    assert "--enough has to be a number" in capsys.readouterr().err

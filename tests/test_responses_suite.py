@@ -243,12 +243,6 @@ def test_a_run_with_the_embedded_models(suite: Suite, tmp_path: Path, capsys: py
     status, printed, err = suite("--data", folder, "--json", "--out", out)
     assert (status, err) == (0, "")
     report = json.loads(printed)
-    assert report["published"] == {
-        "theses_rouge2": 0.1192,
-        "stance_accuracy": 0.916,
-        "stance_f1": 0.916,
-        "evidence_mse": 0.0397,
-    }
     assert report["metrics"]["theses_rouge2"] > report["metrics"]["theses_rouge2_lead"]
     assert "trained on rows of Perspectrum" in report["notes"][0]
     assert report["config"]["encoder"].startswith("minilm")
@@ -256,8 +250,7 @@ def test_a_run_with_the_embedded_models(suite: Suite, tmp_path: Path, capsys: py
     shown = suite("--data", folder, "--out", out)[1]
     for line in ("ROUGE-2 F1 of the thesis", "accuracy of the stance", "squared error of the evidence"):
         assert line in shown
-    for figure in ("11.92", "91.60", "3.97"):
-        assert f" {figure}\n" in shown
+    assert "report --paper" in shown
     saved = tmp_path / "result.json"
     saved.write_text(printed)
     assert main(["report", str(saved)]) == 0

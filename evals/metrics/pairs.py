@@ -1,4 +1,4 @@
-"""The measures of a judge's records on labelled pairs, its baselines and the published rows."""
+"""The measures of a judge's records on labelled pairs, and its baselines."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from evals.metrics import classification as m
 from evals.metrics.measure import Figure, figures, mean
-from evals.reports.published import table
 from evals.reports.records import Record
 
 _RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
@@ -23,9 +22,6 @@ _UNDEFINED = {
     "ece": "its scores are no probabilities",
     "contrast_consistency": "no passage was judged against a statement and its contrary with one of them accepted",
 }
-_PAPER = table("BERDS, table 4")
-SOURCE = f"{_PAPER.of}: {_PAPER.differs}"
-PUBLISHED: list[Record] = [{"judge": name} | _PAPER.measures(name) for name in _PAPER.rows]
 
 
 def labels_of(records: Sequence[Record]) -> m.Flags:

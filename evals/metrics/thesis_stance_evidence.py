@@ -14,20 +14,8 @@ from numpy.typing import NDArray
 
 from evals.datasets.responses import SIDES, Item, Side
 from evals.metrics.measure import Chosen, Figure, Ratio
-from evals.reports.published import table
 from evals.reports.records import Record
 
-_PAPER = table("multi-perspective search, table 1")
-SOURCE = f"{_PAPER.of}: {_PAPER.differs}"
-PUBLISHED = {  # their best
-    measure: _PAPER.measures(system)[measure]
-    for system, measures in {
-        "BART +Rel & Stance": ["theses_rouge2"],
-        "RoBERTa-large": ["stance_accuracy", "stance_f1"],
-        "BERT-base": ["evidence_mse"],
-    }.items()
-    for measure in measures
-}
 _TOKEN = re.compile(r"[a-z0-9]+")
 
 

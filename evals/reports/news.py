@@ -12,6 +12,7 @@ _COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
 _PUBLISHED = {f"published_{m}": f"published {title}" for m, title in _COUNTED.items()}
 _DIVERSITY = {"distance": "D", "density": "I", "coverage": "C"}
 _BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C without noise"})
+_SHORT = (_PUBLISHED | _COUNTED | _DIVERSITY | {"chosen": "chosen"},)
 
 
 def result_lines(result: Record) -> list[str]:
@@ -23,47 +24,35 @@ def result_lines(result: Record) -> list[str]:
             "",
             f"{data}: {size['questions']} of {size['annotated']} annotated events; {size['paragraphs']} paragraphs "
             f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text left out",
-            *(_one_table(result, data) if result.get("one_table") else _tables(result, data)),
+            *_tables(result, data),
         ]
         stages = {name: list(of.values()) for name, of in result["seconds_by_stage"][data].items()}
         rows = {n: [*(f"{s['median']:.4f}" for s in of), f"{of[-1]['p95']:.4f}"] for n, of in stages.items()}
         titles = ["s an event: search", "clustering", "selection", "all", "95th percentile"]
         lines += ["", *block(titles, rows)]
-    told = f"encoder {config['encoder']}; enough {config['enough']}; seed {config['seed']}"
-    return [*lines, "", f"{result['seconds']:.1f} s; {told}"]
+    return [*lines, "", f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}"]
 
 
 def _tables(result: Record, data: str) -> list[str]:
-    methods = result["config"]["methods"]
-    lines = ["× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder"]
+    methods, short = result["metrics"][data], result["one_table"]
+    ratios = "× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder"
+    lines = [] if short else [ratios]
     for k in result["config"]["k"]:
-        for titles in _BLOCKS:
+        for titles in _SHORT if short else _BLOCKS:
             rows = {name: [_cell(result, data, name, f"{m}@{k}") for m in titles] for name in methods}
             lines += ["", *block([f"{title}@{k}" for title in titles.values()], rows)]
-        rows = {name: [_ratio(result, data, name, f"{m}@{k}") for m in COMPARED] for name in methods}
-        lines += ["", *block([f"{title}@{k} ×" for title in ("F1", "D", "I", "C")], rows)]
+        if not short:
+            rows = {name: [_ratio(result, data, name, f"{m}@{k}") for m in COMPARED] for name in methods}
+            lines += ["", *block([f"{title}@{k} ×" for title in ("F1", "D", "I", "C")], rows)]
     return lines
 
 
-def _one_table(result: Record, data: str) -> list[str]:
-    lines: list[str] = []
-    titles = _PUBLISHED | _COUNTED | _DIVERSITY
-    for k in result["config"]["k"]:
-        rows = {
-            name: [
-                *(_cell(result, data, name, f"{m}@{k}", False) for m in titles),
-                number(of[f"chosen@{k}"], digits=1),
-            ]
-            for name, of in result["metrics"][data].items()
-        }
-        lines += ["", *block([*(f"{title}@{k}" for title in titles.values()), "chosen"], rows)]
-    return lines
-
-
-def _cell(result: Record, data: str, name: str, m: str, bounds: bool = True) -> str:
+def _cell(result: Record, data: str, name: str, m: str) -> str:
+    value, over = result["metrics"][data][name][m], result["config"]["sizes"][data]["questions"]
+    if m.startswith("chosen"):
+        return number(value, digits=1)
     paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
-    ends = result["intervals"][data][name][m] if bounds else ()
-    return percent(result["metrics"][data][name][m], ends, sure(paired, result["config"]["sizes"][data]["questions"]))
+    return percent(value, () if result["one_table"] else result["intervals"][data][name][m], sure(paired, over))
 
 
 def _ratio(result: Record, data: str, name: str, m: str) -> str:

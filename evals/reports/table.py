@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 FEWEST = 10
 """Questions, roots or events from which on an interval that draws them says anything of others."""
+PAPERS = "The papers' figures beside these: `python -m evals report --paper RESULT.json`."
 STAR = f"leaves zero out; over fewer than {FEWEST} nothing has a star"
 
 

@@ -106,7 +106,7 @@ _NAME = re.compile(r"([a-z0-9-]+)((?::(?:inf|\d+\.?\d*))*)(?:\+(enough|stop):(\d
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method with its numbers and its rule to stop; enough: the share of clusters, None where the suite says it."""
+    """A method with its numbers and its rule to stop; enough: the share of clusters, None without a rule."""
 
     name: str
     numbers: tuple[float, ...]
@@ -121,9 +121,9 @@ class Method:
     def clustered(self) -> bool:
         return _KINDS[self.kind].clustered and not math.isinf(max(self.numbers, default=0.0))
 
-    def choose(self, ready: Ready, k: int, enough: float = 1.0) -> Ranking:
+    def choose(self, ready: Ready, k: int) -> Ranking:
         """The positions of up to k of the paragraphs of `of(ready)`, best first."""
-        share = enough if self.enough is None else self.enough
+        share = 1.0 if self.enough is None else self.enough
         found = _KINDS[self.kind].choose(self.of(ready), k, share, *self.numbers)
         return found if self.fills else until(ready.clusters, found, share)
 

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
 from evals.datasets.rows import digest
 from evals.metrics.classification import BINS, best_f
-from evals.metrics.pairs import MEASURES, PUBLISHED, SOURCE, labels_of, measures, optimistic, uninformed
+from evals.metrics.pairs import MEASURES, labels_of, measures, optimistic, uninformed
 from evals.models import CHOICES, NO_VERDICT, PairJudge, open_judge
 from evals.reports.records import Record, Records
-from evals.reports.table import block, number, percent
+from evals.reports.table import PAPERS, block, number, percent
 from evals.suite import ask_in_parts, common_options, sample
 from tools.errors import InputError, ProviderReplyError
 from tools.models.judges.judge import Pair, PairForm
@@ -85,8 +85,6 @@ def measure(args: argparse.Namespace) -> Record:
         **measures(scored, threshold, judge.probabilities, args.seed),
         "config": config | told | {"questions": len({r["question"] for r in scored})},
         "baselines": uninformed(float(labels_of(scored).mean())) | {"cosine, optimistic": optimistic(cosine)},
-        "published": PUBLISHED,
-        "published_source": SOURCE,
         "failures": [{"line": int(r["key"]), "why": r["failed"]} for r in scored if r["score"] is None],
     }
 
@@ -173,7 +171,7 @@ def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
 
 
 def table(result: Record) -> list[str]:
-    """The measures, the baselines, and the published rows."""
+    """The measures, and the baselines."""
     config, metrics, bounds = result["config"], result["metrics"], result["intervals"]
     rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in MEASURES}
     rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
@@ -181,7 +179,7 @@ def table(result: Record) -> list[str]:
     others = [{**row, "judge": name, "pairs": metrics["pairs"]} for name, row in result["baselines"].items()]
     cells = {
         row["judge"]: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(row["pairs"])]
-        for row in ({**metrics, "judge": "this judge"}, *others, *result["published"])
+        for row in ({**metrics, "judge": "this judge"}, *others)
     }
     return [
         f"{config['data']}: {metrics['pairs']} pairs of {config['questions']} questions, "
@@ -197,5 +195,5 @@ def table(result: Record) -> list[str]:
         *(f"  line {f['line']}: {f['why']}" for f in failures),
         "",
         *block(["accuracy", "F1", "% pos", "pairs"], cells),
-        f"Published from 'another human' on: {SOURCE}",
+        PAPERS,
     ]

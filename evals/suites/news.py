@@ -41,7 +41,6 @@ from evals.reports.records import Record
 from evals.retrievers import news as stages
 from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, Method, held_out, named
 from evals.suite import common_options, cutoff_option, names, progress, refuse_existing, shuffled, write_new
-from tools.errors import InputError
 
 Rows = dict[str, list[float]]
 """Of one method: measure to a value an event, the seconds of each stage among them."""
@@ -56,7 +55,6 @@ class Plan:
     events: list[NewsEvent]
     methods: dict[str, Method]
     cutoffs: list[int]
-    enough: float = 1.0
     limit: int | None = None
     seed: int = 1
 
@@ -72,8 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--ablations", action="store_true", help="both greedyplus without clusters, without similarity, by stop rules")
     add("--figure", type=Path, metavar="FILE.svg", help="draw the methods: C against published P, at the first of --k")
     cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
-    enough = "the greedy methods stop choosing at this share of covered clusters, such as 0.9"
-    add("--enough", type=float, default=1.0, metavar="SHARE", help=enough)
     common_options(
         parser, limit="only the first N events of a seeded shuffle", seed="seed of the shuffle and of the intervals"
     )
@@ -81,13 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Raises InputError, and what an encoder elsewhere raises."""
-    if not 0 <= args.enough <= 1:
-        raise InputError(f"--enough has to be a number from 0 to 1, not {args.enough}.")
     refuse_existing(args.figure, "--figure")
     listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
     methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
-    plan = Plan(news, events, methods, args.k, args.enough, args.limit, args.seed)
+    plan = Plan(news, events, methods, args.k, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
     ready = stages.prepared(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
     result = scored(plan, measured(plan, ready), encoder.name) | {"one_table": args.sweep or args.ablations}
@@ -104,7 +98,7 @@ def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Rows]:
             values, of = dict[str, float](), method.of(event)
             for k in plan.cutoffs:  # DkMIPS weighs by k: its choice of five need not begin its choice of ten
                 began = time.perf_counter()
-                chosen = method.choose(event, k, plan.enough)
+                chosen = method.choose(event, k)
                 selection = time.perf_counter() - began
                 values |= figures(of, chosen, k)
             seconds = (of.seconds["search"], method.clustered * of.seconds["clustering"], selection)
@@ -161,7 +155,6 @@ def _config(plan: Plan, encoder: str) -> Record:
         "data": news.name,
         "digest": news.digest,
         "encoder": encoder,
-        "enough": plan.enough,
         "candidates": stages.CANDIDATES,
         "methods": list(plan.methods),
         "k": plan.cutoffs,
@@ -172,6 +165,6 @@ def _config(plan: Plan, encoder: str) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """Two blocks a k, in percent with 95 % intervals over events in brackets, then the seconds; with `one_table` one
+    """Three blocks a k, in percent with 95 % intervals over events in brackets, then the seconds; with `one_table` one
     block a k without intervals. Those of the events that are held out follow in the same form."""
     return result_lines(result)

@@ -6,10 +6,8 @@ theses    question, document, thesis: is the sentence chosen as the document's t
 stances   claim, text, label (support or oppose): on which side is the text?
 evidence  claim or question, sentence, score (from 0 to 1): how surely is the sentence evidence, for or against?
 
-The published figures are of models trained on the training split of the very data,
-the thesis written and not quoted; these parts are trained on none of them for this, but the embedded judge has read
-training rows of Perspectrum, so that its stances on those flatter. What fails stays in every denominator as wrong as
-it can be, and is named.
+The published figures are of models trained on the training split of the very data, the thesis written and not quoted.
+What fails stays in every denominator as wrong as it can be, and is named.
 """
 
 import argparse
@@ -25,10 +23,10 @@ from numpy.typing import NDArray
 from evals.datasets.responses import READERS, Item, read_items
 from evals.datasets.rows import digest
 from evals.metrics.measure import figures
-from evals.metrics.thesis_stance_evidence import MEASURES, PUBLISHED, SOURCE, rouge2
+from evals.metrics.thesis_stance_evidence import MEASURES, rouge2
 from evals.models import NO_VERDICT, PairJudge, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
-from evals.reports.table import block, percent
+from evals.reports.table import PAPERS, block, percent
 from evals.suite import ask_in_parts, common_options, sample
 from tools.errors import InputError
 from tools.language.quotable import stands_alone
@@ -38,7 +36,6 @@ from tools.selection.responses import ThesisWeights, choose_thesis
 
 JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
-_PREFIX = {"theses": "theses_", "stances": "stance_", "evidence": "evidence_"}
 _TITLES = {
     "theses_rouge2": "ROUGE-2 F1 of the thesis",
     "theses_rouge2_lead": "  of the first sentence",
@@ -130,7 +127,7 @@ def _verdict(item: Item, support: NDArray[np.float64], encoder: Encoder | None) 
 
 
 def reported(items: dict[str, list[Item]], records: dict[str, Record], config: Record, seed: int) -> Record:
-    """The report: metrics, intervals, published figures, items, what failed, configuration."""
+    """The report: metrics, intervals, items, what failed, configuration."""
     mine = {part: [records[item.key] for item in rows] for part, rows in items.items()}
     found = {name: m for part, rows in items.items() for name, m in MEASURES[part](rows, mine[part]).items()}
     failed = [(part, r) for part, rows in mine.items() for r in rows if "failed" in r]
@@ -145,8 +142,6 @@ def reported(items: dict[str, list[Item]], records: dict[str, Record], config: R
         "suite": "responses",
         **told,
         "metrics": counts | told["metrics"],
-        "published": {name: value for name, value in PUBLISHED.items() if name in found},
-        "published_source": SOURCE,
         "notes": [NOTE] if config["judge"].startswith("embedded-judge") else [],
         "failed": [{"part": part, "line": int(r["key"].split()[1]), "why": r["failed"]} for part, r in failed],
         "config": config | {"data": names, "groups": sizes, "seed": seed},
@@ -154,21 +149,14 @@ def reported(items: dict[str, list[Item]], records: dict[str, Record], config: R
 
 
 def table(result: Record) -> list[str]:
-    """A block a part, in percent, with 95 % intervals by question or claim."""
-    metrics, config, published = result["metrics"], result["config"], result["published"]
-    lines: list[str] = []
+    """What was read, and the measures in percent, with 95 % intervals by question or claim."""
+    metrics, config, lines = result["metrics"], result["config"], list[str]()
     for part, file in config["files"].items():
         failed = f", {metrics[f'{part}_failed']} failed" if metrics[f"{part}_failed"] else ""
         lines.append(f"{file['name']}: {metrics[part]} rows of {config['groups'][part]} questions or claims{failed}")
-        rows = {
-            title: [
-                percent(metrics[name], result["intervals"][name], digits=2),
-                percent(published[name], digits=2) if name in published else "",
-            ]
-            for name, title in _TITLES.items()
-            if name.startswith(_PREFIX[part])
-        }
-        lines += [*block(["%, 95 %", "published"], rows), ""]
+    told = {name: title for name, title in _TITLES.items() if name in metrics}
+    rows = {title: [percent(metrics[name], result["intervals"][name], digits=2)] for name, title in told.items()}
+    lines += ["", *block(["%, 95 %"], rows), ""]
     lines += [f"failed: {f['part']} line {f['line']}: {f['why']}" for f in result["failed"]]
     asked = f"judge {config['judge']}" + (f"; encoder {config['encoder']}" if config["encoder"] else "")
-    return [*lines, f"Published: {SOURCE}.", *result["notes"], f"{asked}; seed {config['seed']}"]
+    return [*lines, PAPERS, *result["notes"], f"{asked}; seed {config['seed']}"]
