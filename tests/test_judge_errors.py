@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evals.metrics.judge_errors import JudgeErrors, corrected, read_errors
+from evals.metrics.judge_errors import corrected, read_errors
 from tools.errors import InputError
 
 MANY = 1e12
@@ -15,29 +15,29 @@ SAID = [np.array([[True, False], [False, True]]), np.array([[True], [False]]), n
 
 
 def test_a_perfect_judge_changes_nothing() -> None:
-    found = corrected(SAID, JudgeErrors(MANY, 0, 0, MANY), [1, 2], seed=1)
+    found = corrected(SAID, [MANY, 0, 0, MANY], [1, 2], seed=1)
     assert found["precision@2"][0] == pytest.approx((1 + 0.5 + 0) / 3, abs=0.02)  # the bootstrap of the questions alone
     assert found["mrecall@2"][0] == pytest.approx(1 / 3, abs=0.02)
     assert found["mrecall@1"][0] == pytest.approx(2 / 3, abs=0.02)  # m = 2 > k = 1: one distinct one is enough
-    alone = corrected(SAID[:1], JudgeErrors(MANY, 0, 0, MANY), [1, 2], seed=1)
+    alone = corrected(SAID[:1], [MANY, 0, 0, MANY], [1, 2], seed=1)
     # The same with an empty place in the middle: it is a place, and supports nothing whatever the judge misses.
     gap = np.insert(SAID[0].astype(float), 1, np.nan, axis=1)
-    found = corrected([gap], JudgeErrors(MANY, 0, MANY, 0), [2, 3], seed=1)
+    found = corrected([gap], [MANY, 0, MANY, 0], [2, 3], seed=1)
     assert found["precision@2"] == [0.5, 0.5, 0.5]
     assert found["precision@3"] == pytest.approx([2 / 3] * 3)
     assert alone == {name: [1.0, 1.0, 1.0] for name in ("mrecall@1", "mrecall@2", "precision@1", "precision@2")}
 
 
 def test_a_judge_that_is_always_wrong_turns_every_verdict_round() -> None:
-    found = corrected([np.array([[True, True], [True, True]])], JudgeErrors(0, MANY, 0, MANY), [2], seed=1)
+    found = corrected([np.array([[True, True], [True, True]])], [0, MANY, 0, MANY], [2], seed=1)
     assert found == {"mrecall@2": [0.0, 0.0, 0.0], "precision@2": [0.0, 0.0, 0.0]}
-    found = corrected([np.array([[False], [False]])], JudgeErrors(MANY, 0, MANY, 0), [2], seed=1)
+    found = corrected([np.array([[False], [False]])], [MANY, 0, MANY, 0], [2], seed=1)
     assert found == {"mrecall@2": [1.0, 1.0, 1.0], "precision@2": [0.5, 0.5, 0.5]}  # the second place is missing
 
 
 def test_the_mean_is_that_of_the_posteriors() -> None:
     """Of 4 accepted pairs 3 support, of 16 rejected 2: π has the mean 3.5 / 5 = 0.7, μ 2.5 / 17."""
-    errors = JudgeErrors(3, 1, 2, 14)
+    errors = [3, 1, 2, 14]
     accepted = corrected([np.array([[True]])], errors, [1], seed=1, rounds=40_000)
     assert accepted["mrecall@1"][0] == pytest.approx(0.7, abs=0.01)
     both = corrected([np.array([[True], [False]])], errors, [2], seed=1, rounds=40_000)
@@ -50,7 +50,7 @@ def test_the_counts_are_read_from_a_result_of_this_judge(tmp_path: Path) -> None
     told = {"config": {"judge": "j"}, "items": items, "metrics": {"pairs": 20}}
     path = tmp_path / "judge.json"
     path.write_text(json.dumps(told))
-    assert read_errors(path, {"judge": "j"}) == JudgeErrors(3, 1, 2, 14)
+    assert read_errors(path, {"judge": "j"}) == [3, 1, 2, 14]
     with pytest.raises(InputError, match="'judge' was 'j' and is 'k' here"):
         read_errors(path, {"judge": "k"})
     path.write_text("{}")

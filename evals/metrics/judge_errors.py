@@ -18,7 +18,6 @@ labelled pairs (with another share of positives they are others).
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +27,11 @@ from numpy.typing import NDArray
 from evals.metrics.measure import LEVEL, ROUNDS
 from tools.errors import InputError
 
-
-@dataclass(frozen=True, slots=True)
-class JudgeErrors:
-    """A judge's verdicts on labelled pairs: accepted rightly and wrongly, rejected wrongly and rightly."""
-
-    true_positive: float
-    false_positive: float
-    false_negative: float
-    true_negative: float
+Errors = Sequence[float]
+"""Of verdicts on labelled pairs TP, FP, FN, TN: accepted rightly and wrongly, rejected wrongly and rightly."""
 
 
-def read_errors(path: Path, asked: Mapping[str, Any]) -> JudgeErrors:
+def read_errors(path: Path, asked: Mapping[str, Any]) -> Errors:
     """From a result of the suite `judge`, whose judge was `asked` as this one is. Raises InputError."""
     try:
         found = json.loads(path.read_text())
@@ -53,17 +45,17 @@ def read_errors(path: Path, asked: Mapping[str, Any]) -> JudgeErrors:
         was, is_ = found["config"][other[0]], asked[other[0]]
         how = "Measure this judge with `python -m evals judge --contrary --json`, and with no other option of how."
         raise InputError(f"{path}: '{other[0]}' was {was!r} and is {is_!r} here. {how}")
-    return JudgeErrors(*map(float, counts))
+    return [float(count) for count in counts]
 
 
 def corrected(
-    said: Sequence[NDArray[Any]], errors: JudgeErrors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
+    said: Sequence[NDArray[Any]], errors: Errors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
 ) -> dict[str, list[float]]:
     """Measure to the mean and the 2.5 and 97.5 percent points of its rounds. said: of each question whether the judge
     accepted, NaN for an empty place, which supports nothing; shape (perspectives, passages)."""
     rng, count = np.random.default_rng(seed), len(said)
-    supports = rng.beta(errors.true_positive + 0.5, errors.false_positive + 0.5, (rounds, 1, 1))
-    missed = rng.beta(errors.false_negative + 0.5, errors.true_negative + 0.5, (rounds, 1, 1))
+    right, wrong, missing, rejected = (count + 0.5 for count in errors)
+    supports, missed = rng.beta(right, wrong, (rounds, 1, 1)), rng.beta(missing, rejected, (rounds, 1, 1))
     times = rng.multinomial(count, np.full(count, 1 / count), rounds) / count  # how often each question is drawn
     found = {f"{measure}@{k}": np.zeros(rounds) for measure in ("mrecall", "precision") for k in cutoffs}
     for number, of_question in enumerate(said):

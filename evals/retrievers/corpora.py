@@ -10,7 +10,9 @@ web               what can be read of the pages that the search engine finds, on
 
 import asyncio
 import hashlib
+import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -38,7 +40,6 @@ from tools.web.fetch import PageFetcher
 from tools.web.sources import PAGE_READERS, read_source
 
 CTXS, WEB, _COLLECTION = "ctxs", "web", "collection:"
-_AT_ONCE = 5_000  # passages
 _SEGMENT = 100  # words
 
 
@@ -66,16 +67,11 @@ def _brought(row: GoldRow) -> list[SourceDocument]:
 
 
 def _stored(name: str, settings: Settings) -> list[SourceDocument]:
-    database = Database(settings.database_path)
-    try:
-        store, last, found = Store(database), 0, list[SourceDocument]()
+    with closing(Database(settings.database_path)) as database:
+        store = Store(database)
         wanted, _ = store.collection(name)
-        while part := store.scan(last, _AT_ONCE):
-            found += [SourceDocument(str(p.id), p.text, title=p.title) for number, p in part if number == wanted]
-            last = part[-1][1].id
-        return found
-    finally:
-        database.close()
+        rows = store.scan(0, sys.maxsize)
+        return [SourceDocument(str(p.id), p.text, title=p.title) for number, p in rows if number == wanted]
 
 
 class KeptCorpus(BaseModel):
@@ -142,20 +138,13 @@ class WebCorpora:
     async def _gather(self, missing: Sequence[str], settings: Settings, engine: SearchEngine) -> None:
         fetcher, lists = build_fetcher(settings), DomainLists.load(settings.domains)
         PAGE_READERS.start()
-
-        async def ask(question: str) -> Record:
-            self._keep(await self._search(question, engine, fetcher, lists))
-            return {}
-
+        asked = {question: partial(self._search, question, engine, fetcher, lists) for question in missing}
         try:
-            asked = {question: partial(ask, question) for question in missing}
             await ask_each(asked, Records(None, "pages", {}), self.parallel, "question")
         finally:
             await fetcher.aclose()
 
-    async def _search(
-        self, question: str, engine: SearchEngine, fetcher: PageFetcher, lists: DomainLists
-    ) -> KeptCorpus:
+    async def _search(self, question: str, engine: SearchEngine, fetcher: PageFetcher, lists: DomainLists) -> Record:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         found = KeptCorpus(question=question, engine=engine.name, searched=now)
         with budget_scope(Budget(), log := StageLog()):
@@ -163,22 +152,21 @@ class WebCorpora:
                 with self.clock.on("searching the web"):
                     results = await engine.search(question, self.pages, lists.allow)
             except ProviderReplyError as exc:  # it says nothing of the other questions; the next run asks again
-                return found.model_copy(update={"notes": [str(exc)]})
+                results = []
+                log.note("failed", str(exc))
             with self.clock.on("reading pages"):
                 read = await asyncio.gather(*(_read(result, fetcher, lists) for result in results))
         found.results, found.notes = len(results), [text for _, text in log.notes]
         found.unread = {r.url: said for r, said in zip(results, read, strict=True) if isinstance(said, str)}
         found.pages = list({p.url: p for p in read if isinstance(p, SourceDocument)}.values())  # redirects may meet
-        return found
-
-    def _keep(self, corpus: KeptCorpus) -> None:
-        path = self._path(corpus.question)
+        path = self._path(question)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            path.with_suffix(".part").write_text(corpus.model_dump_json(indent=1), encoding="utf-8")
+            path.with_suffix(".part").write_text(found.model_dump_json(indent=1), encoding="utf-8")
             path.with_suffix(".part").replace(path)  # whole or not at all
         except OSError as exc:
             raise InputError(f"{path} cannot be written ({exc.strerror or exc}). Name another --keep.") from exc
+        return {}
 
     def _path(self, question: str) -> Path:
         return self.folder / f"{hashlib.sha256(f'{self.pages} {question}'.encode()).hexdigest()[:16]}.json"

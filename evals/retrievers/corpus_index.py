@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.benchmarks.timing import Clock
-from evals.models import CachedEncoder, PairJudge, kept_scores
+from evals.models import CachedEncoder, PairJudge
 from evals.suite import progress
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
-from tools.models.judges.judge import Pair
 from tools.passages import Passage, SourceDocument
 from tools.selection.published import Clustered, cluster_sentences, clustered_sentences
 from tools.store.hybrid import passage_text
@@ -46,7 +45,7 @@ class CorpusIndex:
     ) -> None:
         """judge: asked by the methods that need one."""
         self.corpus = corpus
-        self._encoder, self._cache = CachedEncoder(encoder, cache), cache
+        self._encoder, self.cache = CachedEncoder(encoder, cache), cache
         self.judge, self.clock = judge, Clock()
         self.largest: dict[Likeness, float] = {}
         """The highest of any question of the data set, by which MMR divides; else it is that of what was found."""
@@ -116,14 +115,6 @@ class CorpusIndex:
         if key not in self._clusters:
             self._clusters[key] = cluster_sentences(*self.sentences(positions))
         return self._clusters[key]
-
-    def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """The judge's probabilities, shape (n,), from the cache as far as they are there; NaN for no verdict.
-
-        Raises ProviderError, ModelError.
-        """
-        assert self.judge is not None  # the suite brings one for every method that needs it
-        return kept_scores(self.judge, self._cache, pairs)
 
 
 def highest(scores: NDArray[np.floating], k: int) -> Ranking:

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 
 from evals.datasets.retrieval import GoldQuestion
+from evals.models import kept_scores
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.projection import FORMS, Form, leaning_scores
 from tools.errors import InputError
@@ -218,7 +219,8 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     pairs = pairs_to_judge(support, np.tile(pool.likely / 2, (len(sides), 1)), PAIRS, _FEW)
     contrary = dict(zip(sides, reversed(sides), strict=True)) if len(sides) == 2 else {}
     asked = [Pair(sides[s], index.corpus[positions[i]].text, contrary.get(sides[s], "")) for s, i in pairs]
-    for (s, i), value in zip(pairs, index.support(asked), strict=True):
+    assert index.judge is not None  # the suite brings one for every method that needs it
+    for (s, i), value in zip(pairs, kept_scores(index.judge, index.cache, asked), strict=True):
         support[s, i] = value
     return [positions[c.position] for c in choose_by_coverage(replace(pool, support=support), k)]
 

@@ -1,9 +1,8 @@
 """Questions with perspectives as what retrievers are asked, and the methods that only they have."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -37,34 +36,27 @@ def methods_of(names: Sequence[str], rows: Sequence[GoldRow], rerank: str | None
         found |= named(others, QUERIES | {"expansion": lambda q: [f"{q.question} {e}" for e in widened[q.qid]]})
     if any("+expansion" in name for name in found) and (bare := [key for key, texts in widened.items() if not texts]):
         raise InputError(f"{bare[0]} has no 'expansions', the perspectives to search for. Add them, or leave it out.")
-    if rerank:
-        model, plain = _CrossEncoder(rerank), [name for name in found if found[name].selection == SEARCH_ORDER]
-        found |= {f"{name}+rerank": model.reranked(found[name]) for name in plain}
-    return found
+    plain = {name: method for name, method in found.items() if method.selection == SEARCH_ORDER}
+    return found | (_reranked(plain, rerank) if rerank else {})
 
 
-class _CrossEncoder:
-    """One of sentence-transformers, by folder or name. Raises SettingsError without the extra `models`, ModelError."""
+def _reranked(methods: Mapping[str, Method], model: str) -> dict[str, Method]:
+    """These methods by a cross-encoder of sentence-transformers, by folder or name. Raises SettingsError without the
+    extra `models`, ModelError."""
+    require_extra(f"the cross-encoder {model}")
+    from sentence_transformers import CrossEncoder
 
-    def __init__(self, model: str) -> None:
-        require_extra(f"the cross-encoder {model}")
-        self._folder = find_model(model)
+    hide_progress()
+    with model_errors(folder := find_model(model)):
+        encoder = CrossEncoder(str(folder), local_files_only=True)
 
-    def reranked(self, method: Method) -> Method:
-        def rank(index: CorpusIndex, question: GoldQuestion, k: int) -> list[int]:
-            found = method.rank(index, question, CANDIDATES)
-            pairs = [(question.question, index.corpus[i].text) for i in found]
-            with model_errors(self._folder):
-                scores = np.asarray(self._model.predict(pairs, show_progress_bar=False) if pairs else [], np.float64)
-            if scores.shape != (len(pairs),):
-                raise ModelError(f"the cross-encoder in {self._folder} gives no single number. Name another one.")
-            return [found[i] for i in highest(scores, k)]
+    def rank(method: Method, index: CorpusIndex, question: GoldQuestion, k: int) -> list[int]:
+        found = method.rank(index, question, CANDIDATES)
+        pairs = [(question.question, index.corpus[i].text) for i in found]
+        with model_errors(folder):
+            scores = np.asarray(encoder.predict(pairs, show_progress_bar=False) if pairs else [], np.float64)
+        if scores.shape != (len(pairs),):
+            raise ModelError(f"the cross-encoder in {folder} gives no single number. Name another one.")
+        return [found[i] for i in highest(scores, k)]
 
-        return replace(method, rank=rank)
-
-    @cached_property
-    def _model(self) -> Any:
-        from sentence_transformers import CrossEncoder
-
-        hide_progress()
-        return CrossEncoder(str(self._folder), local_files_only=True)
+    return {f"{name}+rerank": replace(method, rank=partial(rank, method)) for name, method in methods.items()}

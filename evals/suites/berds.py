@@ -22,7 +22,7 @@ from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.datasets.rows import fingerprint
 from evals.metrics.coverage import DEEPEST, TOP_FIVE, union_measures
-from evals.metrics.judge_errors import JudgeErrors, corrected, read_errors
+from evals.metrics.judge_errors import Errors, corrected, read_errors
 from evals.metrics.measure import Figure, figures, figures_by
 from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average, published, set_measures
 from evals.models import CHOICES, encoder_and_cache, open_judge
@@ -129,7 +129,7 @@ def _scored(
     sets: Mapping[str, Sequence[GoldRow]],
     found: Mapping[str, Mapping[str, Rankings]],
     verdicts: Verdicts,
-    errors: JudgeErrors | None,
+    errors: Errors | None,
 ) -> Record:
     """The figures of each set and their average; writes what is to be written."""
     measured: dict[str, dict[str, dict[str, Figure]]] = {}
