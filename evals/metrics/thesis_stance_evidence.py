@@ -7,13 +7,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.responses import SIDES, Item, Side
-from evals.metrics.measure import Chosen, Figure, Ratio
+from evals.metrics.classification import yes_or_no
+from evals.metrics.measure import Figure, Ratio
 from evals.reports.records import Record
 
 _TOKEN = re.compile(r"[a-z0-9]+")
@@ -38,51 +40,23 @@ def rouge2(gold: str, predicted: str) -> float:
     return 2 * (wanted & found).total() / (wanted.total() + found.total())
 
 
-def thesis_overlap(theses: Iterable[tuple[str, str, str]]) -> Ratio:
-    """The mean ROUGE-2 F1 over (question, gold thesis, ours); those without a gold bigram are left out."""
-    scores = ((question, rouge2(gold, predicted)) for question, gold, predicted in theses)
-    return Ratio.of((question, score, 1) for question, score in scores if score == score)
-
-
-def macro_f1(rows: Sequence[tuple[str, Side, Side | None]]) -> Figure:
-    """The mean over the two stances of 2·TP / (gold + predicted), over rows of (claim, gold, predicted).
-
-    `predicted` is None where nothing was said, or nothing that is one of the two. NaN where a stance is neither gold
-    nor predicted.
-    """
-    parts = np.array([[_f1_parts(g, p, side) for side in SIDES] for _, g, p in rows], float).reshape(-1, len(SIDES), 2)
-
-    def mean_f1(chosen: Chosen) -> float:
-        sums = parts[chosen].sum(axis=0)
-        return float(np.mean(sums[:, 0] / sums[:, 1])) if sums[:, 1].all() else float("nan")
-
-    return Figure(mean_f1, [claim for claim, *_ in rows])
-
-
 def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Figure]:
-    """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, stance_f1_support,
-    stance_f1_oppose, stance_undecided (the share without a prediction, which is wrong in all of them), and
-    stance_majority, the accuracy of always predicting the commoner stance.
+    """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, NaN where a stance is neither
+    gold nor predicted, stance_f1_support, stance_f1_oppose, stance_undecided (the share without a prediction, which is
+    wrong in all of them), and stance_majority, the accuracy of always predicting the commoner stance.
 
     The published 91.6 is called accuracy in the text and F1 in table 1. Pooled over both stances the two are the same.
     """
-    most = Counter(gold for _, gold, _ in rows).most_common(1)
-    measures: dict[str, Figure] = {
+    claims, most = [claim for claim, *_ in rows], Counter(gold for _, gold, _ in rows).most_common(1)
+    sides = {side: np.array([[gold == side, said == side] for _, gold, said in rows], bool).T for side in SIDES}
+    each = {side: yes_or_no(of[0], of[1], claims)["f1"] for side, of in sides.items()}
+    return {
         "stance_accuracy": Ratio.of((claim, float(gold == predicted), 1) for claim, gold, predicted in rows),
-        "stance_f1": macro_f1(rows),
+        "stance_f1": Figure(lambda chosen: sum(f1.statistic(chosen) for f1 in each.values()) / len(each), claims),
+        **{f"stance_f1_{side}": f1 for side, f1 in each.items()},
+        "stance_undecided": Ratio.of((claim, float(predicted is None), 1) for claim, _, predicted in rows),
+        "stance_majority": Ratio.of((claim, float(gold == most[0][0]), 1) for claim, gold, _ in rows),
     }
-    for side in SIDES:
-        measures[f"stance_f1_{side}"] = Ratio.of(
-            (claim, *_f1_parts(gold, predicted, side)) for claim, gold, predicted in rows
-        )
-    measures["stance_undecided"] = Ratio.of((claim, float(predicted is None), 1) for claim, _, predicted in rows)
-    measures["stance_majority"] = Ratio.of((claim, float(gold == most[0][0]), 1) for claim, gold, _ in rows)
-    return measures
-
-
-def _f1_parts(gold: Side, predicted: Side | None, side: Side) -> tuple[float, float]:
-    """2·TP and gold + predicted, of one item."""
-    return 2.0 * (gold == predicted == side), float(gold == side) + float(predicted == side)
 
 
 def evidence_measures(rows: Sequence[tuple[str, float, float | None]]) -> dict[str, Ratio]:
@@ -92,27 +66,29 @@ def evidence_measures(rows: Sequence[tuple[str, float, float | None]]) -> dict[s
     `predicted` is None where it failed: then the square is the largest that there can be, max(gold, 1 − gold)².
     """
     mean = float(np.mean([gold for _, gold, _ in rows])) if rows else float("nan")
+    errors = [(claim, max(gold, 1 - gold) if said is None else said - gold) for claim, gold, said in rows]
     return {
-        "evidence_mse": Ratio.of((claim, _square(gold, predicted), 1) for claim, gold, predicted in rows),
+        "evidence_mse": Ratio.of((claim, error**2, 1) for claim, error in errors),
         "evidence_mse_mean": Ratio.of((claim, (mean - gold) ** 2, 1) for claim, gold, _ in rows),
     }
-
-
-def _square(gold: float, predicted: float | None) -> float:
-    return max(gold, 1 - gold) ** 2 if predicted is None else (predicted - gold) ** 2
 
 
 # Of what the models said of each item
 
 
 def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
-    """A document that failed has no thesis, which shares nothing with the gold one."""
-    ours = [(item.group, item.gold, record.get("thesis", "")) for item, record in zip(items, records, strict=True)]
-    best = [(item.group, item.gold, max(item.texts, key=lambda text: rouge2(item.gold, text))) for item in items]
+    """The mean ROUGE-2 F1 over theses, those left out that have no bigram. A document that failed has no thesis, which
+    shares nothing with the gold one."""
+
+    def overlap(theses: Iterable[str]) -> Ratio:
+        scores = ((item.group, rouge2(item.gold, thesis)) for item, thesis in zip(items, theses, strict=True))
+        return Ratio.of((question, score, 1) for question, score in scores if score == score)
+
+    best = (max(item.texts, key=partial(rouge2, item.gold)) for item in items)
     return {
-        "theses_rouge2": thesis_overlap(ours),
-        "theses_rouge2_lead": thesis_overlap((item.group, item.gold, item.texts[0]) for item in items),
-        "theses_rouge2_best": thesis_overlap(best),
+        "theses_rouge2": overlap(record.get("thesis", "") for record in records),
+        "theses_rouge2_lead": overlap(item.texts[0] for item in items),
+        "theses_rouge2_best": overlap(best),
     }
 
 
