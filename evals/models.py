@@ -13,9 +13,10 @@ from pydantic import BaseModel, Field
 from agent.models.from_settings import build_encoder, build_judge, build_own_judge
 from agent.settings import load_settings
 from evals.reports.records import Record, Records
-from evals.suite import ask_each
+from evals.suite import ask_each, progress
 from tools.budget import Budget, budget_scope
 from tools.errors import SettingsError
+from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders.encoder import Encoder, load_encoder
@@ -25,6 +26,7 @@ from tools.models.judges.judge import Judge, Pair
 
 NO_VERDICT = "it was not answered with a verdict"
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
+_AT_ONCE, _FEW = 256, 8  # texts; parts that no bar is shown for
 Floats = NDArray[np.float32]
 Score = Callable[[Sequence[Pair]], Floats]
 """From pairs to shape (n,); NaN for a pair without an answer. May raise ProviderError, ModelError."""
@@ -143,7 +145,8 @@ def ask_chat(model: ChatModel, asked: Mapping[str, tuple[str, str]], records: Re
 
 
 class CachedEncoder:
-    """An encoder whose vectors are kept, so that a corpus is encoded once and not once a run."""
+    """An encoder whose vectors are kept, part by part, so that a corpus is encoded once and not once a run, and a
+    killed run goes on."""
 
     def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
         self.name, self._encoder, self._cache = encoder.name, encoder, cache
@@ -153,9 +156,16 @@ class CachedEncoder:
         return self._encoder.dimensions
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        made = self._encoder.encode
-        return self._cache.rows(f"{self.name}:passages", texts, lambda missing: made([texts[i] for i in missing]))
+        return self._kept("passages", texts, self._encoder.encode)
 
     def encode_queries(self, texts: Sequence[str]) -> Floats:
-        made = self._encoder.encode_queries
-        return self._cache.rows(f"{self.name}:queries", texts, lambda missing: made([texts[i] for i in missing]))
+        return self._kept("queries", texts, self._encoder.encode_queries)
+
+    def _kept(self, kind: str, texts: Sequence[str], encode: Callable[[list[str]], Floats]) -> Floats:
+        def of(part: Sequence[str], missing: Sequence[int]) -> Floats:
+            return encode([part[i] for i in missing])
+
+        parts = list(batches(texts, _AT_ONCE))
+        shown = progress(parts, desc="vectors", unit="part", leave=False) if len(parts) > _FEW else parts
+        rows = [self._cache.rows(f"{self.name}:{kind}", part, partial(of, part)) for part in shown]
+        return np.concatenate(rows) if rows else np.zeros((0, self.dimensions), np.float32)

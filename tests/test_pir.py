@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
-from evals.metrics.p_recall import AVERAGE, drawn_means, figures, p_recall
+from evals.metrics.measure import figures_by
+from evals.metrics.p_recall import AVERAGE, measures, p_recall, times
 from evals.retrievers.leaning import Column, rank
 from evals.retrievers.projection import FORMS
 from tools.errors import InputError
@@ -122,7 +123,9 @@ def test_roots_weigh_the_same_in_a_task_and_tasks_in_the_average() -> None:
 
     Averages (2/3 + 0) / 2 = 1/3 and (1/3 + 1) / 2 = 2/3; over the three roots they would be 4/9 and 5/9.
     """
-    metrics, intervals = figures({"a": RANKS, "b": [np.array([[6, 1], [6, 1]])]}, ["none", "pap"], [5, 10], seed=1)
+    ranks, keys = {"a": RANKS, "b": [np.array([[6, 1], [6, 1]])]}, {"a": ["0", "1"], "b": ["0"]}
+    told = figures_by(measures(ranks, keys, ["none", "pap"], [5, 10], {"gain": {"pap": "none"}}), 1)
+    metrics, intervals = told["metrics"], told["intervals"]
     told = {task: {c: row["p_recall@5"] for c, row in rows.items()} for task, rows in metrics.items()}
     assert told["a"] == pytest.approx({"none": 2 / 3, "pap": 1 / 3})
     assert told["b"] == {"none": 0, "pap": 1}
@@ -140,10 +143,11 @@ def test_roots_are_drawn_within_their_tasks() -> None:
     """
     found = np.array([[1], [1]])
     ranks = {"a": [np.array([[9], [9]]), found], "b": [found]}
-    _, intervals = figures(ranks, ["none"], [5], seed=1)
+    keys = {"a": ["0", "1"], "b": ["0"]}
+    intervals = figures_by(measures(ranks, keys, ["none"], [5], {}), 1)["intervals"]
     assert intervals["a"]["none"]["p_recall@5"] == (0, 1)
     assert intervals[AVERAGE]["none"]["p_recall@5"] == (0.5, 1)
-    rounds = drawn_means({"a": np.array([[0.0], [1.0]])}, seed=1, rounds=4000)["a"][:, 0]
+    rounds = times("a", 2, 1, rounds=4000) @ np.array([0.0, 1.0]) / 2
     shares = [float((rounds == value).mean()) for value in (0, 0.5, 1)]
     assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
 

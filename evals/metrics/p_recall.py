@@ -1,13 +1,17 @@
 """p-Recall: are passages found for every perspective on a query, and not for one of them only (PIR, §2.3)?"""
 
+import math
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import LEVEL, ROUNDS, Interval
+from evals.metrics.measure import LEVEL, ROUNDS, Figure, Interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,63 +37,56 @@ def p_recall(ranks: Sequence[Ints], k: int) -> Floats:
     return np.stack([(of_root <= k).mean(axis=0) * (len(of_root) > 1) for of_root in ranks])
 
 
-def figures(
+@dataclass(frozen=True)
+class TaskMean(Figure):
+    """The mean over tasks, each of them weighing the same (PIR, §2.3, table 2), of the means of their roots' `values`.
+    A round draws a task's roots from among themselves, the same ones for every figure, so that differences between
+    columns are paired. A task's draws do not depend on the other tasks."""
+
+    values: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        return _number(np.mean([of.mean() for of in self.values.values()]))
+
+    def interval(self, seed: int = 1) -> Interval:
+        each = [times(task, len(of), seed) @ of / len(of) for task, of in self.values.items()]
+        low, high = np.percentile(np.mean(each, axis=0), [100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2])
+        return _number(low), _number(high)
+
+
+@cache
+def times(task: str, size: int, seed: int, rounds: int = ROUNDS) -> Ints:
+    """How often each root of a task is drawn, of as many as there are, with replacement: shape (rounds, size)."""
+    generator = np.random.default_rng([seed, zlib.crc32(task.encode())])
+    return generator.multinomial(size, np.full(size, 1 / size), rounds)
+
+
+def measures(
     ranks: Mapping[str, Sequence[Ints]],
+    keys: Mapping[str, Sequence[str]],
     columns: Sequence[str],
     cutoffs: Sequence[int],
-    seed: int,
-    bases: Mapping[str, Mapping[str, str]] | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(metrics, intervals), both by task and AVERAGE, column, measure.
-
-    p_recall@k: the mean over roots, and in AVERAGE over tasks, each of them weighing the same (PIR, §2.3, table 2).
-    ranks: for each task those of `p_recall`. columns: their names. bases: a measure's name to columns and what is
-    subtracted from each, with a paired interval; if not given, gain@k is that of a column less that of the first.
-    """
-    bases = {"gain": dict.fromkeys(columns[1:], columns[0])} if bases is None else bases
-    places = {column: i for i, column in enumerate(columns)}
-    metrics: dict[str, Any] = {task: {column: {} for column in columns} for task in [*ranks, AVERAGE]}
-    intervals: dict[str, Any] = {task: {column: {} for column in columns} for task in metrics}
-    for k in cutoffs:
-        roots = {task: p_recall(of_task, k) for task, of_task in ranks.items()}
-        means = _with_average({task: values.mean(axis=0) for task, values in roots.items()})
-        rounds = _with_average(drawn_means(roots, seed))
-        for task in metrics:
-            for i, column in enumerate(columns):
-                metrics[task][column][f"p_recall@{k}"] = _number(means[task][i])
-                intervals[task][column][f"p_recall@{k}"] = _ends(rounds[task][:, i])
-                for name in (name for name, of in bases.items() if column in of):
-                    j = places[bases[name][column]]
-                    metrics[task][column][f"{name}@{k}"] = _number(means[task][i] - means[task][j])
-                    intervals[task][column][f"{name}@{k}"] = _ends(rounds[task][:, i] - rounds[task][:, j])
-    return metrics, intervals
-
-
-def drawn_means(roots: Mapping[str, Floats], seed: int, rounds: int = ROUNDS) -> dict[str, Floats]:
-    """The means of bootstrap rounds, in each of which a task's roots are drawn from among themselves, as many as there
-    are, with replacement: for each task shape (rounds, columns).
-
-    roots: for each task the values of its roots, shape (roots, columns). A round draws the same roots for all columns,
-    so that differences between columns are paired. A task's draws do not depend on the other tasks.
-    """
-    found = {}
-    for task, values in roots.items():
-        generator = np.random.default_rng([seed, zlib.crc32(task.encode())])
-        size = len(values)
-        times = generator.multinomial(size, np.full(size, 1 / size), rounds)  # how often each root is drawn
-        found[task] = times @ values / size
+    bases: Mapping[str, Mapping[str, str]],
+) -> dict[str, dict[str, dict[str, Figure]]]:
+    """By task and AVERAGE, column and measure. ranks: for each task those of `p_recall`; keys: its roots'. bases: a
+    measure's name to columns and what is subtracted from each."""
+    found: dict[str, dict[str, dict[str, Figure]]] = {
+        task: {column: {} for column in columns} for task in (*ranks, AVERAGE)
+    }
+    for k, (task, of_task) in product(cutoffs, found.items()):
+        tasks = {name: p_recall(ranks[name], k) for name in ranks if task in (name, AVERAGE)}
+        for i, (column, of) in enumerate(of_task.items()):
+            values = {name: roots[:, i] for name, roots in tasks.items()}
+            rows = ((key, float(v), 1.0) for key, v in zip(keys.get(task, ()), values.get(task, ()), strict=True))
+            of[f"p_recall@{k}"] = TaskMean(lambda _: math.nan, (), tuple(rows), values)
+            for name in (name for name in bases if column in bases[name]):
+                j = list(of_task).index(bases[name][column])
+                less = {task: values[task] - roots[:, j] for task, roots in tasks.items()}
+                of[f"{name}@{k}"] = TaskMean(lambda _: math.nan, (), (), less)
     return found
 
 
-def _with_average(by_task: dict[str, Floats]) -> dict[str, Floats]:
-    return by_task | {AVERAGE: np.mean(list(by_task.values()), axis=0)}
-
-
-def _ends(rounds: Floats) -> Interval:
-    low, high = np.percentile(rounds, [100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2])
-    return _number(low), _number(high)
-
-
-def _number(value: float) -> float:
+def _number(value: Any) -> float:
     """Without the last digits, in which sums that are equal differ: no gain of 1e-17 is a gain."""
     return round(float(value), 12) + 0.0

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from evals.benchmarks.timing import Clock
 from evals.models import CachedEncoder, PairJudge
-from evals.suite import progress
 from tools.errors import ProviderDownError, ProviderError
-from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.passages import Passage, SourceDocument
@@ -33,7 +31,6 @@ Likeness = Literal["cosine", "words"]
 """How passages are scored: by the encoder, or by BM25."""
 
 COLLECTION = 1
-_AT_ONCE = 256
 _WORDS_TOLD = 500  # passages of which the BM25 score is told
 
 
@@ -75,17 +72,11 @@ class CorpusIndex:
 
         Raises ProviderDownError when an encoder elsewhere fails: without them no question can be searched.
         """
-        texts = [passage_text(p.title, p.text) for p in self.corpus]
-        rows = []
-        bar = progress(total=len(texts), desc="vectors", unit="passage", leave=False)
         try:
-            with bar, self.clock.on("vectors"):
-                for part in batches(texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
-                    rows.append(self._encoder.encode(part))
-                    bar.update(len(part))
+            with self.clock.on("vectors"):
+                return self._encoder.encode([passage_text(p.title, p.text) for p in self.corpus])
         except ProviderError as exc:
             raise ProviderDownError(f"the corpus cannot be encoded: {exc}") from exc
-        return np.concatenate(rows)
 
     def query_vectors(self, texts: Sequence[str]) -> Vectors:
         """Shape (texts, dimensions). Raises ProviderError of an encoder elsewhere."""
@@ -105,9 +96,7 @@ class CorpusIndex:
         """The vectors of the sentences that are clustered, of the passages at these positions, and which of them each
         is of, numbered from 0."""
         found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
-        rows = [self._encoder.encode(part) for part in batches([s for _, s in found], _AT_ONCE)]
-        nothing = np.zeros((0, self._encoder.dimensions), np.float32)
-        return np.concatenate([nothing, *rows]), [n for n, _ in found]
+        return self._encoder.encode([s for _, s in found]), [n for n, _ in found]
 
     def clustered(self, positions: Sequence[int]) -> Clustered:
         """The sentence clusters of these passages, kept: methods share candidates, and it is slow."""

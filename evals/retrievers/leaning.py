@@ -13,13 +13,11 @@ from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.intent import Split
 from evals.retrievers.projection import FORMS, Form, leaning_scores
 from evals.suite import check_known, progress
-from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 
 Splits = Mapping[str, Mapping[str, Split]]
 """By source, each query's root and perspective."""
-_AT_ONCE = 256  # texts
 _WITH_STRENGTH = ("pap", "pap+")
 
 
@@ -64,8 +62,11 @@ def search(
     """Each perspective of each root, with the passages' scores in each column; where a perspective has no text, its
     vector is q − r. Raises ProviderError of an encoder elsewhere."""
     drawn = [text for of in (splits or {}).values() for split in of.values() for text in split if text]
+    # Of roots that are not in the sample too: a server's vector may depend on what it is computed together with, and no
+    # figure on whether a smaller sample was measured before.
+    texts = [*dict.fromkeys((*task.texts, *drawn))]
     with CorpusIndex(task.corpus, encoder, cache) as index:
-        passages, vectors = index.vectors, query_vectors([*dict.fromkeys((*task.texts, *drawn))], index)
+        passages, vectors = index.vectors, dict(zip(texts, index.query_vectors(texts), strict=True))
     asked = [(root, one) for root in task.roots for one in root.perspectives]
     for root, one in progress(asked, desc=task.name, unit="query"):
         found = []
@@ -75,11 +76,3 @@ def search(
             p = vectors[of_perspective] if of_perspective else q - r
             found.append(leaning_scores(column.form, r, p, q, passages, column.strength))
         yield root, one, found
-
-
-def query_vectors(texts: Sequence[str], index: CorpusIndex) -> dict[str, NDArray[np.float32]]:
-    """Vectors by their text, read as queries, and kept part by part, so that a killed run goes on. Those of roots that
-    are not in the sample are made too: a server's vector may depend on what it is computed together with, and figures
-    should not depend on whether a smaller sample was measured before."""
-    parts = progress(list(batches(texts, _AT_ONCE)), desc="vectors", unit="part", leave=False)
-    return {text: row for part in parts for text, row in zip(part, index.query_vectors(part), strict=True)}

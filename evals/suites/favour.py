@@ -15,7 +15,6 @@ from evals.models import open_encoders
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex, highest
-from evals.retrievers.leaning import query_vectors
 from evals.suite import common_options, shuffled
 from evals.suites.pir import LIMIT, SEED, pir_options
 from tools.errors import InputError
@@ -35,7 +34,7 @@ def measure(args: argparse.Namespace) -> Record:
         roots = shuffled([root for root in task.roots if len(sides_of(root)) > 1], args.limit, args.seed)
         for encoder in encoders if roots else ():
             with CorpusIndex(task.corpus, encoder, cache) as index:
-                vectors = query_vectors(task.texts, index)
+                vectors = dict(zip(task.texts, index.query_vectors(task.texts), strict=True))
                 tops = [highest(index.vectors @ vectors[root.text], max(args.k)) for root in roots]
             for k in args.k:
                 measures, p = favoured(roots, [top[:k] for top in tops], args.seed)

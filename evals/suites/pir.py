@@ -13,7 +13,7 @@ has no text of its own, what the query has more than its root stands in for it.
 
 import argparse
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +23,8 @@ from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.datasets.rows import digest
-from evals.metrics.measure import ROUNDS
-from evals.metrics.measure import figures as figures_of
-from evals.metrics.p_recall import AVERAGE, Ints, figures, p_recall
+from evals.metrics.measure import ROUNDS, figures_by
+from evals.metrics.p_recall import AVERAGE, Ints, measures
 from evals.metrics.qa import answer_measures, words
 from evals.models import open_encoders
 from evals.reports.records import Record, Records
@@ -85,14 +84,11 @@ def measure(args: argparse.Namespace) -> Record:
     for task in tasks:
         each = [rank(task, columns, encoder, cache, splits) for encoder in encoders]
         ranks[task.name] = [np.concatenate(of_root, axis=1) for of_root in zip(*each, strict=True)]
-    metrics, intervals = figures(ranks, list(named), args.k, args.seed, bases)
-    items: Record = {task.name: _items(task, ranks[task.name], named, args.k) for task in tasks}
-    items[AVERAGE] = {name: {} for name in named}
-    result: Record = {"suite": "pir", "metrics": metrics, "intervals": intervals, "items": items, "failed": failed}
+    keys = {task.name: [root.key for root in task.roots] for task in tasks}
+    found = measures(ranks, keys, list(named), args.k, bases)
     for task, source in ((task, source) for task in tasks for source in splits):
         rows = [(r.key, splits[source][o.query][1], [_own(r, o)]) for r in task.roots for o in r.perspectives]
-        for part, of in figures_of(answer_measures(rows), args.seed).items():
-            result[part][task.name][_DRAWN + source] = of
+        found[task.name][_DRAWN + source] = answer_measures(rows)
     config = {
         "data": args.data.name,
         "sha256": digest(args.data),
@@ -102,22 +98,14 @@ def measure(args: argparse.Namespace) -> Record:
         "rounds": ROUNDS,
         "sizes": {task.name: _sizes(task) for task in tasks},
     }
-    return result | {"config": config | {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}}
+    config |= {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}
+    return {"suite": "pir", **figures_by(found, args.seed), "failed": failed, "config": config}
 
 
 def _own(root: Root, one: RootPerspective) -> str:
     """The annotated perspective; in place of one without text what the query has more than its root."""
     known = {*words(root.text)}
     return one.text or " ".join(word for word in words(one.query) if word not in known)
-
-
-def _items(task: PirTask, ranks: Sequence[Ints], named: Iterable[str], cutoffs: Sequence[int]) -> Record:
-    """By column and measure the rows of the roots."""
-    values, keys = {f"p_recall@{k}": p_recall(ranks, k) for k in cutoffs}, [root.key for root in task.roots]
-    return {
-        name: {m: [(key, float(v), 1.0) for key, v in zip(keys, of[:, i], strict=True)] for m, of in values.items()}
-        for i, name in enumerate(named)
-    }
 
 
 def _splits(tasks: Sequence[PirTask], args: argparse.Namespace) -> tuple[dict[str, dict[str, Split]], list[str]]:
