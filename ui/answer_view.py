@@ -157,7 +157,7 @@ def copied(answer: Answer, side: AnswerPerspective) -> str:
 def _card(answer: Answer, side: AnswerPerspective) -> None:
     line = line_of(answer, side)
     strength = strength_of(line, cased(side))
-    with st.container(horizontal=True, horizontal_alignment="distribute", wrap=False):
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
         st.html(f"<b>{text(stance(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
     own = quoted_head(side)

@@ -66,11 +66,13 @@ mark {{ background: light-dark(#f6e2a6, #5a4a17); color: inherit; padding: 0 .1e
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] button {{ justify-content: flex-start; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] button > div {{ justify-content: flex-start; width: 100%; }}
+@media (max-width: 1100px) {{
+  .stColumn:has(.st-key-source) {{ position: fixed; inset: auto 0 0 auto; width: min(100vw, 45rem); z-index: 999990; }}
+  .st-key-source {{ max-height: 62vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
+}}
 @media (max-width: 640px) {{
   .block-container {{ padding-left: 1rem; padding-right: 1rem; }}
   h1 {{ font-size: 1.5rem !important; }}
-  .st-key-source {{ position: fixed; inset: auto 0 0 0; top: auto; max-height: 62vh; z-index: 999990;
-    padding: .8rem 1rem; border-top: 2px solid {_LINE}; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
   .sm-row {{ grid-template-columns: 3.2rem 1fr; }}
   .sm-row span:last-child {{ grid-column: 1 / -1; }}
 }}
