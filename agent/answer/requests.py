@@ -77,13 +77,13 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
 
 def _told(said: Reply | Question, chance: float) -> Reply | Question:
     """With what else can be asked, where that was a guess."""
-    if isinstance(said, Question) or chance >= _UNSURE:
+    if isinstance(said, Question) or chance >= _UNSURE or said.heading == CAN:
         return said
     return Reply(said.heading, [*said.lines, (f"If that was not meant: {CAN[0].lower()}{CAN[1:]}", [])])
 
 
 _NEW = re.compile(
-    r"(?:[\w']+[, ]+){0,4}?(?:different|another|next|new|unrelated) (?:thing|question|topic|subject)\b[,:.]?\s*"
+    r"(?:[\w']+[, ]+){0,4}?(?:different|another|next|new|unrelated) (?:thing|question|topic|subject)\b(?: altogether| entirely| now)?[,:. –-]*"
     r"(?P<rest>.{12,})",
     re.I,
 )
@@ -135,13 +135,14 @@ def _newer(asked: str, answer: Answer) -> Reply:
 
 _KINDS_OF_SOURCE = {
     "news": r"news\w*|press|journalis\w+|reporters?",
-    "academic": r"academi\w+|scien\w+|stud(?:y|ies)|research\w*|professors?|peer|scholar\w*|universit\w+|journals?",
-    "government": r"governments?|governmental|ministr\w+|official\w*|state|authorit\w+|public bod\w+",
+    "academic": r"acad\w+|scien\w+|stud(?:y|ies)|research\w*|professors?|peer|scholar\w*|universit\w+|journals?",
+    "government": r"gover\w+|ministr\w+|official\w*|state|authorit\w+|public bod\w+",
     "opinion": r"opinions?|columns?|columnists?|op-?eds?|commentar\w+|editorials?",
     "forum": r"forums?|blogs?",
 }
 _LEFT_OUT = re.compile(
-    r"\b(?:leav(?:e|ing) out|without|no|not|skip|drop|exclud\w+|except|bin|ignor\w+|hide|minus|remove)\b([^,.;:!?]*)",
+    r"\b(?:leav(?:e|ing) out|without|no|not|skip|drop|exclud\w+|except|bin|ignor\w+|hide|minus|remove)\b"
+    r"((?:(?! and (?:look|show|keep|give|use|take|only|just|stick)\b)[^,.;:!?])*)",
     re.I,
 )
 
@@ -202,10 +203,10 @@ def _challenged(asked: str, answer: Answer) -> Reply | Question:
 
 
 _AROUND = frozenset(
-    "and how's what's but so ok okay now then or what how would does do did is are was it its this that the same there "
-    "say says think more about tell me us much for all again could should will they them here case look looks please "
-    "deal land handle thing things a an any of anything everything help helps affect affects harm change matter "
-    "mean go".split()
+    "and how's what's but so ok okay now then or what how would does do did is are was it its this that the same "
+    "there say says think more about tell me us much for all again could should will they them here case look looks "
+    "please deal land handle thing things never mind rest even just only really stuff a an any of anything everything "
+    "help helps affect affects harm change matter mean go".split()
 )
 _PLACE = re.compile(r"\b(?:in|for|to|of|from|at) ((?:the )?[A-Z][\w'-]+(?: (?:and )?[A-Z][\w'-]+)*)")
 
@@ -213,8 +214,8 @@ _PLACE = re.compile(r"\b(?:in|for|to|of|from|at) ((?:the )?[A-Z][\w'-]+(?: (?:an
 def _focused(asked: str, parts: Sequence[str]) -> Question:
     """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at. parts:
     the sentences, the likeliest to name it first."""
-    if re.match(r"(?:what|how) about\b", parts[0], re.I):
-        return Question(parts[0])
+    if about := re.search(r"\b(?:what|how) about ([^,.;?!]+)", asked, re.I):
+        return Question(f"What about {about[1].strip()}?")
     if named := _PLACE.search(asked):
         return Question(f"What about {named[1]}?")
     named_in = (_core(part) for part in parts)
