@@ -102,7 +102,7 @@ def test_another_view_opens_at_its_top_and_over_it_no_sidebar(
     visitor.text("A plain ranked list of what was found").wait_for()
     visitor.until(lambda: scrolled(visitor) == 0, "the top", 5)
     sidebar(visitor).page.get_by_test_id("stSidebar").get_by_role("button", name=PHONES).first.click()
-    visitor.answered(PHONES).page.get_by_test_id("stExpandSidebarButton").wait_for()  # there while it is closed
+    visitor.ended().page.get_by_test_id("stExpandSidebarButton").wait_for()  # there while it is closed
 
 
 def scrolled(visitor: Visitor) -> float:
