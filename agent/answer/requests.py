@@ -83,8 +83,8 @@ def _told(said: Reply | Question, chance: float) -> Reply | Question:
 
 
 _NEW = re.compile(
-    r"(?:[\w']+[, ]+){0,4}?(?:different|another|next|new|unrelated) (?:thing|question|topic|subject)\b(?: altogether| entirely| now)?[,:. –-]*"
-    r"(?P<rest>.{12,})",
+    r"(?:[\w']+[, ]+){0,4}?(?:different|another|next|new|unrelated) (?:thing|question|topic|subject)\b"
+    r"(?: altogether| entirely| now)?[,:. –-]*(?P<rest>.{12,})",
     re.I,
 )
 

@@ -24,7 +24,7 @@ it: readers find about as many of the case right, and fewer of the rest, since s
 CASE_MISSING = 0.16
 """Of the sides whose documents are left out, the share whose case may be shown all the same where it is fitted."""
 _COMMON = 20  # quotations
-NEAR = 0.4
+NEAR = 0.36
 """Cosine of the nearest sentence to the question below which nothing is shown. Chosen, not fitted, and low, so that few
 roundabout questions are refused: where nothing that is shown is sure, the answer says so."""
 Kind = Literal["sided", "topical", "elsewhere"]
