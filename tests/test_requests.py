@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from test_ui_parts import ANSWER, citation
 
+from agent.answer.model import Answer
 from agent.answer.requests import CAN, Question, Reply, read_request
 from tools.models.encoders.encoder import MiniLM
 
@@ -32,7 +33,7 @@ TWO = ANSWER.model_copy(
 class Ask(Protocol):
     """Reads a request of the answer."""
 
-    def __call__(self, words: str) -> Reply | Question: ...
+    def __call__(self, words: str, answer: Answer = ...) -> Reply | Question: ...
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def asked(encoder: MiniLM) -> Ask:
         known.update(zip(missing, encoder.encode(missing), strict=True))
         return np.array([known[text] for text in texts])
 
-    return lambda words: asyncio.run(read_request(words, TWO, encode))
+    return lambda words, answer=TWO: asyncio.run(read_request(words, answer, encode))
 
 
 def told(reply: Reply | Question) -> str:
@@ -92,3 +93,11 @@ def test_what_has_to_be_searched_for_becomes_a_question(
 def test_what_cannot_be_done_says_what_can(asked: Ask) -> None:
     assert asked("translate this into French") == Reply(CAN)
     assert asked("ok thanks") == Reply(CAN)
+
+
+def test_what_may_speak_for_a_side_is_told_with_the_doubt(asked: Ask) -> None:
+    side = TWO.perspectives[0]
+    leaning = side.claims[0].model_copy(update={"tier": "leaning"})
+    unsure = TWO.model_copy(update={"perspectives": [side.model_copy(update={"claims": [leaning]})]})
+    assert "May speak for For: “It lasts.” [1]" in told(asked("shorten it please", unsure))
+    assert "May speak for For" in told(asked("explain claim 1", unsure))

@@ -96,8 +96,15 @@ def _summarised(_: str, answer: Answer) -> Reply:
     lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if answer.summary else []
     for side in answer.perspectives:
         claims = sorted(side.claims, key=lambda claim: claim.tier != "case")[:_CLAIMS]
-        lines += [(f"{stance_label(answer, side)}: {claim_text(claim)}", claim.citations) for claim in claims]
+        lines += [(_said(answer, side, claim), claim.citations) for claim in claims]
     return Reply("In short", lines)
+
+
+def _said(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
+    """The claim after whose it is, and with the doubt where it is of no case."""
+    named = stance_label(answer, side)
+    named = side.name if named == "Answer" else named
+    return f"{named if claim.tier == 'case' else f'May speak for {named}'}: {claim_text(claim)}"
 
 
 def _weighed(_: str, answer: Answer) -> Reply:
@@ -114,7 +121,7 @@ def _explained(asked: str, answer: Answer) -> Reply | Question:
     if cited is None:
         there = ", ".join(str(c.number) for c in answer.citations) or "none"
         return Reply(f"Which one? The numbers of this answer are {there}.")
-    lines = [(f"{stance_label(answer, s)}: {claim_text(c)}", c.citations) for s, c in _claims(answer, {cited.number})]
+    lines = [(_said(answer, s, c), c.citations) for s, c in _claims(answer, {cited.number})]
     lines += [(f"“{words}”", [cited.number]) for words in dict.fromkeys([cited.quote, *(q.quote for q in cited.more)])]
     return Reply(f"[{cited.number}] {source_line(cited)}", lines)
 
@@ -173,7 +180,7 @@ def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:
     """The claims that stand on these sources."""
     known = {c.number for c in kept}
     lines = [
-        (f"{stance_label(answer, side)}: {claim_text(claim)}", [n for n in claim.citations if n in known])
+        (_said(answer, side, claim), [n for n in claim.citations if n in known])
         for side, claim in _claims(answer, known)
     ]
     silent = [stance_label(answer, s) for s in answer.perspectives if s.claims and not _of(s, known)]
