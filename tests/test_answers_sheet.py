@@ -64,8 +64,8 @@ def test_what_readers_say_is_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
         files[-1].write_text("".join(json.dumps({"id": i, "label": label}) + "\n" for i, label in labels.items()))
     capsys.readouterr()
     assert main(["answers", "--sheet", str(sheet), "--labels", *map(str, files), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["metrics"]
-    assert {name: (m["value"], m["over"]) for name, m in told.items()} == {
+    found = json.loads(capsys.readouterr().out)
+    assert {name: (value, found["over"][name]) for name, value in found["metrics"].items()} == {
         "case": (0.5, 4), "case wrong side": (0.5, 4), "case neither": (0, 4),
         "leaning": (0.5, 2), "leaning wrong side": (0, 2), "leaning neither": (0.5, 2),
         "counted": (1, 2), "counted wrong side": (0, 2), "counted neither": (0, 2),

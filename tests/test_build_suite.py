@@ -12,7 +12,7 @@ from model_server import ModelServer, Reply
 
 from evals.__main__ import main
 from evals.datasets.news import load_news
-from evals.datasets.perspectives import read_rows
+from evals.datasets.perspectives import load_perspectives
 from evals.datasets.rows import GOLD
 
 SAMPLES = GOLD / "build"
@@ -89,7 +89,8 @@ def test_pairs_become_questions_of_which_a_topic_is_in_one_half(run: Run, server
     [ferry] = [r for r in dev + test if "free" in r["question"]]
     statement = "the ferry to the island be free."
     assert ferry["perspectives"] == [f"It is so that {statement}", f"It is not so that {statement}"]
-    assert [r.question for r in read_rows(tmp_path / "made")] == [r["question"] for r in dev], "as `evals expand` reads"
+    read = load_perspectives([str(tmp_path / "made")])["pairs"]
+    assert [r.question for r in read] == [r["question"] for r in dev], "as `evals expand` reads"
 
 
 def test_alike_questions_on_two_sides_are_named_and_nothing_is_written(

@@ -9,7 +9,7 @@ import pytest
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.datasets.perspectives import read_rows
+from evals.datasets.perspectives import load_perspectives
 from evals.metrics.perspectives import match, perspective_measures
 from tools.errors import InputError
 
@@ -56,7 +56,7 @@ MOORING = {"question": "How should barges be moored?", "perspectives": ["With ro
 )
 def test_bad_rows_are_named(tmp_path: Path, row: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        list(read_rows(write(tmp_path, BARGES, row)))
+        load_perspectives([str(write(tmp_path, BARGES, row))])
 
 
 def suite(folder: Path, *more: str) -> int:

@@ -59,13 +59,7 @@ class GoldRow:
         return f"{self.source} line {self.number}"
 
 
-def read_rows(folder: Path) -> Iterator[GoldRow]:
-    """Rows of a folder with two perspectives or more. Raises InputError with file, line and field."""
-    for _, rows in _local(folder):
-        yield from (row for row in rows if len(row.gold) >= 2)
-
-
-def load_perspectives(places: Sequence[str], split: str) -> dict[str, list[GoldRow]]:
+def load_perspectives(places: Sequence[str], split: str = "test") -> dict[str, list[GoldRow]]:
     """The sets, by name, of files, of folders, and of the hub where a place begins with 'hub:', of that split.
 
     Raises InputError for what cannot be read or holds no questions, SettingsError where the hub's library is missing.

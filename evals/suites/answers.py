@@ -15,12 +15,11 @@ import argparse
 import asyncio
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.models.inference import Models
 from agent.runs.build import build_providers
@@ -36,7 +35,7 @@ from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
-from evals.suite import common_options, figure_lines, refuse_existing, write_new
+from evals.suite import common_options, figure_lines
 from tools.errors import InputError
 
 
@@ -55,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
     theirs = "measure these answers of another agent, and ask nothing (evals/answering/elsewhere.py)"
     add("--answers", type=Path, metavar="FILE", help=theirs)
-    add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
     add("--sheet", type=Path, metavar="FILE", help="also write a sheet for people to read, its key beside it")
     add("--each", type=int, metavar="N", help="rows of a kind in the sheet at most (default: all)")
     add("--labels", type=Path, nargs="+", metavar="FILE", help="count what readers of the sheet say, a file each")
@@ -73,15 +71,13 @@ def measure(args: argparse.Namespace) -> Record:
         if not args.sheet:
             raise InputError("--sheet is missing: the sheet that was read.")
         measures = read_sheet(args.sheet, args.labels)
-        told = {n: {"value": m.value, "over": m.total, "interval": m.interval(args.seed)} for n, m in measures.items()}
-        return {"suite": "answers", "part": "sheet", "metrics": told}
+        return {"suite": "answers", "part": "sheet", **figures(measures, args.seed), "over": over(measures)}
     if args.answers and (args.out or args.missing or args.score_only):
         raise InputError("--answers asks nothing and keeps nothing. Leave out --out, --missing and --score-only.")
     if not args.out and not args.answers:
         raise InputError("--out is missing: the file in which the answers are kept.")
     if args.data and is_own(args.set):
         raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
-    refuse_existing(args.read, "--read")
     if args.sheet:
         refuse_sheet(args.sheet)
     return asyncio.run(evaluate(args, load_settings()))
@@ -108,7 +104,10 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     async with providers_of(settings, build) as providers:
         measures = await measures_of(replies, providers.models)
         scored_by = {"judge": providers.models.judge().name, "encoder": providers.models.encoder.name}
-    _write(args, replies)
+    if args.sheet:
+        rows = [row for r in replies if r.variant == PLAIN and r.answer for row in rows_of(r.answer, r.passages)]
+        written = write_sheet(args.sheet, rows, args.each, args.seed)
+        print(f"Written: {args.sheet} ({written} rows), {key_of(args.sheet)}", file=sys.stderr)
     told = figures(measures, args.seed, digits=4)
     return {
         "suite": "answers",
@@ -117,21 +116,20 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
             "questions": len(cases),
             "questions_without_known_sides": chosen.unsided,
             "not_asked": len({a.key for a in asks} - {r["key"] for r in records}),
-            **_counts(records),
+            "asked": len(records),
+            "asked_without_a_side": sum(r["variant"] == MISSING for r in records),
+            "failed": sum("failed" in r for r in records),
             **told["metrics"],
         },
-        "over": {name: m.total for name, m in measures.items()},
+        "over": over(measures),
         "config": file.config | {"limit": args.limit, "scored_by": scored_by},
         "failed": [f"{r['asked']} [{r['variant']}]: {r['failed']}" for r in records if "failed" in r],
     }
 
 
-def _counts(records: Sequence[Record]) -> Record:
-    return {
-        "asked": len(records),
-        "asked_without_a_side": sum(r["variant"] == MISSING for r in records),
-        "failed": sum("failed" in r for r in records),
-    }
+def over(measures: Mapping[str, Figure]) -> dict[str, float]:
+    """Over how many items or questions each is."""
+    return {name: m.total for name, m in measures.items()}
 
 
 async def measures_of(replies: Sequence[Reply], models: Models) -> dict[str, Figure]:
@@ -149,8 +147,7 @@ async def measures_of(replies: Sequence[Reply], models: Models) -> dict[str, Fig
 def table(result: Record) -> list[str]:
     """The measures with their intervals, a line each."""
     if "part" in result:
-        parts = (("metrics", "value"), ("intervals", "interval"), ("over", "over"))
-        return figure_lines({part: {n: m[of] for n, m in result["metrics"].items()} for part, of in parts})
+        return figure_lines(result)
     metrics = result["metrics"]
     counted = [f"{name.replace('_', ' ')} {n}" for name, n in metrics.items() if name not in result["over"]]
     lines = [", ".join(counted), "", *figure_lines(result)]
@@ -179,14 +176,3 @@ def _reply(path: Path, record: Record, case: Case) -> Reply:
     return Reply(
         case.key, gold, found.variant, found.answer, found.left_out or "", found.passages, either_way=case.either_way
     )
-
-
-def _write(args: argparse.Namespace, replies: Sequence[Reply]) -> None:
-    """The answers for reading, and the sheet."""
-    if args.read:
-        texts = [f"<!-- {r.question} [{r.variant}] -->\n\n{to_markdown(r.answer)}" for r in replies if r.answer]
-        write_new(args.read, "\n\n".join(texts), "--read")
-    if args.sheet:
-        rows = [row for r in replies if r.variant == PLAIN and r.answer for row in rows_of(r.answer, r.passages)]
-        written = write_sheet(args.sheet, rows, args.each, args.seed)
-        print(f"Written: {args.sheet} ({written} rows), {key_of(args.sheet)}", file=sys.stderr)

@@ -19,7 +19,7 @@ import numpy as np
 from agent.models.providers import Providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import in_force, providers_of
-from evals.datasets.perspectives import GoldRow, read_rows
+from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.metrics.measure import figures
 from evals.metrics.perspectives import match, perspective_measures
 from evals.reports.records import Record, Records
@@ -44,11 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Raises InputError when the folder holds no row that counts, SettingsError where no chat model is set."""
-    rows = list(read_rows(args.data))
+    rows = [row for of in load_perspectives([str(args.data)]).values() for row in of if len(row.gold) >= 2]
     if not rows:
-        raise InputError(
-            f"{args.data} has no *.jsonl rows with `question` and two `perspectives`. Give another --data."
-        )
+        raise InputError(f"{args.data} has no question with two `perspectives`. Give another --data.")
     chosen = sample(rows, args.limit, args.seed)
     settings = load_settings(provider="chat")
     digest = hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
