@@ -13,9 +13,8 @@ from model_server import ModelServer, Reply
 from evals.__main__ import main
 from evals.datasets.news import load_news
 from evals.datasets.perspectives import load_perspectives
-from evals.datasets.rows import GOLD
 
-SAMPLES = GOLD / "build"
+SAMPLES = Path(__file__).with_name("build_samples")
 Run = Callable[..., tuple[int, dict[str, Any], str]]
 
 

@@ -51,7 +51,7 @@ def test_power_by_hand() -> None:
     # It falls to .7748 at n = 9 (c = 8) and to .7361 at 10 (c = 9), is .9104 at 11 (c = 9), and stays above .8 then.
     assert votes_needed(0.9) == 11
     # Four people with three votes each, ρ = .25: design effect 1 + 2 * .25 = 1.5; 12 / 1.5 = 8 votes; 11 * 1.5 = 16.5.
-    told = planned([0.9], people=4, each=3, icc=0.25)
+    told = planned(people=4, each=3, icc=0.25, shares=[0.9])
     assert told["plan"]["worth"] == 8
     assert told["shares"]["0.9"] == {
         "independent": 11,

@@ -73,15 +73,8 @@ def reliability(labels: Flags, probabilities: Floats, bins: int = BINS) -> list[
     rows = []
     for place in np.unique(places):
         chosen = places == place
-        rows.append(
-            {
-                "low": float(place / bins),
-                "high": float((place + 1) / bins),
-                "pairs": int(chosen.sum()),
-                "mean": float(probabilities[chosen].mean()),
-                "positive": float(labels[chosen].mean()),
-            }
-        )
+        row = {"low": float(place / bins), "high": float((place + 1) / bins), "pairs": int(chosen.sum())}
+        rows.append(row | {"mean": float(probabilities[chosen].mean()), "positive": float(labels[chosen].mean())})
     return rows
 
 
@@ -111,18 +104,13 @@ def contrast_outcomes(
     for (question, passage, statement), yes, other in zip(passages, accepted, contrary, strict=True):
         verdicts.setdefault((question, passage), {})[statement] = bool(yes)
         opposite[question, statement] = other
-    outcomes: list[bool] = []
-    questions: list[Hashable] = []
-    judged = 0
+    found = []
     for (question, _), said in verdicts.items():
         first = next(iter(said))
-        second = opposite[question, first]
-        if second in said:
-            judged += 1
-            if said[first] or said[second]:
-                outcomes.append(said[first] and said[second])
-                questions.append(question)
-    return outcomes, questions, judged
+        if (second := opposite[question, first]) in said:
+            found.append((question, said[first], said[second]))
+    either = [(question, one and other) for question, one, other in found if one or other]
+    return [both for _, both in either], [question for question, _ in either], len(found)
 
 
 def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, float]:

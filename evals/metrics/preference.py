@@ -45,14 +45,16 @@ def votes_needed(share: float) -> int:
     return int(np.flatnonzero(power(np.arange(1, enough), share) < POWER)[-1]) + 2
 
 
-def planned(shares: Sequence[float], people: int, each: int, icc: float) -> dict[str, dict[str, Any]]:
+def planned(
+    people: int, each: int, icc: float, shares: Sequence[float] = (0.55, 0.6, 0.65, 0.7)
+) -> dict[str, dict[str, Any]]:
     """What a study needs for each true share, and the power of the planned one. Raises InputError.
 
     Votes of the same people are worth less than independent ones by the design effect 1 + (m − 1) ρ, of m votes each
     and an intra-class correlation ρ (Kish 1965).
     """
-    if people < 1 or each < 1 or not 0 <= icc <= 1 or not all(0.505 <= share <= 1 for share in shares):
-        raise InputError("--people and --each have to be 1 or more, --icc from 0 to 1, --share from 0.505 to 1.")
+    if people < 1 or each < 1 or not 0 <= icc <= 1:
+        raise InputError("--people and --each have to be 1 or more, --icc from 0 to 1.")
     effect, needed = 1 + (each - 1) * icc, dict[str, Any]()
     worth = int(people * each / effect)
     for share in shares:

@@ -53,8 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--vote-by-model", action="store_true", help="the chat model that is set votes, told as a model")
     what.add_argument("--power", action="store_true", help="the votes a study needs, and what the planned ones show")
     add("--questions", type=Path, default=_OWN, metavar="FILE", help='{"question": …} a line (default: 30 of our own)')
-    shares = [0.55, 0.6, 0.65, 0.7]
-    add("--share", type=float, nargs="+", default=shares, metavar="P", help="true shares (default: 0.55 0.6 0.65 0.7)")
     add("--people", type=int, default=10, metavar="N", help="who vote, as planned (default: 10)")
     add("--each", type=int, default=30, metavar="N", help="votes of each person, as planned (default: 30)")
     add("--icc", type=float, default=0.1, metavar="R", help="how alike one person's votes are, 0 to 1 (default: 0.1)")
@@ -65,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> Record:
     """Raises InputError, and what opening the agent or the chat model raises."""
     if args.power:
-        return {"suite": "preference", **planned(args.share, args.people, args.each, args.icc)}
+        return {"suite": "preference", **planned(args.people, args.each, args.icc)}
     failed, settings = list[str](), load_settings(provider="chat") if args.vote_by_model else load_settings()
     if args.prepare:
         questions = shuffled([row.text("question") for row in json_rows(args.questions)], args.limit, args.seed)

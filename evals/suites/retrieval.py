@@ -40,14 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
     add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="which queries; not needed for a single one")
-    add(
-        "--methods",
-        type=names,
-        default=list(STANDARD),
-        metavar="NAME[,NAME…]",
-        help="retrievers (default: bm25,dense,hybrid,oracle), such as steelman, dense+mmr:0.9, hybrid+expansion, "
-        "dense+pap, dense+greedyplus; a wrong name lists all",
+    retrievers = (
+        "such as steelman, dense+mmr:0.9, hybrid+expansion, dense+pap, dense+greedyplus; a wrong name lists all"
     )
+    usual = f"retrievers (default: {','.join(STANDARD)}), {retrievers}"
+    add("--methods", type=names, default=list(STANDARD), metavar="NAME[,NAME…]", help=usual)
     cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
     common_options(
