@@ -59,6 +59,8 @@ def run(suite: ModuleType, args: argparse.Namespace) -> int:
 
 # Options
 
+FIRST = "only the first N questions of a seeded shuffle"
+
 
 def common_options(
     parser: argparse.ArgumentParser, limit: str = "", seed: str = "", default_seed: int = 1, parallel: str = ""

@@ -17,11 +17,10 @@ from agent.models.inference import Models
 from evals.answering.checks import check_claims, judge_claims
 from evals.metrics.answers import (
     Reply,
-    all_sides_cited,
-    answered,
     both_sides_known,
     citations,
     missing_side,
+    of_plain,
     one_sided,
     stands,
     supported,
@@ -84,8 +83,8 @@ def test_a_document_that_is_gold_for_both_sides_is_right_under_either() -> None:
 
 def test_a_failed_question_stays_in_every_mean() -> None:
     replies = [EVEN, ONLY_FOR, NOTHING, FAILED]
-    assert answered(replies).value == 2 / 4
-    assert all_sides_cited(replies).value == 1 / 4
+    assert of_plain(replies)["answered"].value == 2 / 4
+    assert of_plain(replies)["all_sides_cited"].value == 1 / 4
     assert {name: m.value for name, m in one_sided(replies).items()} == {
         "one_sided": 3 / 4,  # all but the even one
         "one_sided_of_answered": 1 / 2,
@@ -98,7 +97,7 @@ def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:
     second = side("other", claim("b", 2), statement="Ferries.").model_copy(update={"id": "p2", "contrary": "p1"})
     choice = reply("q", first, second, left_out="supports")
     assert one_sided([choice])["one_sided"].value == 0
-    assert all_sides_cited([choice]).value == 1
+    assert of_plain([choice])["all_sides_cited"].value == 1
     assert citations([choice])["citations_right"].total == 0  # which of them is for is not known
     assert missing_side([choice])["missing_admitted"].total == 0
 

@@ -1,7 +1,6 @@
 """Rows of theses, stances and evidence, with what people said of each."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,36 +41,10 @@ class Item:
 
 def read_items(part: str, path: Path) -> list[Item]:
     """The items of a part's file in order. Raises InputError with file, line and field, and for a file without rows."""
-    found = [READERS[part](row) for row in json_rows(path)]
+    found = [row.read(READERS[part]).item(row) for row in json_rows(path)]
     if not found:
         raise InputError(f"{path} holds no rows. Take it out, or add some.")
     return found
-
-
-class _Thesis(Shape):
-    question: Text
-    document: Text
-    thesis: Text
-
-
-class _Stanced(Shape):
-    claim: Text
-    text: Text
-    label: Text
-
-
-class _Evidence(Shape):
-    claim: str = ""
-    question: str = ""
-    sentence: Text
-    score: Annotated[float, Field(strict=True, ge=0, le=1)]
-
-
-def _thesis_item(row: Row) -> Item:
-    read = row.read(_Thesis)
-    if not (sentences := tuple(split_sentences(read.document))):
-        raise row.wrong("'document' holds no sentence.")
-    return Item(f"theses {row.number}", read.question, _sides(read.question), sentences, gold=read.thesis)
 
 
 def _sides(text: str, kind: str = "") -> tuple[str, ...]:
@@ -80,23 +53,41 @@ def _sides(text: str, kind: str = "") -> tuple[str, ...]:
     return tuple(f"{word}: {text}" for word in words)
 
 
-def _stance_item(row: Row) -> Item:
-    read = row.read(_Stanced)
-    if (label := LABELS.get(read.label.strip().casefold())) is None:
-        raise row.wrong(f"'label' is {read.label!r}; support or oppose is needed. Leave texts without a stance out.")
-    return Item(f"stances {row.number}", read.claim, _sides(read.claim, "claim"), (read.text,), gold=label)
+class _Thesis(Shape):
+    question: Text
+    document: Text
+    thesis: Text
+
+    def item(self, row: Row) -> Item:
+        if not (sentences := tuple(split_sentences(self.document))):
+            raise row.wrong("'document' holds no sentence.")
+        return Item(f"theses {row.number}", self.question, _sides(self.question), sentences, gold=self.thesis)
 
 
-def _evidence_item(row: Row) -> Item:
-    read = row.read(_Evidence)
-    sides = _sides(read.claim, "claim") if read.claim else _sides(read.question)
-    if not sides:
-        raise row.wrong("a 'claim' is needed, or a 'question' that a sentence may be for or against.")
-    return Item(f"evidence {row.number}", read.claim or read.question, sides, (read.sentence,), score=read.score)
+class _Stanced(Shape):
+    claim: Text
+    text: Text
+    label: Text
+
+    def item(self, row: Row) -> Item:
+        if (label := LABELS.get(self.label.strip().casefold())) is None:
+            raise row.wrong(f"'label' is {self.label!r}; support or oppose is needed. Leave out what takes no stance.")
+        return Item(f"stances {row.number}", self.claim, _sides(self.claim, "claim"), (self.text,), gold=label)
 
 
-READERS: dict[str, Callable[[Row], Item]] = {
-    "theses": _thesis_item,
-    "stances": _stance_item,
-    "evidence": _evidence_item,
-}
+class _Evidence(Shape):
+    claim: str = ""
+    question: str = ""
+    sentence: Text
+    score: Annotated[float, Field(strict=True, ge=0, le=1)]
+
+    def item(self, row: Row) -> Item:
+        sides = _sides(self.claim, "claim") if self.claim else _sides(self.question)
+        if not sides:
+            raise row.wrong("a 'claim' is needed, or a 'question' that a sentence may be for or against.")
+        key, group = f"evidence {row.number}", self.claim or self.question
+        return Item(key, group, sides, (self.sentence,), score=self.score)
+
+
+_Reader = type[_Thesis] | type[_Stanced] | type[_Evidence]
+READERS: dict[str, _Reader] = {"theses": _Thesis, "stances": _Stanced, "evidence": _Evidence}

@@ -7,7 +7,7 @@ which is which.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,14 +50,16 @@ class Reply:
 
 
 def of_plain(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """All that needs neither judge nor encoder, over what was asked with all documents."""
-    found = {"answered": answered(replies), "all_sides_cited": all_sides_cited(replies), **both_sides_known(replies)}
-    return {**found, **citations(replies), **one_sided(replies)}
+    """All that needs neither judge nor encoder, over what was asked with all documents. answered: answers that show at
+    least one side / questions; all_sides_cited: questions of which every side with gold documents is shown with a cited
+    claim / questions."""
+    found = {"answered": _share(replies, lambda r: r.answered), "all_sides_cited": _share(replies, _all_cited)}
+    return {**found, **both_sides_known(replies), **citations(replies), **one_sided(replies)}
 
 
-def answered(replies: Sequence[Reply]) -> Ratio:
-    """Answers that show at least one side / questions."""
-    return Ratio.of((r.question, float(r.answered), 1) for r in replies)
+def _share(replies: Iterable[Reply], holds: Callable[[Reply], float]) -> Ratio:
+    """The mean over replies."""
+    return Ratio.of((r.question, float(holds(r)), 1) for r in replies)
 
 
 def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
@@ -111,11 +113,6 @@ def _verdict(gold: dict[str, frozenset[str]], document: str, stance: str) -> str
     return "wrong" if document in gold[_OTHER[stance]] else "unknown"
 
 
-def all_sides_cited(replies: Sequence[Reply]) -> Ratio:
-    """Questions of which every side that has gold documents is shown with a cited claim / questions."""
-    return Ratio.of((r.question, float(_all_cited(r)), 1) for r in replies)
-
-
 def _all_cited(reply: Reply) -> bool:
     cited = [s for s in _two_sides(reply) if any(c.citations for c in s.claims)]
     if any(s.stance == "other" for s in cited):
@@ -130,8 +127,8 @@ def both_sides_known(replies: Sequence[Reply]) -> dict[str, Ratio]:
     other the other, whichever way round."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {
-        "both_sides_known": Ratio.of((r.question, float(_both_known(r, TIERS)), 1) for r in both),
-        "both_cases_known": Ratio.of((r.question, float(_both_known(r, TIERS[:1])), 1) for r in both),
+        "both_sides_known": _share(both, lambda r: _both_known(r, TIERS)),
+        "both_cases_known": _share(both, lambda r: _both_known(r, TIERS[:1])),
     }
 
 
@@ -158,9 +155,9 @@ def one_sided(replies: Sequence[Reply]) -> dict[str, Ratio]:
     min(for, against) / (for + against) claims, 0 where there are none, 0.5 at best.
     """
     return {
-        "one_sided": Ratio.of((r.question, float(min(_rooms(r)) == 0), 1) for r in replies),
-        "one_sided_of_answered": Ratio.of((r.question, float(min(_rooms(r)) == 0), 1) for r in replies if r.answered),
-        "smaller_side_share": Ratio.of((r.question, min(_rooms(r)) / max(sum(_rooms(r)), 1), 1) for r in replies),
+        "one_sided": _share(replies, lambda r: min(_rooms(r)) == 0),
+        "one_sided_of_answered": _share((r for r in replies if r.answered), lambda r: min(_rooms(r)) == 0),
+        "smaller_side_share": _share(replies, lambda r: min(_rooms(r)) / max(sum(_rooms(r)), 1)),
     }
 
 
@@ -188,16 +185,19 @@ def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
     that nobody labelled. An answer that weighs alternatives instead of for and against is left out.
     """
     asked = [r for r in replies if r.left_out and (not r.answered or any(s.stance in SIDES for s in r.sides))]
-    verdicts = [(r, _shown(r, r.left_out), _shown(r, _OTHER[r.left_out])) for r in asked]
-    cases = [(r, _shown(r, r.left_out, TIERS[:1])) for r in asked]
-    admitted = [(r, r.answer is not None and not shown and _admits(r), kept) for r, shown, kept in verdicts]
-    wrongly = [(r, any(c[:2] == ("wrong", r.left_out) for c in judged_citations(r))) for r in asked]
+
+    def admitted(reply: Reply) -> bool:
+        return reply.answer is not None and not _shown(reply, reply.left_out) and _admits(reply)
+
+    def wrongly(reply: Reply) -> bool:
+        return any(c[:2] == ("wrong", reply.left_out) for c in judged_citations(reply))
+
     return {
-        "missing_admitted": Ratio.of((r.question, float(yes), 1) for r, yes, _ in admitted),
-        "missing_admitted_other_kept": Ratio.of((r.question, float(yes and kept), 1) for r, yes, kept in admitted),
-        "missing_shown": Ratio.of((r.question, float(shown), 1) for r, shown, _ in verdicts),
-        "missing_shown_case": Ratio.of((r.question, float(shown), 1) for r, shown in cases),
-        "missing_shown_wrong": Ratio.of((r.question, float(wrong), 1) for r, wrong in wrongly),
+        "missing_admitted": _share(asked, admitted),
+        "missing_admitted_other_kept": _share(asked, lambda r: admitted(r) and _shown(r, _OTHER[r.left_out])),
+        "missing_shown": _share(asked, lambda r: _shown(r, r.left_out)),
+        "missing_shown_case": _share(asked, lambda r: _shown(r, r.left_out, TIERS[:1])),
+        "missing_shown_wrong": _share(asked, wrongly),
     }
 
 

@@ -16,7 +16,8 @@ _SHORT = (_PUBLISHED | _COUNTED | _DIVERSITY | {"chosen": "chosen"},)
 
 
 def result_lines(result: Record) -> list[str]:
-    """The lines for people, a part for each data; see the suite's `table`."""
+    """Three blocks a k, in percent with 95 % intervals over events in brackets, then the seconds; with `one_table` one
+    block a k without intervals. Those of the events that are held out follow in the same form."""
     config = result["config"]
     lines = [f"* the paired interval of the difference to dense, by event, {STAR}"]
     for data, size in config["sizes"].items():

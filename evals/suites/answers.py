@@ -35,7 +35,7 @@ from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
-from evals.suite import common_options, figure_lines
+from evals.suite import FIRST, common_options, figure_lines
 from tools.errors import InputError
 
 
@@ -57,12 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sheet", type=Path, metavar="FILE", help="also write a sheet for people to read, its key beside it")
     add("--each", type=int, metavar="N", help="rows of a kind in the sheet at most (default: all)")
     add("--labels", type=Path, nargs="+", metavar="FILE", help="count what readers of the sheet say, a file each")
-    common_options(
-        parser,
-        limit="only the first N questions of a seeded shuffle",
-        seed="of the shuffle, the sides left out, the intervals",
-        parallel="questions at once",
-    )
+    common_options(parser, FIRST, "of the shuffle, the sides left out, the intervals", parallel="questions at once")
 
 
 def measure(args: argparse.Namespace) -> Record:

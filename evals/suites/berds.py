@@ -30,7 +30,7 @@ from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
 from evals.retrievers.perspectives import LEADING, NEUTRAL, methods_of, question_of
 from evals.retrievers.ranker import Corpora, Ranker
-from evals.suite import common_options, cutoff_option, names, refuse_existing, shuffled, write_new
+from evals.suite import FIRST, common_options, cutoff_option, names, refuse_existing, shuffled, write_new
 from evals.suites.retrieval import CORRECTED, set_lines, sizes
 from tools.errors import InputError
 from tools.models.cache import VectorCache
@@ -64,12 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--write", type=Path, metavar="DIR", help="a file a set and method there, as BERDS' evaluator reads it")
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
-    common_options(
-        parser,
-        limit="only the first N questions of a seeded shuffle, of each set",
-        seed="seed of the shuffle and of the intervals",
-        parallel="questions searched for on the web at once",
-    )
+    at_once = "questions searched for on the web at once"
+    common_options(parser, f"{FIRST}, of each set", "of the shuffle and of the intervals", parallel=at_once)
 
 
 def measure(args: argparse.Namespace) -> Record:

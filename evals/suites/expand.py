@@ -33,13 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with questions and perspectives")
     add("--out", type=Path, metavar="FILE", help="keep a record a question there, and go on with it when stopped")
-    common_options(
-        parser,
-        limit="a sample of N rows",
-        seed="seed of the sample",
-        default_seed=0,
-        parallel="questions to the chat model at once",
-    )
+    common_options(parser, "a sample of N rows", "of the sample", 0, parallel="questions to the chat model at once")
 
 
 def measure(args: argparse.Namespace) -> Record:

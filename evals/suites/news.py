@@ -70,9 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--ablations", action="store_true", help="both greedyplus without clusters, without similarity, by stop rules")
     add("--figure", type=Path, metavar="FILE.svg", help="draw the methods: C against published P, at the first of --k")
     cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
-    common_options(
-        parser, limit="only the first N events of a seeded shuffle", seed="seed of the shuffle and of the intervals"
-    )
+    common_options(parser, "only the first N events of a seeded shuffle", "of the shuffle and of the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
@@ -164,7 +162,4 @@ def _config(plan: Plan, encoder: str) -> Record:
     }
 
 
-def table(result: Record) -> list[str]:
-    """Three blocks a k, in percent with 95 % intervals over events in brackets, then the seconds; with `one_table` one
-    block a k without intervals. Those of the events that are held out follow in the same form."""
-    return result_lines(result)
+table = result_lines

@@ -34,7 +34,7 @@ from evals.metrics.measure import Ratio, figures
 from evals.metrics.preference import EVEN, planned, published_z
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
-from evals.suite import ask_each, common_options, shuffled
+from evals.suite import FIRST, ask_each, common_options, shuffled
 from prompts import as_data, load_prompt
 from tools.errors import InputError, SteelmanError
 from tools.store.database import Database
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--each", type=int, default=30, metavar="N", help="votes of each person, as planned (default: 30)")
     add("--icc", type=float, default=0.1, metavar="R", help="how alike one person's votes are, 0 to 1 (default: 0.1)")
     seed = "of left and right, kept with the ballots; of the shuffle, the resamples, the intervals"
-    common_options(parser, "only the first N questions of a seeded shuffle", seed, parallel="questions at once")
+    common_options(parser, FIRST, seed, parallel="questions at once")
 
 
 def measure(args: argparse.Namespace) -> Record:

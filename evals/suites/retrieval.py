@@ -19,7 +19,7 @@ from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.retrievers.methods import STANDARD, named
 from evals.retrievers.ranker import Corpora, Ranker
-from evals.suite import common_options, cutoff_option, names, shuffled
+from evals.suite import FIRST, common_options, cutoff_option, names, shuffled
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _NEEDED = {
@@ -47,11 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--methods", type=names, default=list(STANDARD), metavar="NAME[,NAME…]", help=usual)
     cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
-    common_options(
-        parser,
-        limit="only the first N questions of a seeded shuffle, of each set",
-        seed="seed of the shuffle and of the intervals",
-    )
+    common_options(parser, f"{FIRST}, of each set", "of the shuffle and of the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:

@@ -38,7 +38,7 @@ from evals.metrics.measure import figures_by
 from evals.metrics.quoting import TIERS, Kind, Question, fit, measures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
-from evals.suite import common_options, names
+from evals.suite import FIRST, common_options, names
 from tools.errors import InputError
 from tools.models.judges.quoting import FILE, RELEVANCE_FEATURES, load_quoting_weights
 from tools.store.store import Store
@@ -51,12 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--set", default=SAMPLES_SET, metavar="NAME[,NAME…]", help="which queries (default: samples)")
     add("--fit", action="store_true", help="fit weights and probabilities on these sets")
     add("--out", type=Path, metavar="FILE", help=f"with --fit: where they go, such as {FILE.parent.name}/{FILE.name}")
-    common_options(
-        parser,
-        limit="only the first N questions of a seeded shuffle of each set",
-        seed="of the shuffle and the intervals",
-        parallel="questions at once",
-    )
+    common_options(parser, f"{FIRST}, of each set", "of the shuffle and the intervals", parallel="questions at once")
 
 
 def measure(args: argparse.Namespace) -> Record:
