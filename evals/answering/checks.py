@@ -29,11 +29,8 @@ async def _checked(reply: Reply, answer: Answer, models: Models) -> list[list[bo
     citations = {c.number: c for c in answer.citations}
     claims = [c for side in answer.perspectives for c in side.claims] + answer.plain
     written = [_claim(c, citations) for c in claims if not c.quoted]
-    said = (
-        await check_grounding(models, written, _passages(reply, answer), {c["text"]: 1.0 for c in written})
-        if written
-        else {}
-    )
+    texts = {c["text"]: 1.0 for c in written}
+    said = await check_grounding(models, written, _passages(reply, answer), texts) if written else {}
     verdicts = []
     for claim in claims:
         saying = (said.get(claim.text) or {"passages": []})["passages"]

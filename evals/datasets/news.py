@@ -99,13 +99,9 @@ class NewsSet:
 
     @property
     def sizes(self) -> dict[str, int]:
-        return {
-            "annotated": len(self.measured),
-            "events": len(self.events),
-            "paragraphs": len(self.corpus),
-            "sources": len({p.publisher for p in self.corpus if p.publisher}),
-            "without_text": self.without_text,
-        }
+        sources = {p.publisher for p in self.corpus if p.publisher}
+        found = {"annotated": len(self.measured), "events": len(self.events), "paragraphs": len(self.corpus)}
+        return found | {"sources": len(sources), "without_text": self.without_text}
 
     @cached_property
     def digest(self) -> str:

@@ -110,9 +110,8 @@ def ratios(data: str, name: str, dense: dict[str, float], other: dict[str, float
     """
     kept = [m for m in other if m.partition("@")[0] in COMPARED]
     theirs: dict[str, float] = {}
-    for one in (
-        t for t in published()[0] if t.of in ("NEWSCOPE, table 2", "NEWSCOPE, table 3") and t.columns[0].data == data
-    ):
+    tables = [t for t in published()[0] if t.of in ("NEWSCOPE, table 2", "NEWSCOPE, table 3")]
+    for one in (t for t in tables if t.columns[0].data == data):
         row, base = one.measures(_PAPERS_NAMES.get(name, name)), one.measures("dense")
         theirs |= {m: row[m] / base[m] for m in row}
     return {m: {"here": other[m] / dense[m] if dense[m] else math.nan, "paper": theirs.get(m, math.nan)} for m in kept}

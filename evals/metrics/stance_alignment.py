@@ -40,14 +40,14 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
     alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
     alignment_sign: with +1 for supports and −1 for opposes.
     """
-    literal, signed = [], []
-    for reply in replies:
-        for side in reply.sides:
-            if side.stance not in SIDES or not side.claims or reply.answer is None:
-                continue
-            text, (word, sign) = polarity(" ".join(c.text for c in side.claims)), _TOLD[side.stance]
-            literal.append((reply.question, text, polarity(f"{reply.answer.neutral_question}, {word}")))
-            signed.append((reply.question, text, sign))
+    sides = [(reply, side) for reply in replies for side in reply.sides if side.stance in SIDES and side.claims]
+    texts = [
+        (reply.question, polarity(" ".join(c.text for c in side.claims)), reply.answer.neutral_question, side.stance)
+        for reply, side in sides
+        if reply.answer
+    ]
+    literal = [(q, text, polarity(f"{asked}, {_TOLD[stance][0]}")) for q, text, asked, stance in texts]
+    signed = [(q, text, _TOLD[stance][1]) for q, text, _, stance in texts]
     return {"alignment_textblob": correlation(literal), "alignment_sign": correlation(signed)}
 
 

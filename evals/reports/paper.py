@@ -110,10 +110,8 @@ def table_lines(told: Sequence[Record]) -> list[str]:
             by = dict.fromkeys(name for one in known for name in one["by"])
             lines += _wrapped(f"Differs: {known[0]['differs']}. Here: {'; '.join(by)}.")
         else:
-            lines += [
-                f"{of}: {group[0]['title'].partition(', at ')[0]}",
-                f"No result of it; make one: {group[0]['command']}",
-            ]
+            title = group[0]["title"].partition(", at ")[0]
+            lines += [f"{of}: {title}", f"No result of it; make one: {group[0]['command']}"]
         for name in dict.fromkeys(name for one in group for name in one["left_out"]):
             why = dict.fromkeys(one["left_out"][name] for one in group if name in one["left_out"])
             lines += _wrapped(f"Left out: {name}: {'; '.join(why)}.")

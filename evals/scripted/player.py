@@ -83,12 +83,8 @@ class Player:
 
     def _plannedsides(self, _: Any) -> Any:
         stances = {"for": "supports", "against": "opposes"}
-        return {
-            "perspectives": [
-                {"name": side.capitalize(), "statement": statement, "stance": stances[side]}
-                for side, statement in self.statements.items()
-            ]
-        }
+        sides = [(side.capitalize(), text, stances[side]) for side, text in self.statements.items()]
+        return {"perspectives": [{"name": n, "statement": text, "stance": stance} for n, text, stance in sides]}
 
     def _plannedqueries(self, elements: Any) -> Any:
         statement = next(text for kind, _, _, text in elements if kind == "statement")

@@ -32,13 +32,8 @@ _MISSES = 12
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
-    add(
-        "--data",
-        type=Path,
-        default=GOLD / "ingest",
-        metavar="DIR",
-        help="folder of files with NAME.expected.txt beside them",
-    )
+    folder = "folder of files with NAME.expected.txt beside them"
+    add("--data", type=Path, default=GOLD / "ingest", metavar="DIR", help=folder)
     add("--misses", action="store_true", help="name the sentences that were not found whole, a dozen a file")
     common_options(parser, limit="a sample of N files", seed="seed of the sample and the intervals")
 

@@ -89,15 +89,9 @@ def measure(args: argparse.Namespace) -> Record:
     for task, source in ((task, source) for task in tasks for source in splits):
         rows = [(r.key, splits[source][o.query][1], [_own(r, o)]) for r in task.roots for o in r.perspectives]
         found[task.name][_DRAWN + source] = answer_measures(rows)
-    config = {
-        "data": args.data.name,
-        "sha256": digest(args.data),
-        "reading": "published" if args.published else "sets",
-        "encoder": ", ".join(encoder.name for encoder in encoders),
-        "columns": list(named),
-        "rounds": ROUNDS,
-        "sizes": {task.name: _sizes(task) for task in tasks},
-    }
+    reading, encoded = "published" if args.published else "sets", ", ".join(encoder.name for encoder in encoders)
+    config = {"data": args.data.name, "sha256": digest(args.data), "reading": reading, "encoder": encoded}
+    config |= {"columns": list(named), "rounds": ROUNDS, "sizes": {task.name: _sizes(task) for task in tasks}}
     config |= {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}
     return {"suite": "pir", **figures_by(found, args.seed), "failed": failed, "config": config}
 
@@ -125,14 +119,10 @@ def _splits(tasks: Sequence[PirTask], args: argparse.Namespace) -> tuple[dict[st
 
 def _sizes(task: PirTask) -> Record:
     asked = [one for root in task.roots for one in root.perspectives]
-    return {
-        "roots": len(task.roots),
-        "questions": len(asked),
-        "perspective_is_query_less_root": sum(not one.text for one in asked),
-        "roots_with_one_perspective": task.alone,
-        "passages": len(task.corpus),
-        "copies_left_out": task.copies,
-    }
+    less = sum(not one.text for one in asked)
+    found = {"roots": len(task.roots), "questions": len(asked), "perspective_is_query_less_root": less}
+    found |= {"roots_with_one_perspective": task.alone, "passages": len(task.corpus)}
+    return found | {"copies_left_out": task.copies}
 
 
 def table(result: Record) -> list[str]:

@@ -18,7 +18,7 @@ from evals.reports.lines import Line, compared, lines_of
 from evals.reports.paper import beside, table_lines
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, sure
-from evals.suite import show
+from evals.suite import common_options, show
 from tools.errors import InputError
 
 SUITES = "judge retrieval berds answers expand news pir favour downstream responses preference".split()
@@ -31,12 +31,12 @@ _SHOWN = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.add_argument("results", nargs="*", type=Path, metavar="RESULT", help="what a suite printed with --json")
-    parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")
+    add = parser.add_argument
+    add("results", nargs="*", type=Path, metavar="RESULT", help="what a suite printed with --json")
+    add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")
     paper = "beside the papers' tables; those of which there is no result say which command makes one"
-    parser.add_argument("--paper", action="store_true", help=paper)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the paired intervals")
-    parser.add_argument("--json", action="store_true", help="print one object")
+    add("--paper", action="store_true", help=paper)
+    common_options(parser, seed="of the paired intervals")
 
 
 def run(args: argparse.Namespace) -> int:
