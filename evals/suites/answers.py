@@ -100,9 +100,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
         measures = await measures_of(replies, providers.models)
         scored_by = {"judge": providers.models.judge().name, "encoder": providers.models.encoder.name}
     if args.sheet:
-        rows = [row for r in replies if r.variant == PLAIN and r.answer for row in rows_of(r.answer, r.passages)]
-        written = write_sheet(args.sheet, rows, args.each, args.seed)
-        print(f"Written: {args.sheet} ({written} rows), {key_of(args.sheet)}", file=sys.stderr)
+        _write_sheet(args, replies)
     told = figures(measures, args.seed, digits=4)
     return {
         "suite": "answers",
@@ -171,3 +169,9 @@ def _reply(path: Path, record: Record, case: Case) -> Reply:
     return Reply(
         case.key, gold, found.variant, found.answer, found.left_out or "", found.passages, either_way=case.either_way
     )
+
+
+def _write_sheet(args: argparse.Namespace, replies: Sequence[Reply]) -> None:
+    rows = [row for r in replies if r.variant == PLAIN and r.answer for row in rows_of(r.answer, r.passages)]
+    written = write_sheet(args.sheet, rows, args.each, args.seed)
+    print(f"Written: {args.sheet} ({written} rows), {key_of(args.sheet)}", file=sys.stderr)
