@@ -43,7 +43,7 @@ def read_errors(path: Path, asked: Mapping[str, Any]) -> Errors:
         raise InputError(f"{path} is no result of `python -m evals judge --json` that can be read ({exc}).") from exc
     if other:
         was, is_ = found["config"][other[0]], asked[other[0]]
-        how = "Measure this judge with `python -m evals judge --contrary --json`, and with no other option of how."
+        how = "Measure this judge with `python -m evals judge --contrary --json`, without --answers and --threshold."
         raise InputError(f"{path}: '{other[0]}' was {was!r} and is {is_!r} here. {how}")
     return [float(count) for count in counts]
 
