@@ -179,6 +179,8 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
         reply = await runs.answer(second)
         goes_on = await runs.answer(await runs.start("what about the arches?", thread=first))
         again = await runs.answer(await runs.start("rebut 1", thread=first))
+        shown = (await runs.run(first)).finished_at or ""  # the first answer is the one on the reader's screen
+        earlier = await runs.answer(await runs.start("rebut 1", thread=first, by=shown))
         events = [e async for e in runs.events(second)]
     assert [(s.name, s.statement) for s in reply.perspectives] == [("Against", "Towns should not build bridges.")]
     assert f"Towns should not build bridges. {point}" in asked
@@ -192,6 +194,8 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert "(4 passages from 4 sources)" in goes_on.summary
     assert again.against is not None
     assert again.against.text in {c.text for s in goes_on.perspectives for c in s.claims}
+    assert earlier.against is not None
+    assert (earlier.against.text, earlier.against.side) == (point, "For")
 
 
 async def test_nothing_found_says_against_what_and_what_was_tried(settings: Settings) -> None:

@@ -101,3 +101,11 @@ def test_what_may_speak_for_a_side_is_told_with_the_doubt(asked: Ask) -> None:
     unsure = TWO.model_copy(update={"perspectives": [side.model_copy(update={"claims": [leaning]})]})
     assert "May speak for For: “It lasts.” [1]" in told(asked("shorten it please", unsure))
     assert "May speak for For" in told(asked("explain claim 1", unsure))
+
+
+def test_a_figure_that_a_source_quotes_stands_for_the_source(asked: Ask) -> None:
+    quoted = TWO.citations[1].model_copy(update={"quote": "It costs 62,000 a year, and 3.37 a visit."})
+    figures = TWO.model_copy(update={"citations": [TWO.citations[0], quoted]})
+    for words in ("where does the 62,000 come from", "explain the number 3.37", "what is meant by claim 2"):
+        assert told(asked(words, figures)).startswith("[2] ")
+    assert "numbers of this answer are 1, 2" in told(asked("explain claim 37", figures))

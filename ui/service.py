@@ -19,7 +19,7 @@ from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
 from agent.options import Depth
-from agent.runs.parts import USER_COLLECTION, usual_options
+from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunStore
 from agent.runs.threads import ThreadStore
@@ -86,9 +86,9 @@ class PageService:
 
     @property
     def usual(self) -> tuple[str, ...]:
-        """Where a question looks that names no other places."""
-        own = USER_COLLECTION, self.named(USER_COLLECTION)
-        return tuple(dict.fromkeys((SAMPLES, *filter(self.store.has_collection, own))))
+        """Where a question looks that names no other places: everywhere that the encoder in force made."""
+        encoder = self._runs.providers.search.encoder.name
+        return tuple(c.name for c in self.store.collections() if c.encoder == encoder) or (SAMPLES,)
 
     @property
     def settings(self) -> Settings:
@@ -107,8 +107,8 @@ class PageService:
     def start(
         self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
     ) -> str:
-        """Begins a run and returns its id at once; `thread`: it follows up in that thread, `options`: see RunOptions.
-        What a visitor asked a moment ago is not begun twice: a double click is one question.
+        """Begins a run and returns its id at once; `thread`: the run whose answer it follows up on, `options`: see
+        RunOptions. What a visitor asked a moment ago is not begun twice: a double click is one question.
 
         Raises InputError for what cannot be asked.
         """
@@ -118,7 +118,8 @@ class PageService:
             if visitor and time.monotonic() - at < _DOUBLE_CLICK:
                 return run_id
             chosen = usual_options(self._runs, depth, **{"collections": self.usual} | options)
-            run_id = self._wait(self._runs.start(question, chosen, thread, self.person))
+            by = (self.rows.get(thread).finished_at or "") if thread else ""
+            run_id = self._wait(self._runs.start(question, chosen, thread, self.person, by))
             for past in [k for k, v in self._begun.items() if time.monotonic() - v[0] >= _DOUBLE_CLICK]:
                 del self._begun[past]
             self._begun[key] = time.monotonic(), run_id

@@ -210,10 +210,10 @@ def _challenged(asked: str, answer: Answer) -> Reply | Question:
 
 
 _AROUND = frozenset(
-    "and how's what's but so ok okay now then or what how would does do did is are was it its this that the same "
-    "there say says think more about tell me us much for all again could should will they them here case look looks "
-    "please deal land handle thing things never mind rest even just only really stuff a an any of anything everything "
-    "help helps affect affects harm change matter mean go".split()
+    "who when where why which and how's what's but so ok okay now then or what how would does do did is are was it "
+    "its this that the same there say says think more about tell me us much for all again could should will they "
+    "them here case look looks please deal land handle thing things never mind rest even just only really stuff a "
+    "an any of anything everything help helps affect affects harm change matter mean go".split()
 )
 _PLACE = re.compile(r"\b(?:in|for|to|of|from|at) ((?:the )?[A-Z][\w'-]+(?: (?:and )?[A-Z][\w'-]+)*)")
 
@@ -256,15 +256,21 @@ _CARDINALS = "one two three four five six seven eight nine ten".split()
 _COUNTED = re.compile(
     r"\b(?:claim|source|citation|sentence|quot\w+|reference|statement|point|argument|number|no\.?|#) (?P<cardinal>"
     + "|".join(_CARDINALS)
-    + rf")\b|\b(?P<ordinal>{'|'.join(_ORDINALS)}|last)\b",
+    + rf")\b|(?<!\ba )(?<!\bone )\b(?P<ordinal>{'|'.join(_ORDINALS)}|last)\b",
     re.I,
 )
 
 
 def _number(asked: str, answer: Answer) -> int | None:
-    """The number that is named: '3', 'the third', 'quote three', 'the last one'."""
-    if found := re.search(r"\d{1,3}", asked):
-        return int(found.group())
+    """The number that is named: '3', 'the third', 'quote three', 'the last one'; or that of the source with a figure
+    that is named."""
+    for figure in re.findall(r"\d+(?:[.,]\d+)*", asked):
+        within = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)")
+        quoted = [c.number for c in answer.citations if any(map(within.search, (c.quote, *(q.quote for q in c.more))))]
+        if figure.isdigit() and (any(str(c.number) == figure for c in answer.citations) or not quoted):
+            return int(figure)
+        if quoted:
+            return quoted[0]
     named = _COUNTED.search(asked)
     if named is None:
         return None

@@ -94,18 +94,24 @@ class Runs:
         await self._stack.aclose()
 
     async def start(
-        self, question: str, options: RunOptions | None = None, thread: str | None = None, person: str = ""
+        self,
+        question: str,
+        options: RunOptions | None = None,
+        thread: str | None = None,
+        person: str = "",
+        by: str = "",
     ) -> str:
         """Begins a run and returns its id at once.
 
         `thread` is the id of the thread that a follow-up belongs to (the id of its first run). `person`: whose run it
-        is, else that of the one it follows up on. Raises as `first_state` before anything is begun.
+        is, else that of the one it follows up on. `by`: only answers by that time (ISO, UTC) count, so that a number is
+        the one on the reader's screen. Raises as `first_state` before anything is begun.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
         before = await self.run(thread) if thread else None
         thread, person = (before.thread, person or before.person) if before else (run_id, person)
-        answers, in_thread = partial(self._answers_before, thread, person), self._in_thread
+        answers, in_thread = partial(self._answers_before, thread, person, by), self._in_thread
         state = await first_state(
             question, options, self.providers, options.earlier, answers, in_thread=in_thread, person=person
         )
