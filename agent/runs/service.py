@@ -101,12 +101,9 @@ class Runs:
         person: str = "",
         by: str = "",
     ) -> str:
-        """Begins a run and returns its id at once.
-
-        `thread` is the id of the thread that a follow-up belongs to (the id of its first run). `person`: whose run it
-        is, else that of the one it follows up on. `by`: only answers by that time (ISO, UTC) count, so that a number is
-        the one on the reader's screen. Raises as `first_state` before anything is begun.
-        """
+        """Begins a run and returns its id at once; `thread`: any run of the one that a follow-up belongs to. `person`:
+        whose run it is, else that of the one it follows up on. `by`: only answers by that time (ISO, UTC) count, so
+        that a number is the one on the reader's screen. Raises as `first_state` before anything is begun."""
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
         before = await self.run(thread) if thread else None
