@@ -22,7 +22,7 @@ from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
-_WIDTH = 384  # as the embedded encoder has
+_LETTERS, _WIDTH = 16, 384  # as wide as the embedded encoder's, which what tells follow-ups apart was fitted on
 
 
 class InstantEncoder:
@@ -32,8 +32,8 @@ class InstantEncoder:
     dimensions = _WIDTH
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        counts = np.array([[1.0 + t.count(chr(97 + i)) for i in range(_WIDTH)] for t in texts], np.float32)
-        counts = counts.reshape(len(texts), _WIDTH)
+        counts = np.array([[1.0 + t.count(chr(97 + i)) for i in range(_LETTERS)] for t in texts], np.float32)
+        counts = np.pad(counts.reshape(len(texts), _LETTERS), ((0, 0), (0, _WIDTH - _LETTERS)))
         return np.asarray(counts / np.linalg.norm(counts, axis=1, keepdims=True), np.float32)
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -100,7 +100,7 @@ def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Setting
     status, out, _ = cli("ask", QUESTION)
     assert status == NOTHING_FOUND
     assert "Nothing was found" in out
-    assert "Nearest sample questions:" in out
+    assert "Nearest topics here:" in out
 
 
 def test_a_finished_run_is_shown_again(cli: Cli, settings: Settings) -> None:
