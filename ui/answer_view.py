@@ -184,10 +184,13 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
 def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
         say.small(NEAREST)
-    with st.container(gap=None):
+    with st.container(gap=None, horizontal_alignment="left"):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
                 ask_view.begin(service, question)
+    if answer.outcome == "nothing_found":
+        documents = {"view": "documents"}
+        st.button("Add your documents", key="add-documents", type="tertiary", on_click=ask_view.go, kwargs=documents)
 
 
 def _conversation(answer: Answer) -> None:

@@ -50,7 +50,8 @@ button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-group h4 {{ margin: .5rem 0 .1rem; font-weight: 600; }}
 .sm-group ul {{ margin: .2rem 0 0 1.1rem; padding: 0; font-size: .9rem; }}
 .sm-group li {{ overflow-wrap: anywhere; }}
-mark {{ background: light-dark(#f6e2a6, #5a4a17); color: inherit; padding: 0 .1em; }}
+mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
+[data-testid="InputInstructions"] {{ display: none; }}
 .sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: 0 !important; margin: .4rem 0 1rem !important;
   list-style: none; }}
 .sm-stages li {{ margin: 0 !important; }}
@@ -79,10 +80,12 @@ mark {{ background: light-dark(#f6e2a6, #5a4a17); color: inherit; padding: 0 .1e
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
   .stExpander, .stHtml:has(> .sm-screen),
-  .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread {{ display: none !important; }}
+  .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
+  .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}
-  .stApp {{ background: #fff !important; color: #000 !important; }}
+  html, body {{ background: #fff !important; }}
+  .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
   .stColumn {{ break-inside: avoid; }}
 }}

@@ -261,7 +261,9 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     passages = await asyncio.to_thread(providers.passages, cited | explained | quoted | leaning | counted)
     stored = await asyncio.to_thread(providers.store.passages, cited | quoted)
     nearest: list[str] = []
-    if SAMPLES in options.collections and not any(map(in_case, state.get("claims", []))):
+    facing = {p["id"] for p in state["perspectives"] if p["stance"] != "other"}
+    sure = {c["perspective"] for c in state.get("claims", []) if in_case(c)}
+    if SAMPLES in options.collections and not (sure & facing if facing else sure):
         with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for
             nearest = await in_time(
                 options, "verify", nearest_questions(state["framing"]["question"], providers.models)
