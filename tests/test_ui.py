@@ -193,6 +193,16 @@ def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
     assert f"<h1>{QUESTION}</h1>" in html(app)
 
 
+def test_a_longer_search_that_brings_nothing_says_so(page: Callable[..., AppTest]) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    runs = {shown_run(app)}
+    for brings_nothing in (False, True):  # the first search longest finds more than the usual one
+        click(app, "Search more for this")
+        until(app, lambda a: shown_run(a) not in runs and answered(a))
+        runs.add(shown_run(app))
+        assert ("no other passage was found" in html(app)) is brings_nothing
+
+
 def test_what_the_answer_tells_stands_below_it_in_order(
     page: Callable[..., AppTest], encoder: MiniLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         if note.kind == "not_found":
             say.small(note.text)
     _nearest(service, answer)
+    _nothing_new(service, run, answer)
     seen = turned(answer)
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
@@ -191,6 +192,19 @@ def _nearest(service: PageService, answer: Answer) -> None:
     if answer.outcome == "nothing_found":
         documents = {"view": "documents"}
         st.button("Add your documents", key="add-documents", type="tertiary", on_click=ask_view.go, kwargs=documents)
+
+
+def _nothing_new(service: PageService, run: RunRow, answer: Answer) -> None:
+    """Where the question was searched longest, as one of its thread was before, and brought no other passage."""
+    if run.options.get("depth") != "deep":
+        return
+    ids = [row.id for row in service.rows.thread(run.thread)]
+    answers = (service.rows.get(earlier).answer for earlier in ids[: ids.index(run.id)])
+    told = [Answer.model_validate_json(a) for a in answers if a]
+    same = [t for t in told if t.neutral_question == answer.neutral_question]
+    known = {c.passage_id for t in same for c in t.citations}
+    if known and known >= {c.passage_id for c in answer.citations}:
+        say.small("Searched longest; no other passage was found to quote.")
 
 
 def _conversation(answer: Answer) -> None:
