@@ -147,8 +147,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
     made = QuotingWeights(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5, least=0.5)
-    made = _thresholds(sided, replace(made, foremost=_foremost(questions, made), near=NEAR))
-    return _thresholds(sided, made)
+    return _thresholds(sided, replace(made, foremost=_foremost(questions, made), near=NEAR))
 
 
 def _speaks(questions: Sequence[Question]) -> LogisticRegression:

@@ -90,7 +90,12 @@ class Ranker(ExitStack):
         found: dict[Likeness, float] = {"words" if name.startswith("bm25") else "cosine": 0.0 for name in mmr}
         for question, index in self._indexes(questions if mmr else [], corpora):
             for likeness in found if index.corpus else ():
-                found[likeness] = max(found[likeness], index.highest_score(likeness, question.question))
+                try:
+                    found[likeness] = max(found[likeness], index.highest_score(likeness, question.question))
+                except ProviderDownError:
+                    raise
+                except ProviderError:  # its ranking fails too, and is named there
+                    continue
         return found
 
     def _indexes(

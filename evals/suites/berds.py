@@ -116,7 +116,11 @@ def _ranked(
     questions = neutral if asked == NEUTRAL else [question_of(r, asked) for r in rows if len(r.gold) == 2]
     methods = [method for method in ranker.methods if method != CTXS or asked == NEUTRAL]
     found = ranker.rank(f"{name} {asked}", questions, corpora, depth, methods, neutral)
-    texts = {row.key: {p.external_id: p for p in corpora.of(row.key)} for row in rows}
+    everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
+    texts = dict[str, Mapping[str, SourceDocument]]()
+    for row in rows:
+        wanted = {i for ids in found.values() for i in ids.get(row.key, ())}
+        texts[row.key] = everybodys or {p.external_id: p for p in corpora.of(row.key) if p.external_id in wanted}
     return {m: [[texts[row.key][i] for i in ids.get(row.key, ())] for row in rows] for m, ids in found.items()}
 
 
