@@ -100,7 +100,8 @@ def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
     """Where the time ran out: the same question with the most time."""
     late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
     if late and st.button("Search again with more time", key="more-time"):
-        thread = None if run.thread == run.id else run.thread
+        ids = [row.id for row in service.rows.thread(run.thread)]
+        thread = ids[ids.index(run.id) - 1] if ids.index(run.id) else None  # what the question followed up on
         ask_view.begin(service, answer.question, "deep", thread=thread)
 
 

@@ -77,8 +77,10 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
 
 def _told(said: Reply | Question, chance: float) -> Reply | Question:
     """With what else can be asked, where that was a guess."""
-    if isinstance(said, Question) or chance >= _UNSURE or said.heading == CAN:
+    if chance >= _UNSURE:
         return said
+    if isinstance(said, Question) or said.heading == CAN:  # a guess begins no run
+        return Reply(CAN)
     return Reply(said.heading, [*said.lines, (f"If that was not meant: {CAN[0].lower()}{CAN[1:]}", [])])
 
 
@@ -264,7 +266,7 @@ _COUNTED = re.compile(
 def _number(asked: str, answer: Answer) -> int | None:
     """The number that is named: '3', 'the third', 'quote three', 'the last one'; or that of the source with a figure
     that is named."""
-    for figure in re.findall(r"\d+(?:[.,]\d+)*", asked):
+    for figure in re.findall(r"\d+(?:[.,]\d+)*", asked[:400]):
         within = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)")
         quoted = [c.number for c in answer.citations if any(map(within.search, (c.quote, *(q.quote for q in c.more))))]
         if figure.isdigit() and (any(str(c.number) == figure for c in answer.citations) or not quoted):
