@@ -1,6 +1,7 @@
 """Twenty people at the page, each in a session of their own: all are answered in their turn, and none waits to read."""
 
 import asyncio
+import re
 import time
 from contextlib import AsyncExitStack, closing
 
@@ -28,12 +29,12 @@ def test_twenty_people_are_answered_and_each_click_is_served(samples_page: PageS
     assert len(served) >= PEOPLE
     assert served[int(0.95 * (len(served) - 1))] <= SERVED_WITHIN
     with closing(Database(samples_page.data / "steelman.db")) as database:
-        answers = [run.answer for run in RunStore(database).latest(200) if run.question.startswith(QUESTION)]
-    assert len(answers) == PEOPLE
-    for answer in answers:
-        notes = Answer.model_validate_json(answer or "").notes
+        runs = [run for run in RunStore(database).latest(200) if run.question.startswith(QUESTION)]
+    assert len(runs) == PEOPLE
+    for run in runs:
+        notes = Answer.model_validate_json(run.answer or "").notes
         assert not [note for note in notes if note.kind == "late" or "in time" in note.text]
-    assert any("Waiting for its turn, with 15 questions before it." in said for said in told)
+    assert any(re.search(r"Waiting for its turn, with \d+ questions? before it\.", said) for said in told)
 
 
 async def visits(port: int) -> tuple[list[float], set[str]]:
@@ -47,9 +48,9 @@ async def visits(port: int) -> tuple[list[float], set[str]]:
 
 
 async def visit(session: PageSession, number: int, served: list[float], told: set[str]) -> None:
-    """Asks within ten seconds, reads elsewhere while the run goes on, and comes back until there is an answer."""
+    """Asks within five seconds, reads elsewhere while the run goes on, and comes back until there is an answer."""
     question = f"{QUESTION} in town {number}?"
-    await asyncio.sleep(number * 0.4)
+    await asyncio.sleep(number * 0.25)  # faster than any machine answers, so that some wait
     await session.click("Ask", question)
     await session.until(lambda: '<ul class="sm-stages' in session.text, "the run")
     run = session.query

@@ -1,6 +1,7 @@
 """What is asked of an answer that stands before the reader: told by the answer itself, or searched for."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -71,6 +72,34 @@ def test_sources_are_kept_by_date_and_by_publisher(asked: Ask) -> None:
 
 
 @pytest.mark.parametrize(
+    "words", ["before 2020 only please", "nothing after 2020", "just the older sources", "until 2019"]
+)
+def test_the_older_sources_are_kept_where_these_are_wanted(asked: Ask, words: str) -> None:
+    assert re.match(
+        r"What rests on 1 source from before \S+( \w+ 2026)?\n  • Against: “It lasts.” \[2]", told(asked(words))
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["isn't this outdated? newer ones please", "drop the old stuff", "nothing from before 2024"]
+)
+def test_the_newer_sources_are_kept_where_the_old_ones_are_not_wanted(asked: Ask, words: str) -> None:
+    assert re.match(r"What rests on 1 source from \S+( \w+ 2026)? on\n  • For: “It lasts.” \[1]", told(asked(words)))
+
+
+def test_a_side_is_told_to_whom_asks_for_it_alone(asked: Ask) -> None:
+    for words in ("what do critics say?", "any arguments against?", "what are the sceptics worried about?"):
+        assert told(asked(words)) == "What speaks for Against\n  • Against: “It lasts.” [2]"
+    for words in ("what do its supporters say", "only show me the case for"):
+        assert told(asked(words)) == "What speaks for For\n  • For: “It lasts.” [1]"
+
+
+def test_more_is_searched_for_what_was_asked_last(asked: Ask) -> None:
+    focused = TWO.model_copy(update={"focus": "the cost"})
+    assert asked("dig up more for the against side", focused) == Question("What about the cost?", "deep")
+
+
+@pytest.mark.parametrize(
     ("words", "question", "depth"),
     [
         ("challenge claim 1", "challenge claim 1", None),  # read where the run begins
@@ -80,7 +109,10 @@ def test_sources_are_kept_by_date_and_by_publisher(asked: Ask) -> None:
         ("what would a teacher say?", "What about a teacher?", None),
         ("What about the cost?", "What about the cost?", None),
         ("And in Germany?", "What about Germany?", None),
+        ("how many pupils are affected?", "And how many pupils are affected?", None),
         ("Should ferries run at night?", "Should ferries run at night?", None),
+        ("Should schools teach a new subject like coding?", "Should schools teach a new subject like coding?", None),
+        ("another question: should ferries run at night?", "should ferries run at night?", None),
         ("???", "???", None),
     ],
 )

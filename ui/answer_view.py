@@ -8,6 +8,7 @@ import streamlit as st
 from agent.answer.files import ENDINGS, as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
+from agent.answer.requests import again
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
     MAY_SPEAK,
@@ -131,7 +132,7 @@ def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
                 _card(answer, side)
                 with st.container(horizontal=True, key=f"acts-{side.id}"):
                     if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
-                        ask_view.begin(service, answer.neutral_question, "deep", thread=run.id)
+                        ask_view.begin(service, again(answer), "deep", thread=run.id)
                     if side.claims:
                         with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
                             st.code(copied(answer, side), language=None, wrap_lines=True)

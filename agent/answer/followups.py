@@ -47,12 +47,12 @@ _POLITE = (
     r"(?:(?:give|show|tell|find|get) (?:me )?|i(?:'d| would) like (?:to (?:see|hear) )?|i want (?:to (?:see|hear) )?|"
     r"(?:what|who)(?:'s|’s| is| are| was| would be| could be) |is there |are there |let me (?:see|hear) )?"
 )
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _NOUN = r"(?:claim|source|citation|sentence|quote|quotation|reference|statement|point|argument|number|no\.?|nr\.?)"
 _NUMBER = r"(?:(?:no\.?|nr\.?|number) )?[\[(#]?\s*(?P<number>\d{1,3})\s*[\])]?"
 _ONE = r"[\[(#]?\d{1,3}[\])]?"
 NUMBERED = re.compile(
-    rf"(?:the )?(?:{_NOUN} )?{_NUMBER}|(?:the )?(?P<ordinal>{'|'.join(_ORDINALS)}|last)(?: (?:one|{_NOUN}))?", re.I
+    rf"(?:the )?(?:{_NOUN} )?{_NUMBER}|(?:the )?(?P<ordinal>{'|'.join(ORDINALS)}|last)(?: (?:one|{_NOUN}))?", re.I
 )
 SEVERAL = re.compile(rf"(?:the )?(?:{_NOUN}s? )?{_ONE}(?:(?:\s*(?:,|and|or|&|\+|,\s*and)\s*|\s+){_ONE})+", re.I)
 SIDE = re.compile(
@@ -79,7 +79,7 @@ def refers(what: str) -> bool:
 
 def ordinal(word: str) -> int:
     """1 for 'first', 10 for 'tenth'."""
-    return _ORDINALS.index(word.lower()) + 1
+    return ORDINALS.index(word.lower()) + 1
 
 
 def bare_name(what: str) -> str:

@@ -15,7 +15,7 @@ from tools.models.int8 import WEIGHTS
 Encode = Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]]
 KINDS = (
     *("place", "focus", "question"),
-    *("summarise", "weigh", "explain", "newer", "from", "challenge", "more", "other"),
+    *("summarise", "weigh", "explain", "newer", "from", "side", "challenge", "more", "other"),
 )
 """A place or an aspect to look at, a question of its own; what the answer can tell or be searched on for; neither."""
 FITTED = WEIGHTS / "requests.npz"

@@ -7,13 +7,14 @@ What is wanted is told by `agent.answer.intents`; what is named is found among t
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import median_low
+from statistics import median_high
 
 import numpy as np
 
 from agent.answer.followups import argued_with, refers
-from agent.answer.intents import Encode, intent_of, short_name
+from agent.answer.intents import Encode, intent_of
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.answer.named import number_in, side_in, sources_in
 from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
 from agent.answer.words import label as stance_label
 from agent.options import Depth
@@ -25,8 +26,9 @@ _MOST_WORDS = 40  # whoever writes more asks a question of their own
 _UNSURE = 0.4  # chance of a kind below which half of the readings are wrong, in five folds over the wordings
 _CLAIMS = 2  # of a side, in a summary
 CAN = (
-    "Of this answer you can ask: summarise it; explain claim 3; which side has more evidence; only newer sources, or "
-    "only from one publisher; challenge claim 3; search more for a side; what about the cost; and in Germany?"
+    "Of this answer you can ask: summarise it; explain claim 3; what do critics say; which side has more evidence; "
+    "only newer sources, or only from one publisher; challenge claim 3; search more for a side; what about the cost; "
+    "and in Germany?"
 )
 """What can be asked, for who asked something else."""
 
@@ -86,7 +88,8 @@ def _told(said: Reply | Question, chance: float) -> Reply | Question:
 
 _NEW = re.compile(
     r"(?:[\w']+[, ]+){0,4}?(?:different|another|next|new|unrelated) (?:thing|question|topic|subject)\b"
-    r"(?: altogether| entirely| now)?[,:. –-]*(?P<rest>.{12,})",
+    r"(?: altogether| entirely| now)?(?: *[,:.–-]+ *| (?=(?:should|is|are|do|does|can|will|would|what|who|why|how)\b))"
+    r"(?P<rest>.{12,})",
     re.I,
 )
 
@@ -118,7 +121,7 @@ def _weighed(_: str, answer: Answer) -> Reply:
 
 
 def _explained(asked: str, answer: Answer) -> Reply | Question:
-    number = _number(asked, answer)
+    number = number_in(asked, answer)
     cited = next((c for c in answer.citations if c.number == number), None)
     if cited is None:
         there = ", ".join(str(c.number) for c in answer.citations) or "none"
@@ -128,27 +131,34 @@ def _explained(asked: str, answer: Answer) -> Reply | Question:
     return Reply(f"[{cited.number}] {source_line(cited)}", lines)
 
 
-def _newer(asked: str, answer: Answer) -> Reply:
+_LATER = r"\b(?:after|since|newer|newest|later|latest|recent\w*|fresh\w*|current|up[ -]to[ -]date|past)\b"
+_EARLIER = r"\b(?:before|older|old|until|till|up to|earlier|prior|outdated|dated)\b"
+_NONE_OF = (
+    r"\b(?:no|nothing|none|not|without|skip|drop|ignor\w+|exclud\w+|remov\w+|hide|bin|ditch|lose|forget|"
+    r"leav\w+ out|throw out|rid of|don'?t (?:want|need|show|use|give))\b(?: [\w']+){0,4}? "
+)
+
+
+def _dated(asked: str, answer: Answer) -> Reply:
+    """The newer of the sources or the older ones, from the year that is named or from the middle of their dates."""
     dated = sorted(c.date for c in answer.citations if c.date)
     if not dated:
         return Reply("None of the sources of this answer has a date.")
+    without = re.search(f"{_NONE_OF}(?:(?P<earlier>{_EARLIER})|{_LATER})", asked, re.I)
+    earlier, later = (re.search(words, asked, re.I) for words in (_EARLIER, _LATER))
+    older = not without["earlier"] if without else bool(earlier and not later)
     years = re.findall(r"\b(?:19|20)\d\d\b", asked)
-    since = years[-1] if years else median_low(dated)
-    if years and re.search(rf"\b(?:after|later than|newer than) {since}", asked, re.I):
-        since = str(int(since) + 1)
-    kept = [c for c in answer.citations if c.date >= since]
+    limit = years[-1] if years else median_high(dated)
+    if years and re.search(rf"\b(?:after|past|later than|newer than|until|till|up to) {limit}", asked, re.I):
+        limit = str(int(limit) + 1)
+    kept = [c for c in answer.citations if c.date and (c.date < limit if older else c.date >= limit)]
+    what = f"from before {day(limit)}" if older else f"from {day(limit)} on"
     if not kept:
-        return Reply(f"No source of this answer is from {day(since)} on; the newest is of {day(dated[-1])}.")
-    return _kept(answer, kept, f"from {day(since)} on")
+        there = f"the oldest is of {day(dated[0])}" if older else f"the newest is of {day(dated[-1])}"
+        return Reply(f"No source of this answer is {what}; {there}.")
+    return _kept(answer, kept, what)
 
 
-_KINDS_OF_SOURCE = {
-    "news": r"news\w*|press|journalis\w+|reporters?",
-    "academic": r"acad\w+|scien\w+|stud(?:y|ies)|research\w*|professors?|peer|scholar\w*|universit\w+|journals?",
-    "government": r"gover\w+|ministr\w+|official\w*|state|authorit\w+|public bod\w+",
-    "opinion": r"opinions?|columns?|columnists?|op-?eds?|commentar\w+|editorials?",
-    "forum": r"forums?|blogs?",
-}
 _LEFT_OUT = re.compile(
     r"\b(?:leav(?:e|ing) out|without|no|not|skip|drop|exclud\w+|except|bin|ignor\w+|hide|minus|remove)\b"
     r"((?:(?! and (?:look|show|keep|give|use|take|only|just|stick)\b)[^,.;:!?])*)",
@@ -157,25 +167,14 @@ _LEFT_OUT = re.compile(
 
 
 def _from_one(asked: str, answer: Answer) -> Reply:
-    out = _named_in(" ".join(_LEFT_OUT.findall(asked)), answer)
-    wanted = _named_in(_LEFT_OUT.sub(" ", asked), answer)
+    out = sources_in(" ".join(_LEFT_OUT.findall(asked)), answer)
+    wanted = sources_in(_LEFT_OUT.sub(" ", asked), answer)
     kept = [c for c in answer.citations if c.number in wanted or (not wanted and out)]
     kept = [c for c in kept if c.number not in out]
     if not kept:
         there = ", ".join(dict.fromkeys(c.publisher or c.title for c in answer.citations))
         return Reply(f"No source of this answer is called so. They are: {there}.")
     return _kept(answer, kept, "from " + ", ".join(dict.fromkeys(c.publisher or c.title for c in kept)))
-
-
-def _named_in(words: str, answer: Answer) -> set[int]:
-    """The sources that the words name: by publisher, title or kind."""
-    kinds = [kind for kind, said in _KINDS_OF_SOURCE.items() if re.search(rf"\b(?:{said})\b", words, re.I)]
-    by_name = {c.number for c in answer.citations if any(_named(n, words) for n in (short_name(c.publisher), c.title))}
-    return by_name or {c.number for c in answer.citations if any(kind in c.kind for kind in kinds)}
-
-
-def _named(name: str, words: str) -> bool:
-    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words, re.I) is not None
 
 
 def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:
@@ -198,12 +197,31 @@ def _of(side: AnswerPerspective, known: set[int]) -> list[AnswerClaim]:
     return [claim for claim in side.claims if known & set(claim.citations)]
 
 
+def _of_side(asked: str, answer: Answer) -> Reply:
+    side = side_in(asked, answer, speaking=True)
+    if side is None:
+        there = ", ".join(f"“{s.name}”" for s in answer.perspectives)
+        return Reply(f"Which side? Those of this answer are {there or 'none'}.")
+    name = stance_label(answer, side)
+    name = side.name if name == "Answer" else name
+    if not side.claims:
+        return Reply(f"Nothing that was found speaks for {name}. Ask: search more for this side.")
+    return Reply(f"What speaks for {name}", [(_said(answer, side, claim), claim.citations) for claim in side.claims])
+
+
 # What has to be searched for
 
 
+def again(answer: Answer) -> str:
+    """The question that the answer is to, as it can be asked once more in its thread."""
+    if answer.against:
+        return f"Strongest case against {answer.against.side}?"
+    return f"What about {answer.focus}?" if answer.focus else answer.neutral_question
+
+
 def _challenged(asked: str, answer: Answer) -> Reply | Question:
-    number = _number(asked, answer)
-    if number is None and (side := _side(asked, answer)) is not None:
+    number = number_in(asked, answer)
+    if number is None and (side := side_in(asked, answer)) is not None:
         return Question(f"Strongest case against {side.name.removesuffix(' …')}?")
     if number is None:
         there = ", ".join(str(c.number) for c in answer.citations)
@@ -223,10 +241,10 @@ _PLACE = re.compile(r"\b(?:in|for|to|of|from|at) ((?:the )?[A-Z][\w'-]+(?: (?:an
 def _focused(asked: str, parts: Sequence[str]) -> Question:
     """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at. parts:
     the sentences, the likeliest to name it first."""
-    if about := re.search(r"\b(?:what|how) about ([^,.;?!]+)", asked, re.I):
+    if about := re.search(r"\b(?:what|how) about ([^,.;?!]+)", asked, re.I) or _PLACE.search(asked):
         return Question(f"What about {about[1].strip()}?")
-    if named := _PLACE.search(asked):
-        return Question(f"What about {named[1]}?")
+    if read_question(parts[0]).kind == "fact":  # 'how many pupils are affected' is itself what to look at
+        return Question(f"And {parts[0][:1].lower()}{parts[0][1:].rstrip(' ?.!')}?")
     named_in = (_core(part) for part in parts)
     return Question(f"What about {next(filter(None, named_in), '') or asked.rstrip(' ?.!')}?")
 
@@ -245,56 +263,10 @@ _READERS: dict[str, Callable[[str, Answer], Reply | Question]] = {
     "summarise": _summarised,
     "weigh": _weighed,
     "explain": _explained,
-    "newer": _newer,
+    "newer": _dated,
+    "side": _of_side,
     "from": _from_one,
     "challenge": _challenged,
-    "more": lambda _, answer: Question(answer.neutral_question, "deep"),
+    "more": lambda _, answer: Question(again(answer), "deep"),
     "other": lambda asked, answer: Reply(CAN),
 }
-
-
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-_CARDINALS = "one two three four five six seven eight nine ten".split()
-_COUNTED = re.compile(
-    r"\b(?:claim|source|citation|sentence|quot\w+|reference|statement|point|argument|number|no\.?|#) (?P<cardinal>"
-    + "|".join(_CARDINALS)
-    + rf")\b|(?<!\ba )(?<!\bone )\b(?P<ordinal>{'|'.join(_ORDINALS)}|last)\b",
-    re.I,
-)
-
-
-def _number(asked: str, answer: Answer) -> int | None:
-    """The number that is named: '3', 'the third', 'quote three', 'the last one'; or that of the source with a figure
-    that is named."""
-    for figure in re.findall(r"\d+(?:[.,]\d+)*", asked[:400]):
-        within = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)")
-        quoted = [c.number for c in answer.citations if any(map(within.search, (c.quote, *(q.quote for q in c.more))))]
-        if figure.isdigit() and (any(str(c.number) == figure for c in answer.citations) or not quoted):
-            return int(figure)
-        if quoted:
-            return quoted[0]
-    named = _COUNTED.search(asked)
-    if named is None:
-        return None
-    word = (named["ordinal"] or named["cardinal"]).casefold()
-    if word == "last":
-        return max((c.number for c in answer.citations), default=None)
-    return (_ORDINALS if named["ordinal"] else _CARDINALS).index(word) + 1
-
-
-_POLES = {
-    "supports": r"\bfor$|\b(?:yes|pros?|agree|supporters?|proponents?|fans|in favou?r|for (?:side|camp|case))\b",
-    "opposes": r"\b(?:no|against|con|contra|antis?|disagree|opponents?|critics|s[ck]eptics?|doubters|naysayers)\b",
-}
-
-
-def _side(asked: str, answer: Answer) -> AnswerPerspective | None:
-    """The side that is named, by its name or by where it stands on the question."""
-    said = asked.casefold()
-    for side in sorted(answer.perspectives, key=lambda s: -len(s.name)):
-        if re.search(rf"(?<!\w){re.escape(side.name.removesuffix(' …').casefold())}(?!\w)", said):
-            return side
-    last = max(_POLES, key=lambda stance: max((m.start() for m in re.finditer(_POLES[stance], said)), default=-1))
-    if not re.search(_POLES[last], said):
-        return None
-    return next((s for s in answer.perspectives if s.stance == last), None)

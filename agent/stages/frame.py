@@ -50,6 +50,7 @@ _FOLLOW_UP = re.compile(
     re.IGNORECASE,
 )
 _ASKS = re.compile(r"(?:is|are|should|does|do|will|can|would|has|have)\b", re.IGNORECASE)
+_DOES = re.compile(r"^((?:what|how|which|when|where|why)\b.*?) (?:do|does|did) ", re.IGNORECASE)
 _PRONOUN = re.compile(
     r"\b(?:it|its|they|them|their)\b|\b(?:this|that|these|those)\W*$|^\w+ (?:this|that|these|those)\b", re.IGNORECASE
 )
@@ -80,7 +81,7 @@ def resolve_follow_up(question: str, earlier: str) -> tuple[str, str]:
     """
     asked = question.strip()
     if match := _FOLLOW_UP.match(asked):
-        focus = (match["focus"] or match["rest"]).strip()
+        focus = _DOES.sub(r"\1 ", (match["focus"] or match["rest"]).strip())
         if not _ASKS.match(focus):
             return earlier, focus
         asked = focus[:1].upper() + focus[1:] + "?"

@@ -1,0 +1,82 @@
+"""What a follow-up names of the answer: a claim or source by its number, sources by their publisher or kind, a side by
+its name or by where it stands."""
+
+import re
+
+from agent.answer.followups import ORDINALS
+from agent.answer.intents import short_name
+from agent.answer.model import Answer, AnswerPerspective
+
+_KINDS_OF_SOURCE = {
+    "news": r"news\w*|press|journalis\w+|reporters?",
+    "academic": r"acad\w+|scien\w+|stud(?:y|ies)|research\w*|professors?|peer|scholar\w*|universit\w+|journals?",
+    "government": r"gover\w+|ministr\w+|official\w*|state|authorit\w+|public bod\w+",
+    "opinion": r"opinions?|columns?|columnists?|op-?eds?|commentar\w+|editorials?",
+    "forum": r"forums?|blogs?",
+}
+
+
+def sources_in(words: str, answer: Answer) -> set[int]:
+    """The sources that the words name: by publisher, title or kind."""
+    kinds = [kind for kind, said in _KINDS_OF_SOURCE.items() if re.search(rf"\b(?:{said})\b", words, re.I)]
+    by_name = {c.number for c in answer.citations if any(_named(n, words) for n in (short_name(c.publisher), c.title))}
+    return by_name or {c.number for c in answer.citations if any(kind in c.kind for kind in kinds)}
+
+
+def _named(name: str, words: str) -> bool:
+    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words, re.I) is not None
+
+
+_CARDINALS = "one two three four five six seven eight nine ten".split()
+_COUNTED = re.compile(
+    r"\b(?:claim|source|citation|sentence|quot\w+|reference|statement|point|argument|number|no\.?|#) (?P<cardinal>"
+    + "|".join(_CARDINALS)
+    + rf")\b|(?<!\ba )(?<!\bone )\b(?P<ordinal>{'|'.join(ORDINALS)}|last)\b",
+    re.I,
+)
+
+
+def number_in(asked: str, answer: Answer) -> int | None:
+    """The number that is named: '3', 'the third', 'quote three', 'the last one'; or that of the source with a figure
+    that is named."""
+    for figure in re.findall(r"\d+(?:[.,]\d+)*", asked[:400]):
+        within = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)")
+        quoted = [c.number for c in answer.citations if any(map(within.search, (c.quote, *(q.quote for q in c.more))))]
+        if figure.isdigit() and (any(str(c.number) == figure for c in answer.citations) or not quoted):
+            return int(figure)
+        if quoted:
+            return quoted[0]
+    named = _COUNTED.search(asked)
+    if named is None:
+        return None
+    word = (named["ordinal"] or named["cardinal"]).casefold()
+    if word == "last":
+        return max((c.number for c in answer.citations), default=None)
+    return (ORDINALS if named["ordinal"] else _CARDINALS).index(word) + 1
+
+
+_POLES = {
+    "supports": re.compile(
+        r"\bfor\W*$|\b(?:yes|pros?|agree|support\w*|proponents?|advocates?|defenders?|fans|in (?:its )?favou?r|"
+        r"upsides?|advantages?|benefits?|positives?|for (?:side|camp|case|it|this|that)|"
+        r"(?:speaks?|case|arguments?|reasons?) for)\b"
+    ),
+    "opposes": re.compile(
+        r"\b(?:no|against|con|cons|contra|antis?|disagree|oppos\w+|opponents?|critics?|s[ck]eptics?|doubters|naysayers|"
+        r"downsides?|drawbacks?|disadvantages?|negatives?|objections?|concerns|worri\w+)\b"
+    ),
+}
+
+
+def side_in(asked: str, answer: Answer, *, speaking: bool = False) -> AnswerPerspective | None:
+    """The side that is named, by its name or by where it stands on the question. Of two the last, which is spoken
+    about; speaking: the first, which speaks, as in 'what do critics say to the yes side'."""
+    said = asked.casefold()
+    for side in sorted(answer.perspectives, key=lambda s: -len(s.name)):
+        name = side.name.removesuffix(" …").casefold()
+        if len(name) > 3 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said):  # others than Yes and No
+            return side
+    found = sorted((match.start(), stance) for stance, words in _POLES.items() for match in words.finditer(said))
+    if not found:
+        return None
+    return next((s for s in answer.perspectives if s.stance == found[0 if speaking else -1][1]), None)
