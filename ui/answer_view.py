@@ -32,6 +32,7 @@ from agent.answer.words import (
 )
 from agent.answer.words import label as stance
 from agent.runs.store import RunRow
+from tools.language.words import count
 from ui import ask_view, cited_view, ledger, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
@@ -170,15 +171,22 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
         words = f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>'
         cited_view.line(answer, words, claim, f"{side.id}-{number}")
     if leaning := beside(side):
-        st.markdown(f":small[{MAY_SPEAK}]", help=_MAY_SPEAK)
-        for number, claim in enumerate(leaning):
-            words = f'<p class="sm-claim leaning">{text(claim_text(claim))}</p>'
-            cited_view.line(answer, words, claim, f"{side.id}-leaning-{number}")
+        _may_speak(answer, side, leaning, folded=bool(case(side)))
     if gap := gap_of(line, side):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
     if side.groups:
         with st.expander("What its sources say"):
             st.html(source_view.listed(side))
+
+
+def _may_speak(answer: Answer, side: AnswerPerspective, leaning: Sequence[AnswerClaim], *, folded: bool) -> None:
+    """What merely leans this way. folded: beneath a case, of which it might be taken for a part."""
+    label = f":small[May speak for this side: {count(len(leaning), 'quotation')}]"
+    with st.expander(label, key=f"may-speak-{side.id}") if folded else st.container():
+        st.markdown(f":small[{MAY_SPEAK}]", help=_MAY_SPEAK)
+        for number, claim in enumerate(leaning):
+            words = f'<p class="sm-claim leaning">{text(claim_text(claim))}</p>'
+            cited_view.line(answer, words, claim, f"{side.id}-leaning-{number}")
 
 
 # What can be done with it

@@ -79,11 +79,12 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
-  .stExpander, .stHtml:has(> .sm-screen),
+  .stExpander:not([class*="st-key-may-speak-"] *), .stHtml:has(> .sm-screen),
   .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}
+  [class*="st-key-may-speak-"] details::details-content {{ content-visibility: visible; block-size: auto; }}
   html, body {{ background: #fff !important; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
