@@ -129,8 +129,8 @@ class _Reply(BaseModel):
 
 
 def ask_chat(model: ChatModel, asked: Mapping[str, tuple[str, str]], records: Records, parallel: int) -> dict[str, str]:
-    """By key the chat model's `text` for each system and user turn, empty where it failed. The records have what it
-    said, or what failed, and it is not asked again. Raises ProviderError where the model is down."""
+    """By key the chat model's `text` for each system and user turn, empty where it failed. What the records
+    have is not asked for again. Raises ProviderError where the model is down."""
 
     async def ask(system: str, user: str) -> Record:
         with budget_scope(Budget()):

@@ -18,6 +18,7 @@ def test_the_long_part_is_taken_by_its_name_alone(run_suite: Suite, monkeypatch:
         monkeypatch.setitem(PARTS, part, lambda args: {"pages": args.pages})
     assert json.loads(run_suite("bench", "--json")[1]).keys() - {"seconds", "machine"} == {"ask", "judge", "scale"}
     assert json.loads(run_suite("bench", "berds", "--pages", 7, "--json")[1])["berds"] == {"pages": 7}
+    assert "no part 'all'. There are: ask, judge, scale, berds." in run_suite("bench", "all")[2]
 
 
 @pytest.mark.timeout(300)

@@ -320,8 +320,15 @@ def test_bad_data_is_told_with_file_line_and_field(tmp_path: Path, row: Any, mes
 
 def test_a_question_stands_once_in_a_set(tmp_path: Path) -> None:
     twice = write(tmp_path / "a.jsonl", [line("stone"), line("iron"), line("stone")])
-    with pytest.raises(InputError, match=r"a\.jsonl line 3: 'question' is that of line 1"):
+    with pytest.raises(InputError, match=r"a\.jsonl line 3: 'question' is '.*', as in line 1\. Take one"):
         load_perspectives([str(twice)], "test")
+
+
+def test_a_file_of_a_folder_that_holds_no_questions_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [line("stone")])
+    write(tmp_path / "b.jsonl", [])
+    with pytest.raises(InputError, match=r"b\.jsonl holds no questions"):
+        load_perspectives([str(tmp_path)], "test")
 
 
 def test_two_sets_of_one_name_are_an_error(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from evals.metrics.measure import figures_by
 from evals.metrics.p_recall import AVERAGE, measures, p_recall, times
 from evals.retrievers.leaning import Column, rank
 from evals.retrievers.projection import FORMS
+from evals.suites.pir import table
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
@@ -236,6 +237,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert "p-Recall@2" in shown
     assert "\npap+ 0.5 " in shown
+    result["intervals"][AVERAGE]["pap"]["gain@1"] = [0.1, 0.2]
+    for roots, starred in ((9, False), (10, True)):  # of the average the task with the fewest counts
+        sizes["boats"]["roots"], sizes["trains"]["roots"] = roots, 50
+        assert any("*" in row for row in table(result) if row.startswith("pap ")) is starred
 
 
 def test_the_published_reading_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,11 +79,16 @@ def test_records_go_on_after_a_kill(tmp_path: Path, capsys: pytest.CaptureFixtur
         records.add("b", {"failed": "no answer"})
     path.write_text(path.read_text() + '{"key": "c", "sco')  # killed here
     with Records(path, "judge", CONFIG) as records:
-        assert set(records.done) == {"a", "b"}
+        assert set(records.done) == {"a"}, "what failed is asked again"
         assert "line 4 was cut off" in capsys.readouterr().err
         records.add("c", {"score": 1.0})
+        records.add("b", {"failed": "no answer yet"})
+    with Records(path, "judge", CONFIG) as records:
+        records.add("b", {"score": 0.0})
+    with Records(path, "judge", CONFIG) as records:
+        assert set(records.done) == {"a", "b", "c"}
     found, rows = read_records(path)
-    assert [r["key"] for r in rows] == ["a", "b", "c"]
+    assert [(r["key"], r["score"]) for r in rows] == [("a", 0.5), ("c", 1.0), ("b", 0.0)]
     assert found["config"] == CONFIG
     assert found["prompts"] == prompt_hashes()
     assert found["versions"]["numpy"] == np.__version__
@@ -187,6 +192,6 @@ def test_what_is_answered_is_kept_and_a_part_that_was_cut_is_asked_whole(tmp_pat
     assert [r.get("said") or r["failed"] for r in found[1:]] == ["B", "C", "D", "no JSON"]
     with Records(path, "judge", CONFIG) as kept:
         assert ask_in_parts(items, ask, kept, size=2) == found
-    assert len(heard) == 3
+    assert heard[3:] == ["e"], "only what failed is asked again"
     with pytest.raises(ProviderReplyError):  # nothing of use was heard yet
         ask_in_parts(items[4:], ask, Records(None, "judge", CONFIG))

@@ -175,17 +175,21 @@ def of_sets(suite: str, found: dict[str, dict[str, dict[str, float]]], **changes
 
 def test_results_stand_beside_the_papers_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     half = {"precision@5": 0.5, "mrecall@5": 0.25}
-    berds = of_sets("berds", {"kialo": {"bm25": half}, "macro-average": {"bm25": half}, "towns": {"dense": half}})
+    mean = {"bm25": {"precision@5": 0.4, "mrecall@5": 0.2}}
+    berds = of_sets("berds", {n: {"bm25": half} for n in ("arguana", "kialo", "opinionqa")} | {"macro-average": mean})
+    own = of_sets("retrieval", {"towns": {"dense": half}, "kialo": {"dense": half}, "macro-average": {"dense": half}})
     news = of_sets("news", {"LocalNews": {n: {"coverage@5": 0.5} for n in ("dense", "greedyplus", "mmr:0.1", "scs")},
                             "Other": {"dense": {"coverage@5": 0.1}}})  # fmt: skip
-    files = [saved(tmp_path, f"{r['suite']}.json", r) for r in (berds, news, judge_result([0, 1]))]
+    files = [saved(tmp_path, f"{r['suite']}.json", r) for r in (berds, news, judge_result([0, 1]), own)]
     assert main(["report", "--paper", *map(str, files), "--json"]) == 0
     told = {(one["of"], one["title"]): one for one in json.loads(capsys.readouterr().out)}
     assert len(told) == len(published()[0])
     retrieval = told["BERDS, tables 3 and 16", "retrievers on the test split; on other sets beside the mean, at 5"]
     nothing = [None] * 4
-    assert retrieval["rows"]["bm25"] == {"paper": nothing * 2, "here": [None, None, 0.5, 0.25, *nothing[:2], 0.5, 0.25]}
+    assert retrieval["rows"]["bm25"] == {"paper": nothing * 2, "here": [*[0.5, 0.25] * 3, 0.4, 0.2]}
     assert retrieval["rows"]["towns: dense"]["here"][-2:] == [0.5, 0.25]
+    assert retrieval["rows"]["dense"]["here"] == [None, None, 0.5, 0.25, *nothing], "a mean of other sets is not theirs"
+    assert not [of for of in retrieval["by"] if "macro-average" in of]
     assert retrieval["rows"]["Sphere: BM25"]["paper"][:2] == [0.4496, 0.276]
     events = told["NEWSCOPE, table 2", "paragraphs for a news event, LocalNews, at 5"]
     assert (events["rows"]["greedyplus"]["paper"][-1], events["rows"]["greedyplus"]["here"][-1]) == (0.622, 0.5)
@@ -209,13 +213,18 @@ def test_results_stand_beside_the_papers_tables(tmp_path: Path, capsys: pytest.C
     assert re.search(r"^Left out: .*judge\.json", shown, re.MULTILINE) is None
     assert "PIR, table 6: QA-F1" in shown
     assert "No result of it; make one: python -m evals pir" in shown
-    tasks = of_sets("pir", {"ferry": {"none": {"p_recall@1": 1.0}}})
+    tasks = of_sets("pir", {task: {"none": {"p_recall@5": 1.0}} for task in ("ferry", "average of tasks")})
     favour = of_sets("favour", {"perspectrum@5": {"tiny": {"support, share": 0.6}}})
     files = [saved(tmp_path, f"{r['suite']}.json", r) for r in (tasks, favour, berds)]
     assert main(["report", "--paper", *map(str, files)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "pir.json: it has ferry, and the table agnews, story, perspectrum" in shown
     assert re.search(r"-unsup .* tiny – \| 60\.0 – ", shown)
-    assert "berds.json: it has no documents_needed, documents_needed_share." in shown
+    assert "berds.json: it has no documents_needed or documents_needed_share." in shown
+    nothing_found: dict[str, Any] = {"perspectrum@5": {"tiny": {"support, share": None}}}
+    favour["metrics"] = nothing_found | {"perspectrum@10": {"tiny": {"support, share": 0.6}}}
+    favour["intervals"] = favour["items"] = {data: {"tiny": {}} for data in favour["metrics"]}
+    assert main(["report", "--paper", str(saved(tmp_path, "favour.json", favour))]) == 0
+    assert "favour.json: it has no support, share or undermine, share" in " ".join(capsys.readouterr().out.split())
     assert main(["report", "--paper"]) == 0  # what there is to make
     assert capsys.readouterr().out.count("make one:") == len({one.of for one in published()[0]})

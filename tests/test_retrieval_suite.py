@@ -119,7 +119,8 @@ def view(**fields: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("queries", "message"),
     [
-        (changed(1, qid="drinks"), r"line 2: 'qid' is 'drinks', as in an earlier line"),
+        (changed(1, qid="drinks"), r"line 2: 'qid' is 'drinks', as in line 1"),
+        (changed(1, question=QUERIES[0]["question"]), r"line 2: 'question' is '.*', as in line 1\. Take one"),
         (changed(0, perspectives=view(gold=["t1", "t9"])), r"line 1: 'gold' has 't9', which is not in corpus\.jsonl"),
         ([], r"queries\.jsonl holds no questions"),
     ],
@@ -132,7 +133,7 @@ def test_bad_queries_are_told_with_file_line_and_field(tmp_path: Path, queries: 
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
-        ([*CORPUS, {"id": "7", "text": "Words."}], r"corpus\.jsonl line 9: 'id' is '7', as in an earlier line"),
+        ([*CORPUS, {"id": "7", "text": "Words."}], r"corpus\.jsonl line 9: 'id' is '7', as in line 7"),
         ([], r"corpus\.jsonl holds no passages"),
     ],
 )
@@ -300,6 +301,8 @@ def test_a_question_that_fails_is_a_miss_is_named_and_searched_again(tmp_path: P
     assert len(found["dense"]["drinks"]) == len(CORPUS)
     report = scored([one], {one.name: found}, [1, 2], seed=1)
     assert report["metrics"]["small_2way"]["dense"]["documents_needed_share"] == 0.5
+    with path.open("a") as file:  # as it may stand in records that another suite, or an older one, wrote
+        file.write('{"key": "small_2way dense 12", "failed": "the encoder was down"}\n')
     found, failed = ranked(one, ToyEncoder(), cache, path)
     assert (len(found["dense"]["12"]), failed) == (len(CORPUS), [])
 

@@ -56,11 +56,10 @@ class Article(Line):
 def read_lines(path: Path, shape: type[Line]) -> dict[str, Any]:
     """An article by its id, another by 'line 1' and so on. Raises InputError with file, line and field, and for no
     lines."""
-    found: dict[str, Any] = {}
+    found, seen = dict[str, Any](), dict[str, int]()
     for row in json_rows(path):
         line = row.read(shape)
-        if (key := getattr(line, "id", f"line {row.number}")) in found:
-            raise row.wrong(f"'id' is '{key}', as in an earlier line.")
+        row.once("id", key := getattr(line, "id", f"line {row.number}"), seen)
         found[key] = line
     if not found:
         raise InputError(f"{path} holds no lines. Add some, or name another file.")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from evals.datasets.retrieval import load_sets
-from evals.datasets.rows import GOLD, json_rows
+from evals.datasets.rows import GOLD, json_rows, read_questions
 from evals.suite import shuffled
 from tools.errors import InputError
 from tools.passages import SourceDocument
@@ -58,8 +58,7 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
     if name.startswith((_WORDINGS, _ELSEWHERE)):
         return _part(name)
     if name.endswith(".jsonl"):
-        rows = enumerate(json_rows(Path(name)), start=1)
-        cases = [Case(str(number), row.text("question"), _gold()) for number, row in rows]
+        cases = [Case(str(number), text, _gold()) for number, text in enumerate(read_questions(Path(name)), start=1)]
         return CaseSet(Path(name).stem, cases, load_samples().documents)
     if folder is None:
         raise InputError(f"where is the set '{name}'? Give its folder as --data.")

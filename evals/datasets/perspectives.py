@@ -66,47 +66,43 @@ def load_perspectives(places: Sequence[str], split: str = "test") -> dict[str, l
     """
     sets: dict[str, list[GoldRow]] = {}
     for place in places:
-        for name, rows in _hub(place, split) if place.startswith(_HUB) else _local(Path(place)):
-            if name in sets:
+        for path, rows in _hub(place, split) if place.startswith(_HUB) else _local(Path(place)):
+            if (name := _ENDINGS.sub("", path.name)) in sets:
                 raise InputError(f"two sets are called '{name}'. Rename a file, or measure them apart.")
-            sets[name] = list(rows)
+            sets[name] = list(_rows(name, rows))
             if not sets[name]:
-                raise InputError(f"{place} holds no questions.")
+                raise InputError(f"{path} holds no questions. Add some, or take it out.")
     return sets
 
 
-def _local(path: Path) -> list[tuple[str, Iterator[GoldRow]]]:
+def _local(path: Path) -> list[tuple[Path, Iterable[Row]]]:
     """A file; or of a folder every `*.dev.jsonl`, or every `*.jsonl` where there is none."""
     files = sorted(path.glob("*.dev.jsonl")) or sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} has no *.jsonl with `question` and `perspectives`. Give another --data.")
-    named = ((_ENDINGS.sub("", file.name), file) for file in files)
-    return [(name, _rows(name, json_rows(file))) for name, file in named]
+    return [(file, json_rows(file)) for file in files]
 
 
-def _hub(place: str, split: str) -> list[tuple[str, Iterator[GoldRow]]]:
+def _hub(place: str, split: str) -> list[tuple[Path, Iterable[Row]]]:
     """One data set, by the library `datasets`, which also reads a folder, and keeps what it has fetched."""
-    name = place.removeprefix(_HUB)
     try:
         import datasets
     except ImportError as exc:
         raise SettingsError(f"{place} needs the library 'datasets' ({exc}). Install it: `make evals`.") from exc
     try:
-        found = datasets.load_dataset(name, split=split)
+        found = datasets.load_dataset(place.removeprefix(_HUB), split=split)
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as exc:
         said = " ".join(str(exc).split())[:200].rstrip(".")
         how = "Check the name, --split and the network, or give a file."
         raise InputError(f"{place} cannot be loaded ({said}). {how}") from exc
-    rows = (Row(Path(place), number, dict(row)) for number, row in enumerate(found, start=1))
-    return [(Path(name).name, _rows(Path(name).name, rows))]
+    return [(Path(place), (Row(Path(place), number, dict(row)) for number, row in enumerate(found, start=1)))]
 
 
 def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:
     asked: dict[str, int] = {}
     for row in rows:
         read = row.read(_Row)
-        if (first := asked.setdefault(read.question, row.number)) != row.number:
-            raise row.wrong(f"'question' is that of line {first}, and would count twice. Take one of the two out.")
+        row.once("question", read.question, asked)
         if any(len(c.verdicts) != len(read.perspectives) for c in read.ctxs or () if c.verdicts is not None):
             raise row.wrong("'ctxs': a passage has not one verdict for each of the 'perspectives'.")
         expansions = tuple(e.text for e in read.expansions)

@@ -77,8 +77,8 @@ class RetrievalSet:
 def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
     """The sets of these names; the only one of a folder that has a `queries.jsonl` needs no name.
 
-    Raises InputError that names file, line and field: something missing or empty, an id that is there twice, a gold id
-    that is not in the corpus, a file that is not there or is another one.
+    Raises InputError that names file, line and field: something missing or empty, an id or a question that is there
+    twice, a gold id that is not in the corpus, a file that is not there or is another one.
     """
     corpora: dict[Path, list[SourceDocument]] = {}
     sets = []
@@ -122,27 +122,26 @@ class _Passage(Shape):
 
 def read_corpus(path: Path) -> list[SourceDocument]:
     """Passages of a file. Raises InputError with file, line and field, and for an id that is there twice."""
-    corpus: dict[str, SourceDocument] = {}
+    corpus, seen = list[SourceDocument](), dict[str, int]()
     for row in json_rows(path):
         found = row.read(_Passage)
-        if found.id in corpus:
-            raise row.wrong(f"'id' is '{found.id}', as in an earlier line.")
-        corpus[found.id] = SourceDocument(found.id, found.text, title=found.title)
+        row.once("id", found.id, seen)
+        corpus.append(SourceDocument(found.id, found.text, title=found.title))
     if not corpus:
         raise InputError(f"{path} holds no passages.")
-    return list(corpus.values())
+    return corpus
 
 
 def _read_questions(path: Path, corpus: Sequence[SourceDocument], corpus_path: Path) -> list[GoldQuestion]:
     known = {passage.external_id for passage in corpus}
-    questions: dict[str, GoldQuestion] = {}
+    questions, qids, asked = list[GoldQuestion](), dict[str, int](), dict[str, int]()
     for row in json_rows(path):
         found = row.read(GoldQuestion)
-        if found.qid in questions:
-            raise row.wrong(f"'qid' is '{found.qid}', as in an earlier line.")
+        row.once("qid", found.qid, qids)
+        row.once("question", found.question, asked)
         if missing := [i for view in found.perspectives for i in sorted(view.gold) if i not in known]:
             raise row.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
-        questions[found.qid] = found
+        questions.append(found)
     if not questions:
         raise InputError(f"{path} holds no questions.")
-    return list(questions.values())
+    return questions

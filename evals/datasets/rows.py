@@ -75,6 +75,11 @@ class Row:
             raise self.wrong(f"'{field}' is missing, or no text.")
         return value
 
+    def once(self, field: str, value: str, seen: dict[str, int]) -> None:
+        """Raises InputError where an earlier row had the value in that field; seen: value to row."""
+        if (first := seen.setdefault(value, self.number)) != self.number:
+            raise self.wrong(f"'{field}' is '{value}', as in line {first}. Take one of the two out.")
+
 
 def problem(exc: ValidationError) -> str:
     """The first thing that is wrong, with its place: "'perspectives' item 2 'gold': field required"."""
@@ -119,6 +124,16 @@ def json_rows(path: Path) -> Iterator[Row]:
             if not isinstance(values, dict):
                 raise InputError(f"{path} line {number}: an object is needed.")
             yield Row(path, number, values)
+
+
+def read_questions(path: Path) -> list[str]:
+    """The `question` of each line. Raises InputError, also for one that is there twice, and for none."""
+    seen = dict[str, int]()
+    for row in json_rows(path):
+        row.once("question", row.text("question"), seen)
+    if not seen:
+        raise InputError(f"{path} holds no questions.")
+    return list(seen)
 
 
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from textwrap import wrap
 
@@ -25,8 +26,10 @@ def beside(results: Mapping[str, Record]) -> list[Record]:
 
 
 def _lines(result: Record) -> list[Line]:
-    """A result's lines, and one for the union of its retrievers."""
-    found = lines_of(result)
+    """A result's lines, and one for the union of its retrievers; a mean only where it is of the paper's data, all of
+    them and no other."""
+    means, data = published()[2], {*result["metrics"]}
+    found = [x for x in lines_of(result) if x.data not in means or data == {x.data, *means[x.data]}]
     for data, of in result.get("union", {}).items():
         values = {name: float(v) for name, v in of.items() if isinstance(v, int | float)}
         found.append(Line(result["suite"], data, "union", values, {}))
@@ -70,10 +73,10 @@ def measured(table: Table, lines: Sequence[Line]) -> dict[str, Cells]:
 
 def _made(result: Record) -> Iterator[str]:
     """By whom it was measured, and on what, as far as that is known by its name."""
-    config, known = result["config"], published()[1]
+    config, (_, known, means) = result["config"], published()
     yield from (f"{what} {config[what]}" for what in _BY if config.get(what))
     data = config.get("data") or result["metrics"]
-    names = [data] if isinstance(data, str) else list(data)
+    names = [data] if isinstance(data, str) else [name for name in data if name not in means]
     yield from (f"{name} is {known[name]}" for name in names if name in known)
     if others := ", ".join(name for name in names if name not in known):
         yield f"{others}: no data of the paper's, which does not compare"
@@ -83,11 +86,11 @@ def _why_not(table: Table, lines: Sequence[Line]) -> str:
     named = dict.fromkeys(c.data for c in table.columns)
     if "" not in named and not any(line.data in named for line in lines):
         return f"it has {', '.join(dict.fromkeys(line.data for line in lines))}, and the table {', '.join(named)}"
-    if any(line.defines(c.measure) for line in lines for c in table.columns):
+    if measured(replace(table, also=".*"), lines):
         return "its methods are none of the table's"
     measures = dict.fromkeys(c.measure for c in table.columns)
     ks = dict.fromkeys(of.partition("@")[2] for of in measures)
-    return f"it has no {', '.join(measures)}" if "" in ks else f"it has nothing at --k {', '.join(ks)}"
+    return f"it has no {' or '.join(measures)}" if "" in ks else f"it has nothing at --k {', '.join(ks)}"
 
 
 def table_lines(told: Sequence[Record]) -> list[str]:

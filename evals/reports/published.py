@@ -44,11 +44,12 @@ class Table:
 
 
 @cache
-def published() -> tuple[tuple[Table, ...], Mapping[str, str]]:
-    """All tables in the order of the file; and what is known of data by their names."""
+def published() -> tuple[tuple[Table, ...], Mapping[str, str], Mapping[str, list[str]]]:
+    """All tables in the order of the file; what is known of data by their names; and of what data each mean is."""
     read = tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
     ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
-    return tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-")))), read["known"]
+    tables = tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-"))))
+    return tables, read["known"], read["means"]
 
 
 def table(of: str) -> Table:

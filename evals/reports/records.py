@@ -1,7 +1,8 @@
 """Results as they come, a line each, so that a killed run goes on and scoring never asks the agent again.
 
 The first line says what was measured: suite, configuration, versions, prompts by their hash. The others are records
-with a `key`, one an example; one that failed says so in `failed`, and stays in every denominator.
+with a `key`, one an example; one that failed says so in `failed`, and stays in every denominator. The next run asks it
+again, whichever suite it is, and its new record takes the place of that one.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ class Records:
         if path.exists() and _without_cut_line(path):
             found, records = read_records(path)
             _check_same(path, found, self.header)
-            self.done = {r["key"]: r for r in records}
+            self.done = {r["key"]: r for r in records if "failed" not in r}
         try:
             self._file = path.open("a", encoding="utf-8")
         except OSError as exc:
@@ -84,14 +85,15 @@ class Records:
 
 def read_records(path: Path) -> tuple[Record, list[Record]]:
     """The header and the records of a file. Raises InputError with file, line and field for one that is wrong, and for
-    a key that comes twice."""
+    a key that comes again though it had not failed."""
     rows = json_rows(path)
     first = next(rows, None)
     if first is None or first.values.get("records") != 1 or not isinstance(first.values.get("config"), dict):
         raise InputError(f"{path} holds no records of `python -m evals`; name another file.")
     found: dict[str, Record] = {}
     for row in rows:
-        if (key := row.text("key")) in found:
+        key = row.text("key")
+        if "failed" not in found.pop(key, {"failed": ""}):
             raise row.wrong(f"'key' is '{key}', as in an earlier line.")
         found[key] = row.values
     return first.values, list(found.values())

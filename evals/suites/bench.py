@@ -19,13 +19,14 @@ from evals.benchmarks.judge import measure_judge
 from evals.benchmarks.scale import PASSAGES, bench_scale
 from evals.benchmarks.timing import apart, process
 from evals.reports.records import Record
+from evals.suite import check_known
 
 _ROUNDS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = f"which (default: {', '.join(_USUAL)}; berds takes half an hour)"
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=which)
+    which = f"of {', '.join(PARTS)} (default: {', '.join(_USUAL)}; berds takes half an hour)"
+    parser.add_argument("parts", nargs="*", metavar="PART", help=which)
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--passages", type=int, default=PASSAGES, help="of the part scale (default: %(default)s)")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="of the part berds (default: %(default)s)")
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """The figures of each part, which is printed as it comes."""
+    check_known(args.parts, PARTS, "part")
     results: Record = {"machine": machine()}
     for part in args.parts or _USUAL:
         results[part] = PARTS[part](args)

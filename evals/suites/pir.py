@@ -156,7 +156,7 @@ def table(result: Record) -> list[str]:
 def _cell(result: Record, task: str, column: str, measure: str) -> str:
     value, ends = (result[part][task][column].get(measure) for part in ("metrics", "intervals"))
     change = result["intervals"][task][column].get(measure.replace("p_recall", "gain"), (0.0, 0.0))
-    over = sum(size["roots"] for name, size in result["config"]["sizes"].items() if task in (name, AVERAGE))
+    over = min(size["roots"] for name, size in result["config"]["sizes"].items() if task in (name, AVERAGE))
     return percent(value, ends or (), sure(change, over) if "@" in measure else "")
 
 

@@ -29,7 +29,7 @@ from agent.runs.parts import usual_options
 from agent.runs.service import open_runs
 from agent.settings import Settings, load_settings
 from evals.answering.asking import DEADLINE
-from evals.datasets.rows import GOLD, json_rows
+from evals.datasets.rows import GOLD, read_questions
 from evals.metrics.measure import Ratio, figures
 from evals.metrics.preference import EVEN, planned, published_z
 from evals.reports.records import Record, Records
@@ -66,7 +66,7 @@ def measure(args: argparse.Namespace) -> Record:
         return {"suite": "preference", **planned(args.people, args.each, args.icc)}
     failed, settings = list[str](), load_settings(provider="chat") if args.vote_by_model else load_settings()
     if args.prepare:
-        questions = shuffled([row.text("question") for row in json_rows(args.questions)], args.limit, args.seed)
+        questions = shuffled(read_questions(args.questions), args.limit, args.seed)
         failed = asyncio.run(prepare(questions, settings, args.seed, args.parallel))
     with closing(Database(settings.database_path)) as database:
         ballots = Ballots(database)
@@ -101,7 +101,7 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
             return {}
 
         there = {ballot.question for ballot in ballots.drawn_for("")}
-        return await _beside([q for q in dict.fromkeys(questions) if q not in there], ask, parallel)
+        return await _beside([q for q in questions if q not in there], ask, parallel)
 
 
 async def vote_by_model(ballots: Ballots, settings: Settings, parallel: int) -> list[str]:
