@@ -6,9 +6,11 @@ import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+from tools.dates import date_of_cell
 from tools.documents.encodings import Decoded, decode_text
 from tools.errors import ReaderFailedError, SourceError
 from tools.language.sentences import clean
@@ -33,7 +35,12 @@ _JUNK_OF_FILE = re.compile(
     r"[\s\d_.-]*|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*|.*\btemplate\b.*",
     re.IGNORECASE,
 )
-_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
+_DATED = re.compile(
+    r"\W*(?:(?:date|published|posted|written)\b\W*(?:on )?)?(?:[a-z]+day,? )?"
+    r"(\d{1,2} [a-z]+ \d{4}|[a-z]+ \d{1,2}, \d{4}|\d{4}-\d\d-\d\d)\W*",
+    re.IGNORECASE,
+)
+_TOP = 8  # lines of a text in which one may hold its date and nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +191,6 @@ def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> 
     """A document of plain text, its fields put in order; a field of no known value is left empty."""
     values = {k: clean(str(fields.get(k) or "")).strip() for k in FIELDS[1:]}
     kind = values["kind"].lower()
-    date = _DATE.match(values["date"])
     text, endless = _ENDLESS.subn(r"\1…", clean(text).strip())
     return SourceDocument(
         external_id=printable(external_id),
@@ -193,9 +199,16 @@ def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> 
         url=values["url"],
         publisher=values["publisher"],
         kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown",
-        date=date[0] if date else "",
+        date=date_of_cell(values["date"]),
         left_out={_COUNTED: endless} if endless else {},
     )
+
+
+def date_at_top(text: str) -> str:
+    """The date (ISO) that one of the first lines of a text is, as '3 May 2024' or 'Date: 3 May 2024'; empty without."""
+    lines = (line for line in text.split("\n", 40) if line.strip())
+    found = map(_DATED.fullmatch, islice(lines, _TOP))
+    return next((date for match in found if match and (date := date_of_cell(match[1]))), "")
 
 
 def truncate_document(found: SourceDocument, most: int) -> SourceDocument:

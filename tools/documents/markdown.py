@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import document_of_blocks, read_decoded, title_of
+from tools.documents.document import date_at_top, document_of_blocks, read_decoded, title_of
 from tools.documents.markup import blocks_of, parse
 from tools.documents.tidy import remove_non_text
 from tools.errors import SourceError
@@ -30,6 +30,7 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     fields: dict[str, Any] = {}
     if (match := _FRONT_MATTER.match(text)) and (found := _front_matter(match[1], name)) is not None:
         fields, text = found, text[match.end() :]
+    fields["date"] = fields.get("date") or date_at_top(text)
     html = _parser().render(_bounded(text))
     counts = Counter(left_out or {})
     blocks = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from tools.documents.document import document_of_blocks, read_decoded, title_of
+from tools.documents.document import date_at_top, document_of_blocks, read_decoded, title_of
 from tools.language.lexicon import is_word
 from tools.passages import Block, SourceDocument
 
@@ -68,7 +68,8 @@ def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """A document of plain text."""
     counts = Counter(left_out or {})
-    return document_of_blocks(name, text_blocks(text, counts), {"title": title_of(name)}, counts)
+    fields = {"title": title_of(name), "date": date_at_top(text)}
+    return document_of_blocks(name, text_blocks(text, counts), fields, counts)
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
