@@ -320,6 +320,8 @@ def test_no_counter_argument_is_offered_where_there_is_none() -> None:
     assert suggestions(answer(PRO, empty, citations=CITATIONS), COSTLY) == []
     only = CON.model_copy(update={"contrary": ""})
     assert suggestions(answer(only, citations=CITATIONS), COSTLY) == ["What about the cost?"]
+    leaning = [c.model_copy(update={"tier": "leaning"}) for c in CON.claims]
+    assert suggestions(answer(only.model_copy(update={"claims": leaning}), citations=CITATIONS), COSTLY) == []
     assert suggestions(answer(THIRD, citations=CITATIONS), []) == []
     assert suggestions(answer(outcome="no_sides"), COSTLY) == []
     assert suggestions(answer(outcome="nothing_found"), COSTLY) == []

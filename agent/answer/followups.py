@@ -232,9 +232,10 @@ def suggestions(answer: Answer, texts: Sequence[str], asked: Sequence[str] = ())
     """At most four follow-ups that can be answered: a counter-argument to the best claim of each of two facing
     perspectives, then what the passages found speak of besides.
 
-    `texts` are the passages that the run found, `asked` the thread's questions so far. None without perspectives.
+    `texts` are the passages that the run found, `asked` the thread's questions so far. None without a case: of what
+    merely may speak for a side, a follow-up on it finds nothing surer.
     """
-    claims = [c.text for s in answer.perspectives for c in s.claims]
+    claims = [c.text for s in answer.perspectives for c in s.claims if c.tier == "case"]
     if not claims:
         return []
     known = [answer.question, answer.neutral_question, *asked]

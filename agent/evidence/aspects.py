@@ -16,7 +16,7 @@ from tools.language.sentences import split_sentences
 _ENOUGH = 2  # passages that speak of an aspect, so that a follow-up on it has something to add
 _FAMILIES = {
     "the cost": r"costs?|costly|expens\w+|cheap\w*|price[sd]?|budgets?|tax(?:es|payers?)?|money|pounds?|"
-    r"fund(?:s|ed|ing)|afford\w*|spend(?:ing|s)?|spent|pays?|paid|payments?|bills?|subsid\w+|profits?",
+    r"fund(?:s|ed|ing)|afford\w*|spend(?:ing|s)?|spent|pays?|paid|payments?|bills?|subsid\w+|profits?|dollars?|euros?|(?<=[£$€])\d[\d,.]*",
     "safety": r"safe(?:r|ty|ly|guards?)?|dangers?|dangerous|accidents?|risks?|risky|injur\w+|crash\w*",
     "health": r"health\w*|ill(?:ness\w*)?|disease\w*|doctors?|medical|sleep|diets?|wellbeing|well-being|stress\w*",
     "fairness": r"fair(?:er|ly|ness)?|unfair\w*|equal\w*|inequal\w*|unequal\w*|justice|unjust\w*|poor(?:er|est)?|"
@@ -50,11 +50,7 @@ def focus_pattern(focus: str) -> re.Pattern[str]:
 
 def aspects_of(texts: Sequence[str], claims: Sequence[str], known: Sequence[str]) -> list[str]:
     """The aspects that a claim of the answer speaks of, by how many of the found texts do; none that a known question
-    is about.
-
-    With such a claim all of 49 follow-ups to the sample questions found something to say; on what merely stood in
-    three found passages only half did.
-    """
+    is about."""
     found, alone = [split_sentences(text) for text in dict.fromkeys(texts)], cache(stands_alone)
     spoken = {
         aspect: sum(any(words.search(s) and alone(s) for s in sentences) for sentences in found)
