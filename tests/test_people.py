@@ -14,7 +14,7 @@ from agent.runs.store import RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
 from api.callers import CallerRuns, Keys
-from tools.errors import UnknownCollectionError, UnknownRunError
+from tools.errors import InputError, UnknownCollectionError, UnknownRunError
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
 
@@ -98,6 +98,9 @@ def test_collections_of_people_are_there_for_them_alone(database: Database) -> N
     for person, names in ((ANN, ["mine", "mine~a"]), (BOB, ["mine"]), ("", ["mine"])):
         assert [c.name for c in store.of(person).collections() if c.name != SAMPLES] == names
     assert store.has_collection("mine~a")  # to whoever runs it
+    for name in ("mine~0123456789ab", " mine", "", "sam\u200bples"):
+        with pytest.raises(InputError, match="Give another name"):
+            store.of("").ensure_collection(name, "e")
     for deed in (
         lambda: store.of(BOB).delete_collection("mine~a"),
         lambda: store.of(BOB).documents("mine~a"),

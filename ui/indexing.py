@@ -47,17 +47,18 @@ class Uploads:
         """
         if not files and not addresses:
             raise InputError("choose a file, or paste an address that begins with http:// or https://.")
-        if not collection.strip() or collection == SAMPLES:
+        if (collection := collection.strip()) in ("", SAMPLES):
             raise InputError("give the collection a name of its own; 'samples' is Steelman's.")
         if self.latest is not None and not self.latest.ended:
             raise InputError("an upload is going on. Wait for its end, then add more.")
+        self._store.check_name(name := self._named(collection))
         folder = Path(tempfile.mkdtemp(prefix="steelman-upload-"))
         kept: list[InputFile] = []
         for number, (sent, content) in enumerate(files):
             path = folder / f"{number}{Path(sent).suffix.lower()}"
             path.write_bytes(content)
             kept.append(InputFile(path, sent, sent))  # a file of this name replaces the one that was sent before
-        self.latest = Upload(self._named(collection.strip()), len(kept) + len(addresses))
+        self.latest = Upload(name, len(kept) + len(addresses))
         threading.Thread(target=self._work, args=(self.latest, folder, kept, addresses), daemon=True).start()
         return self.latest
 

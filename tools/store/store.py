@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError, command
+from tools.errors import AmbiguousDocumentError, EncoderMismatchError, InputError, UnknownCollectionError, command
 from tools.passages import Passage
 from tools.store.database import Database
 from tools.store.documents import (
@@ -109,8 +109,18 @@ class Store:
         query = f"SELECT 1 FROM collections WHERE name = :name AND {_SEEN}"
         return bool(self._db.rows(query, {"name": name, "person": self._person}))
 
+    def check_name(self, name: str) -> None:
+        """Raises InputError where there is no such collection and none may be called so: under the name of a person's,
+        one of everybody's would hold what the person adds."""
+        whole = name.isprintable() and name == name.strip() != ""
+        if not self.has_collection(name) and (not whole or ("~" in name and not self._person)):
+            told = "a new collection's name has letters, digits or signs, no ~, and no spaces around them"
+            raise InputError(f"{told}, unlike '{name}'. Give another name.")
+
     def ensure_collection(self, name: str, encoder: str) -> int:
-        """The collection's id, made if need be. Raises EncoderMismatchError when another encoder filled it."""
+        """The collection's id, made if need be. Raises EncoderMismatchError when another encoder filled it, and as
+        `check_name`."""
+        self.check_name(name)
         with self._db.write() as db:
             made = name, encoder, datetime.now(UTC).isoformat(timespec="seconds"), self._person or ""
             columns = "name, encoder, created_at, person"
