@@ -133,6 +133,41 @@ def small_print(visitor: Visitor) -> list[str]:
     return list(visitor.page.evaluate(script))
 
 
+def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    visitor = visit(samples_page, width=1024)
+    visitor.page.emulate_media(color_scheme="dark")
+    visitor.go(phones).answered(PHONES)
+    visitor.cited.first.click()
+    mark = visitor.page.locator(".sm-source mark").first
+    mark.wait_for()
+    assert contrast(*mark.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")) > 7
+    others = [box for card in visitor.page.locator("[class*=card-other]").all() if (box := card.bounding_box())]
+    assert len(others) > 1
+    assert min(box["width"] for box in others) > 300
+    assert len({box["x"] for box in others}) == 1
+    unseen = "[data-testid=stSidebar]", ".stForm", ".st-key-source", ".stTooltipIcon"
+    for media in ("screen", "print"):
+        visitor.page.emulate_media(media=media)
+        seen = {part: visitor.page.locator(part).first.is_visible() for part in unseen}
+        assert seen == dict.fromkeys(unseen, media == "screen")
+        assert visitor.page.get_by_role("heading", name="Sources").is_visible()
+        assert visitor.page.locator("[class*=cite-list]").last.is_visible()
+
+
+def contrast(*colours: str) -> float:
+    """The ratio by WCAG 2 of two colours, each 'rgb(246, 226, 166)'."""
+
+    def light(colour: str) -> float:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    dark, bright = sorted(map(light, colours))
+    return (bright + 0.05) / (dark + 0.05)
+
+
 # While runs go on
 
 

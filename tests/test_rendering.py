@@ -233,6 +233,7 @@ def test_a_side_of_which_all_leans_is_unsure_and_nothing_of_it_is_counted() -> N
         ("leaning", 0, 0, 1, 1, "unsure: 1 passage that may speak for it", ""),
         ("thin", 1, 1, 3, 1, "weak: 1 passage, 1 source", "Too little for a case: a single passage."),
         ("supported", 4, 3, 3, 4, "some: 4 passages, 3 sources", ""),
+        ("supported", 4, 3, 3, 2, "some: 4 passages, 3 sources, 2 shown", ""),
     ],
 )
 def test_the_words_for_a_side_count_its_case_alone(

@@ -13,6 +13,7 @@ from conftest import ROOT
 from numpy.typing import NDArray
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
+from written_answers import answer, cited, stands
 
 from agent.answer.requests import read_request
 from agent.answer.words import MAY_SPEAK
@@ -117,6 +118,25 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)
+
+
+def test_the_sides_have_one_order_on_the_page_and_in_its_comparison(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not.")
+    told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
+    for run, order in (("0" * 12, ["For", "Against"]), ("1" * 12, ["Against", "For"])):
+        with closing(Database(settings.database_path)) as database:
+            runs, stored = RunStore(database), told.model_copy(update={"run_id": run})
+            runs.create(run, run, told.question, RunOptions.of().to_dict(), "a test")
+            runs.finish(run, "a test", "done", {}, stored.model_dump_json())
+        shown = page(run=run)
+        assert sorted(order, key=lambda side: html(shown).index(f"<b>{side}</b>")) == order
+        assert "Is that near?" in labels(shown)
+        compared = html(page(run=run, view="compare"))
+        assert sorted(order, key=lambda side: compared.index(f'sm-apart">{side}')) == order
+        assert "Is that near?" not in compared
 
 
 def test_what_may_speak_for_a_side_stands_apart_from_its_case(
@@ -297,6 +317,12 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     app = page(view="documents")
     click(app, "Add")
     assert "choose a file" in html(app).lower()
+    for name, told in ((" samples ", "is Steelman&#x27;s"), ("mine~0123456789ab", "no ~"), ("sam\u200bples", "no ~")):
+        app.text_area[0].set_value("http://127.0.0.1:9/nothing")
+        app.text_input[0].set_value(name)
+        click(app, "Add")
+        assert told in html(app)
+        assert "stored in" not in html(app)
     app.file_uploader[0].set_value([("letter.txt", LETTER.encode(), "text/plain"), ("empty.md", b"", "text/markdown")])
     app.text_area[0].set_value("http://127.0.0.1:9/nothing")
     app.text_input[0].set_value("town hall")
@@ -410,11 +436,15 @@ def test_documents_are_their_persons_and_settings_nobodys(page_of: Callable[...,
     assert "are set by whoever runs this page" in html(settings)
 
 
-def test_secrets_that_cannot_be_read_open_the_page_to_nobody(page: Callable[..., AppTest], tmp_path: Path) -> None:
-    (tmp_path / "secrets.toml").write_text('[auth\nclient_id = "x"')
+@pytest.mark.parametrize("written", [b'[auth\nclient_id = "x"', b'[auth]\nclient_id = "caf\xe9"'])
+def test_secrets_that_cannot_be_read_open_the_page_to_nobody(
+    page: Callable[..., AppTest], tmp_path: Path, written: bytes
+) -> None:
+    (tmp_path / "secrets.toml").write_bytes(written)
     app = page()
-    assert "secrets.toml is no TOML" in html(app)
+    assert "Nobody can log in: secrets.toml cannot be read, or is no TOML in UTF-8." in html(app)
     assert not app.button
+    assert not app.exception
 
 
 def test_what_a_person_deletes_leaves_what_is_everybodys(page: Callable[..., AppTest], settings: Settings) -> None:

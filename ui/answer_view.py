@@ -2,6 +2,7 @@
 found, the sources, and what can be done with it."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 import streamlit as st
 
@@ -71,17 +72,16 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
             say.small(note.text)
     _nearest(service, answer)
     _nothing_new(service, run, answer)
-    seen = turned(answer)
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
-    _sides(service, run, seen)
+    _sides(service, run, answer)
     for number, claim in enumerate(answer.plain):
         cited_view.line(answer, f'<p class="sm-claim">{text(claim_text(claim))}</p>', claim, f"plain-{number}")
     show_notes(answer)
     _more_time(service, run, answer)
     evidence = service.evidence(run.id)
     if answer.coverage:
-        ledger.show(seen, evidence)
+        ledger.show(answer, evidence)
     cited_view.listed(answer)
     _end(run, answer)
     _suggested(service, run, answer, evidence)
@@ -123,29 +123,22 @@ def _thread(service: PageService, run: RunRow) -> None:
 
 
 def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Those for and against face each other; the others stand below them, three in a row."""
-    facing = [s for s in answer.perspectives if s.stance != "other"]
-    others = [s for s in answer.perspectives if s.stance == "other"]
-    rows = [facing, *(others[i : i + 3] for i in range(0, len(others), 3))]
-    for row in filter(None, rows):
-        for column, side in zip(st.columns(max(2, len(row))), row, strict=False):
-            with column, st.container(border=True, key=f"card-{side.stance}-{side.id}"):
-                _card(answer, side)
-                with st.container(horizontal=True, key=f"acts-{side.id}"):
-                    if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
-                        ask_view.begin(service, again(answer), "deep", thread=run.id)
-                    if side.claims:
-                        with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
-                            st.code(copied(answer, side), language=None, wrap_lines=True)
+    """Those for and against face each other; the others stand below them, as many in a row as have room."""
+    for name, sides in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
+        with st.container(key=f"sides-{name}"):
+            for side in sides:
+                with st.container(border=True, key=f"card-{side.stance}-{side.id}"):
+                    _card(answer, side)
+                    _acts(service, run, answer, side)
 
 
-def turned(answer: Answer) -> Answer:
-    """The answer with its sides in the order of the cards and the charts. No side always stands first: which one does
-    is decided by the run's id, so that a reload changes nothing."""
-    facing = [s for s in answer.perspectives if s.stance != "other"]
-    others = [s for s in answer.perspectives if s.stance == "other"]
-    facing = facing[::-1] if int(answer.run_id, 16) % 2 else facing
-    return answer.model_copy(update={"perspectives": [*facing, *others]})
+def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
+    with st.container(horizontal=True, key=f"acts-{side.id}"):
+        if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
+            ask_view.begin(service, again(answer), "deep", thread=run.id)
+        if side.claims:
+            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
+                st.code(copied(answer, side), language=None, wrap_lines=True)
 
 
 def copied(answer: Answer, side: AnswerPerspective) -> str:

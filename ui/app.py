@@ -19,11 +19,10 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:  # Streamlit puts only the script's own folder there
     sys.path.insert(0, str(ROOT))
 
-from agent.answer.model import Answer  # noqa: E402  # needs the path above
-from agent.settings import Settings  # noqa: E402
+from agent.settings import Settings  # noqa: E402  # needs the path above
 from tools.errors import SteelmanError, UnknownRunError  # noqa: E402
 from ui import answer_view, ask_view, history_view, moves, people, say, watch_view  # noqa: E402
-from ui.service import PageService  # noqa: E402
+from ui.service import PageService, answer_of  # noqa: E402
 from ui.style import STYLE  # noqa: E402
 
 
@@ -90,7 +89,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         watch_view.show(service, run, on_end=st.rerun)
         ask_view.form(opened, shown=run.id)
         return
-    answer = Answer.model_validate_json(run.answer)
+    answer = answer_of(run.answer)
     if st.query_params.get("view") == "compare":
         from ui import vote_view
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from agent.answer.model import Answer
 from agent.answer.requests import Reply
 from agent.options import Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import SteelmanError
 from tools.store.store import SAMPLES
 from ui import moves, say
-from ui.service import PageService
+from ui.service import PageService, answer_of
 from ui.shown import escaped, text
 
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
@@ -126,7 +125,7 @@ def ask(service: PageService, question: str, thread: str | None, options: dict[s
     """Asks it. What only the answer before it has to tell is told there, and begins no run."""
     before = service.rows.get(thread).answer if thread else None
     if before and question.strip():
-        asked = service.read_request(question, Answer.model_validate_json(before))
+        asked = service.read_request(question, answer_of(before))
         if isinstance(asked, Reply):
             st.session_state.setdefault(f"replies-{thread}", []).append((question, asked))
             st.session_state["told"] = True

@@ -4,6 +4,7 @@ import re
 
 import streamlit as st
 
+from agent.answer.words import day
 from agent.runs.parts import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.errors import SteelmanError
@@ -33,7 +34,7 @@ def _add(service: PageService) -> None:
     with st.form("add", clear_on_submit=True):
         files = st.file_uploader("Files", [ending[1:] for ending in READERS], accept_multiple_files=True)
         pasted = st.text_area("Or addresses of web pages, one a line", height=80)
-        into = st.text_input("Into the collection", USER_COLLECTION)
+        into = st.text_input("Into the collection", USER_COLLECTION, max_chars=64)
         if st.form_submit_button("Add", type="primary"):
             try:
                 sent = [(file.name, file.getvalue()) for file in files]
@@ -98,9 +99,9 @@ def _collections(service: PageService) -> None:
 def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
     """A document: title, kind, date, passages; opened and deleted."""
     name, number = str(row["shown_id"]), str(row["number"])
-    about = [str(row["kind"]).replace("unknown", ""), str(row["date"]), count(int(str(row["passages"])), "passage")]
+    kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
-        told = " · ".join(filter(None, [label(name, 60), *about]))
+        told = " · ".join(filter(None, [label(name, 60), kind, day(str(row["date"])), passages]))
         st.html(f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
             open_document(service, int(number), str(row["title"]) or name)

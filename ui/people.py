@@ -50,8 +50,9 @@ def _auth() -> Mapping[str, Any] | None:
     """The settings of logins, None where there are none."""
     try:
         auth = st.secrets.get("auth")
-    except StreamlitSecretNotFoundError as exc:
+    except (StreamlitSecretNotFoundError, UnicodeDecodeError, OSError) as exc:
         if any(Path(file).exists() for file in st.get_option("secrets.files")):
-            raise SettingsError("nobody can log in: secrets.toml is no TOML. Correct it, and load this page.") from exc
+            what = "cannot be read, or is no TOML in UTF-8. Correct it, and load this page."
+            raise SettingsError(f"nobody can log in: secrets.toml {what}") from exc
         return None
     return auth if auth is None or isinstance(auth, Mapping) else {}

@@ -31,6 +31,18 @@ from tools.store.store import SAMPLES
 from ui.indexing import Uploads
 
 T = TypeVar("T")
+
+
+def answer_of(stored: str) -> Answer:
+    """A run's answer with its sides in the order of the page and of what is made from it: those for and against first.
+    None of the two always stands first: which one does is decided by the run's id, so that a reload changes nothing."""
+    answer = Answer.model_validate_json(stored)
+    facing = [s for s in answer.perspectives if s.stance != "other"]
+    others = [s for s in answer.perspectives if s.stance == "other"]
+    facing = facing[::-1] if int(answer.run_id, 16) % 2 else facing
+    return answer.model_copy(update={"perspectives": [*facing, *others]})
+
+
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
 _UNDO_SECONDS = 600.0
 _AT_ONCE = 2

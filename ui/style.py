@@ -20,6 +20,9 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 [class*="st-key-card-supports"] {{ border-top: 4px solid {FOR} !important; }}
 [class*="st-key-card-opposes"] {{ border-top: 4px solid {AGAINST} !important; }}
 [class*="st-key-card-other"] {{ border-top: 4px solid {OTHER} !important; }}
+[class*="st-key-sides-"] {{ display: grid; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }}
+.st-key-sides-others {{ grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }}
 .sm-name {{ font-size: 1.25rem; font-weight: 600; margin: 0; }}
 .sm-lead {{ font-size: 1.15rem; max-width: 46rem; }}
 .sm-thesis {{ font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .25rem 0 0; }}
@@ -41,7 +44,7 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .st-key-source {{ max-height: calc(100vh - 6rem); overflow-y: auto;
   background: {_GROUND}; }}
 [class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; }}
-[class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a, .sm-sample a,
+[class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
 .stMain .stDownloadButton button {{ color: {_LINK} !important; }}
 button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-sample {{ border-left: 3px solid {_LINE}; padding-left: .9rem; max-width: 46rem; }}
@@ -49,7 +52,6 @@ button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-group {{ border-left: 3px solid {_LINE}; padding-left: .8rem; margin: 0 0 1rem; }}
 .sm-group h4 {{ margin: .5rem 0 .1rem; font-weight: 600; }}
 .sm-group ul {{ margin: .2rem 0 0 1.1rem; padding: 0; font-size: .9rem; }}
-.sm-group li {{ overflow-wrap: anywhere; }}
 mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 [data-testid="InputInstructions"] {{ display: none; }}
 .sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: 0 !important; margin: .4rem 0 1rem !important;
@@ -59,14 +61,13 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 .sm-now {{ font-weight: 600; }}
 .sm-side {{ border-left: 3px solid {_LINE}; padding: .1rem 0 .1rem .8rem; margin: 0 0 .8rem; }}
 .sm-side p, .sm-side ul {{ margin: 0; }}
-.sm-row {{ display: grid; grid-template-columns: 3.2rem 8rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
+.sm-row {{ display: grid; grid-template-columns: 3.2rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
   border-bottom: 1px solid {_LINE}; font-size: .95rem; }}
-.sm-row span {{ overflow-wrap: anywhere; }}
+.sm-row span {{ grid-column: 2; overflow-wrap: anywhere; }}
 [class*="st-key-more-"] button p {{ font-size: 0; }}
 [class*="st-key-more-"] button p::after {{ content: "⋯"; font-size: 1.1rem; }}
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
-[data-testid="stSidebar"] [class*="st-key-open-"] button {{ justify-content: flex-start; }}
-[data-testid="stSidebar"] [class*="st-key-open-"] button > div {{ justify-content: flex-start; width: 100%; }}
+[data-testid="stSidebar"] [class*="st-key-open-"] :is(button, button > div) {{ justify-content: start; width: 100%; }}
 @media (max-width: 1100px) {{
   .stColumn:has(.st-key-source) {{ position: fixed; inset: auto 0 0 auto; width: min(100vw, 45rem); z-index: 999990; }}
   .st-key-source {{ max-height: 62vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
@@ -74,12 +75,10 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 @media (max-width: 640px) {{
   .block-container {{ padding-left: 1rem; padding-right: 1rem; }}
   h1 {{ font-size: 1.5rem !important; }}
-  .sm-row {{ grid-template-columns: 3.2rem 1fr; }}
-  .sm-row span:last-child {{ grid-column: 1 / -1; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
-  .stExpander:not([class*="st-key-may-speak-"] *), .stHtml:has(> .sm-screen),
+  .stExpander:not([class*="st-key-may-speak-"] *), .stHtml:has(> .sm-screen), .stTooltipIcon,
   .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
@@ -88,6 +87,6 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   html, body {{ background: #fff !important; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
-  .stColumn {{ break-inside: avoid; }}
+  [class*="st-key-card-"] {{ break-inside: avoid; }}
 }}
 </style>"""

@@ -127,7 +127,7 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 
 def strength_of(line: CoverageLine, shown: int) -> str:
-    """'strong: 7 passages, 5 sources', or the plain word that nothing was found, or nothing sure."""
+    """'strong: 7 passages, 5 sources, 4 shown', or the plain word that nothing was found, or nothing sure."""
     if line.status == "not_found":
         return "not found"
     if line.status == "leaning":
@@ -136,7 +136,8 @@ def strength_of(line: CoverageLine, shown: int) -> str:
         return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
     counts = f"{count(line.passages, 'passage')}, {count(line.sources, 'source')}"
     copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
-    return f"{line.strength}: {counts}{copies}"
+    few = f", {shown} shown" if shown < line.passages else ""
+    return f"{line.strength}: {counts}{few}{copies}"
 
 
 def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
