@@ -24,7 +24,6 @@ from tools.models.encoders.transformers import TransformersEncoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
-NO_VERDICT = "it was not answered with a verdict"
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
 _AT_ONCE, _FEW = 256, 8  # texts; parts that no bar is shown for
 Floats = NDArray[np.float32]
@@ -49,10 +48,8 @@ def judged(judge: Judge) -> PairJudge:
     killed run loses no more than these."""
 
     async def support(pairs: Sequence[Pair]) -> Floats:
-        try:
+        async with aclosing(judge):
             return await judge.support(pairs)
-        finally:
-            await judge.aclose()
 
     together = 256 if judge.address else 64
     return PairJudge(judge.name, lambda pairs: asyncio.run(support(pairs)), judge.threshold, together=together)

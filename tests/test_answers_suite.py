@@ -175,6 +175,18 @@ async def test_a_failed_question_counts_and_is_named(tmp_path: Path, settings: S
     assert found["failed"][0].startswith(f"{REFUSED} [plain]: ")
 
 
+async def test_a_question_that_failed_is_asked_again_by_the_next_run(folder: Path, settings: Settings) -> None:
+    first, path = await result(arguments(folder), settings), folder / "out.jsonl"
+    *kept, last = path.read_text().splitlines()
+    failed = {k: v for k, v in json.loads(last).items() if k not in ("answer", "passages")} | {"failed": "it was down"}
+    path.write_text("".join(line + "\n" for line in (*kept, json.dumps(failed))))
+    scored = await result(arguments(folder, "--score-only"), settings)
+    assert (scored["metrics"]["failed"], scored["metrics"]["answered"]) == (1, 0.75)
+    for more in ([], ["--score-only"]):
+        again = await result(arguments(folder, *more), settings)
+        assert (again["metrics"], again["failed"]) == (first["metrics"], [])
+
+
 async def test_the_left_out_sides_documents_are_not_found(folder: Path, settings: Settings) -> None:
     found = await result(arguments(folder, "--missing"), settings)
     assert found["metrics"]["asked_without_a_side"] == 4

@@ -225,7 +225,9 @@ def test_answers_and_essays_downstream(
     assert len(lines) == 1 + 3 * (2 + 4)
     out.write_text("\n".join(lines[:-2]) + "\n" + lines[-2][:20])  # killed in the middle of a record
     again = run(capsys, *command)
-    assert len(writer.prompts()) == asked + 2
+    failing = [p for p in writer.prompts()[asked:] if "There are no passages" in p and "at Arl" in p]
+    assert len(writer.prompts()) == asked + 2 + len(failing), "what was lost, and what failed"
+    assert failing
     assert again["metrics"] == first["metrics"]
     told = first["metrics"]["questions"]
     assert list(told) == ["no passages", "gold", "retrieved, none"]

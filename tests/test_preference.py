@@ -189,7 +189,12 @@ def test_a_study_from_questions_to_figures(
     quick_retries: None,
 ) -> None:
     asked = [f"Should towns build {n} bridges?" for n in "no two three four five six seven eight".split()]
-    file = lines(tmp_path / "asked.jsonl", [{"question": q} for q in [*asked, asked[0], "???"]])
+    file = lines(tmp_path / "asked.jsonl", [{"question": q} for q in [*asked, asked[0]]])
+    assert (
+        "line 9: 'question' is 'Should towns build no bridges?', as in line 1"
+        in suite("--prepare", "--questions", file)[2]
+    )
+    lines(file, [{"question": q} for q in [*asked, "???"]])
     assert suite("--prepare", "--questions", file, "--limit", 4)[0] == 0  # stopped after some
     status, out, _ = suite("--prepare", "--questions", file, "--json")
     found = json.loads(out)

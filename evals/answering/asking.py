@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,11 +63,8 @@ async def ask_all(
 async def providers_of(settings: Settings, build: Build = build_providers) -> AsyncIterator[Providers]:
     """The providers in force, over a store with nothing in it."""
     with data_folder(settings) as folder:
-        parts = await asyncio.to_thread(open_parts, elsewhere(settings, Path(folder)), build)
-        try:
+        async with aclosing(await asyncio.to_thread(open_parts, elsewhere(settings, Path(folder)), build)) as parts:
             yield parts.providers
-        finally:
-            await parts.aclose()
 
 
 async def _one(runs: Runs, ask: Ask, shelves: Sequence[Shelf]) -> Record:

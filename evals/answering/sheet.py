@@ -61,7 +61,6 @@ def rows_of(answer: Answer, passages: Mapping[int, str]) -> Iterator[Record]:
 def write_sheet(path: Path, rows: Iterable[Record], each: int | None, seed: int) -> int:
     """Writes the sheet, up to `each` rows of a kind in random order, and its key beside it; returns how many rows it
     has. Raises InputError where one of the files is there already."""
-    refuse_sheet(path)
     rng, chosen = random.Random(seed), list[Record]()
     known = list({json.dumps(row, sort_keys=True): row for row in rows}.values())  # none twice
     for kind in KINDS:

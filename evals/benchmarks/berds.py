@@ -12,13 +12,14 @@ import tempfile
 import threading
 from functools import cache
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from agent.samples import sample_documents
 from evals.benchmarks.timing import process
 from evals.reports.records import Record
+from evals.scripted.server import Handler
 from tools.errors import InputError
 from tools.language.sentences import split_sentences
 from tools.models.batching import batches
@@ -81,23 +82,15 @@ class _Web(ThreadingHTTPServer):
         self.requests: list[str] = []
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Handler):
     server: _Web
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # as http.server calls it
         self.server.requests.append(self.path)
         html = not self.path.startswith("/")  # it is a whole address, as a proxy is asked
         given = dict(parse_qsl(urlsplit(self.path).query))
         text = _page(*self.path.split("/")[-3:]) if html else _results(given["q"], int(given["pageno"]))
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8" if html else "application/json")
-        self.send_header("Content-Length", str(len(text.encode())))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        self.say("text/html; charset=utf-8" if html else "application/json", text)
 
 
 def _row(number: int) -> Record:

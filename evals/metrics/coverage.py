@@ -4,7 +4,7 @@ Of one question: `ranked` are passage ids, best first, without repetition; `gold
 the ids of the passages that support it. Where a value is not defined it is NaN, never 0.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evals.datasets.retrieval import GoldQuestion
-from evals.metrics.measure import Chosen, Figure, mean
+from evals.metrics.measure import Chosen, Figure, figures, mean
 from tools.errors import SettingsError
 
 Gold = Sequence[AbstractSet[str]]
@@ -132,42 +132,29 @@ def measures(
     ndcg: bool = True,
     deep: bool = True,
 ) -> dict[str, Figure]:
-    """Of one method; a question that failed comes with an empty ranking. ndcg: with α-nDCG; deep: with what wants the
-    top 100."""
-    qids = [q.qid for q in questions]
-    found = {name: mean(v, qids) for name, v in _by_question(questions, rankings, cutoffs, ndcg, deep).items()}
-    kept = {f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs}
-    found = {name: figure if name in kept else replace(figure, rows=()) for name, figure in found.items()}
+    """Of one method; a question that failed comes with an empty ranking, and one that does not count in a measure is
+    NaN there. ndcg: with α-nDCG; deep: with what wants the top 100."""
+    qids, golds = [q.qid for q in questions], [[p.gold for p in q.perspectives] for q in questions]
+
+    def each(of: Callable[..., float], *k: int) -> list[float]:
+        return [of(ranked, gold, *k) for ranked, gold in zip(rankings, golds, strict=True)]
+
+    rows = {f"{of.__name__}@{k}": each(of, k) for k in cutoffs for of in (mrecall, coverage, precision)}
+    compared = [*rows]
+    rows |= {f"alpha_ndcg@{k}": alpha_ndcg(rankings, golds, k) for k in cutoffs if ndcg and k <= ALPHA_CUTOFF}
+    rows["precision@1"] = each(precision, 1)
+    if deep:
+        rows |= {"documents_needed": each(documents_needed), "documents_needed_share": each(mrecall, DEEPEST)}
+    sided = [(ranked, q.sides) for ranked, q in zip(rankings, questions, strict=True)]
+    leanings = [sides and leaning(ranked, sides[0].gold, sides[1].gold, TOP_FIVE) for ranked, sides in sided]
+    for kind in LEANINGS:
+        rows[f"{kind}@{TOP_FIVE}"] = [float(found == kind) if found else float("nan") for found in leanings]
+    found = {name: mean(values, qids) for name, values in rows.items()}
+    found = {name: figure if name in compared else replace(figure, rows=()) for name, figure in found.items()}
     return found | {f"sycophancy@{TOP_FIVE}": _sycophancy(questions, rankings)}
 
 
-def _by_question(
-    questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]], cutoffs: Sequence[int], ndcg: bool, deep: bool
-) -> dict[str, list[float]]:
-    """Measure to a value a question, NaN for questions that do not count in it."""
-    golds = [[p.gold for p in q.perspectives] for q in questions]
-    pairs = list(zip(rankings, golds, strict=True))
-    rows: dict[str, list[float]] = {}
-    for k in cutoffs:
-        rows[f"mrecall@{k}"] = [mrecall(r, g, k) for r, g in pairs]
-        rows[f"coverage@{k}"] = [coverage(r, g, k) for r, g in pairs]
-        rows[f"precision@{k}"] = [precision(r, g, k) for r, g in pairs]
-        if ndcg and k <= ALPHA_CUTOFF:
-            rows[f"alpha_ndcg@{k}"] = alpha_ndcg(rankings, golds, k)
-    rows["precision@1"] = [precision(r, g, 1) for r, g in pairs]
-    if deep:
-        rows["documents_needed"] = [documents_needed(r, g) for r, g in pairs]
-        rows["documents_needed_share"] = [mrecall(r, g, DEEPEST) for r, g in pairs]
-    leanings = [
-        q.sides and leaning(r, q.sides[0].gold, q.sides[1].gold, TOP_FIVE)
-        for q, r in zip(questions, rankings, strict=True)
-    ]
-    for kind in LEANINGS:
-        rows[f"{kind}@{TOP_FIVE}"] = [float("nan") if found is None else float(found == kind) for found in leanings]
-    return rows
-
-
-def union_measures(questions: Sequence[GoldQuestion], methods: Iterable[Sequence[Sequence[str]]]) -> dict[str, Figure]:
+def union(questions: Sequence[GoldQuestion], methods: Iterable[Sequence[Sequence[str]]], seed: int) -> dict[str, Any]:
     """What could be reached by choosing among all that any method found (BERDS §5); methods: the rankings of each.
 
     `covered` is the share of questions with all perspectives supported, `passages` the mean size of the pool.
@@ -176,7 +163,8 @@ def union_measures(questions: Sequence[GoldQuestion], methods: Iterable[Sequence
     golds = [[p.gold for p in q.perspectives] for q in questions]
     shares = [coverage(pool, gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]
     rows = {"covered": [float(s == 1) for s in shares], "coverage": shares, "passages": [float(len(p)) for p in pools]}
-    return {name: mean(values, [q.qid for q in questions]) for name, values in rows.items()}
+    told = figures({name: mean(values, [q.qid for q in questions]) for name, values in rows.items()}, seed)
+    return told["metrics"] | {"intervals": told["intervals"]}
 
 
 def _sycophancy(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Figure:

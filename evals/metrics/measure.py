@@ -2,7 +2,7 @@
 question are alike."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,19 +47,6 @@ class Figure:
         return Figure(lambda chosen: self.statistic(chosen) - other.statistic(chosen), self.groups)
 
 
-def mean(values: Values, groups: Sequence[str]) -> Figure:
-    """The mean of those of the values that are defined, NaN where none is; values: shape (n,), with NaN."""
-    array = np.asarray(values, float)
-
-    def of(chosen: Chosen) -> float:
-        drawn = array[chosen]
-        known = drawn[~np.isnan(drawn)]
-        return float(known.mean()) if known.size else float("nan")
-
-    rows = ((g, float(v), 1.0) for g, v in zip(groups, array, strict=True) if not np.isnan(v))
-    return Figure(of, groups, tuple(rows))
-
-
 @dataclass(frozen=True)
 class Ratio(Figure):
     """Σ numerators / Σ denominators over rows of (question, numerator, denominator); NaN over nothing.
@@ -82,6 +69,12 @@ class Ratio(Figure):
     def total(self) -> float:
         """The sum of the denominators: over how many items or questions."""
         return sum(d for _, _, d in self.rows)
+
+
+def mean(values: Values, groups: Sequence[str]) -> Figure:
+    """The mean of those of the values that are defined, NaN where none is; values: shape (n,), with NaN."""
+    known = [(g, 0.0, 0.0) if np.isnan(v) else (g, float(v), 1.0) for g, v in zip(groups, values, strict=True)]
+    return replace(Ratio.of(known), rows=tuple(row for row in known if row[2]))
 
 
 def figures(measures: Mapping[str, Figure], seed: int, digits: int | None = None) -> dict[str, dict[str, Any]]:

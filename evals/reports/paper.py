@@ -1,8 +1,10 @@
 """The papers' tables with what was measured here beside them."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from textwrap import wrap
 
@@ -11,8 +13,8 @@ from evals.reports.published import Table, published
 from evals.reports.records import Record
 from evals.reports.table import block, percent
 
-_MEAN = "macro-average"  # the berds suite's
 _BY = ("encoder", "judge", "corpus")
+_wrapped = partial(wrap, width=120, break_on_hyphens=False)
 Cells = dict[str, float]
 """Title of a column to a figure."""
 
@@ -64,8 +66,8 @@ def measured(table: Table, lines: Sequence[Line]) -> dict[str, Cells]:
     rows: dict[str, Cells] = {}
     for line in lines:
         wanted = line.data if line.data in named else ""
-        name = line.name if wanted or line.data == _MEAN else f"{line.data}: {line.name}"
-        for c in table.columns if table.shows(name) else ():
+        name = line.name if wanted or line.data in published()[2] else f"{line.data}: {line.name}"
+        for c in table.columns if name in table.rows or re.fullmatch(table.also, name) else ():
             if c.data == wanted and line.defines(c.measure):
                 rows.setdefault(name, {})[c.title] = line.metrics[c.measure]
     return rows
@@ -120,10 +122,6 @@ def table_lines(told: Sequence[Record]) -> list[str]:
             lines += _wrapped(f"Left out: {name}: {'; '.join(why)}.")
         lines.append("")
     return lines[:-1]
-
-
-def _wrapped(text: str) -> list[str]:
-    return wrap(text, 120, break_on_hyphens=False)
 
 
 def _digits(shares: Sequence[float]) -> int:

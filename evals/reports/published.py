@@ -35,9 +35,6 @@ class Table:
     differs: str
     also: str
 
-    def shows(self, name: str) -> bool:
-        return name in self.rows or re.fullmatch(self.also, name) is not None
-
     def measures(self, name: str) -> dict[str, float]:
         """Measure to figure of a row; none for a name that it does not have."""
         return dict(zip((c.measure for c in self.columns), self.rows.get(name, ()), strict=False))
@@ -50,11 +47,6 @@ def published() -> tuple[tuple[Table, ...], Mapping[str, str], Mapping[str, list
     ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
     tables = tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-"))))
     return tables, read["known"], read["means"]
-
-
-def table(of: str) -> Table:
-    """The first of a paper and a number."""
-    return next(one for one in published()[0] if one.of == of)
 
 
 def _table(one: dict[str, Any], place: int) -> Table:

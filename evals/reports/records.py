@@ -2,7 +2,7 @@
 
 The first line says what was measured: suite, configuration, versions, prompts by their hash. The others are records
 with a `key`, one an example; one that failed says so in `failed`, and stays in every denominator. The next run asks it
-again, whichever suite it is, and its new record takes the place of that one.
+again, whichever suite it is, and its new record takes the place of that one, unless a judge had no verdict on it.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import importlib.metadata
 import json
 import platform
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,10 +19,12 @@ from tools.errors import InputError
 
 _PACKAGES = "chromadb langgraph numpy onnxruntime openai scikit-learn tantivy textblob tokenizers".split()
 _PROMPTS = Path(__file__).parents[2] / "prompts"
+NO_VERDICT = "it was not answered with a verdict"
+"""How a pair has failed that a judge gave an answer of no use: it would say the same again."""
 Record = dict[str, Any]
 
 
-class Records:
+class Records(ExitStack):
     """A file of records, open for more; without a path they are held in memory only. Use it as a context manager."""
 
     def __init__(self, path: Path | None, suite: str, config: Record) -> None:
@@ -30,6 +33,7 @@ class Records:
         Raises InputError for a file that is none of records, or of another suite, configuration or prompts, and leaves
         it as it is. A last line that a kill cut off is taken away, and said on standard error.
         """
+        super().__init__()
         self.path = path
         self.header = header(suite, config)
         self.done: dict[str, Record] = {}
@@ -39,9 +43,9 @@ class Records:
         if path.exists() and _without_cut_line(path):
             found, records = read_records(path)
             _check_same(path, found, self.header)
-            self.done = {r["key"]: r for r in records if "failed" not in r}
+            self.done = {r["key"]: r for r in records if r.get("failed", NO_VERDICT) == NO_VERDICT}
         try:
-            self._file = path.open("a", encoding="utf-8")
+            self._file = self.enter_context(path.open("a", encoding="utf-8"))
         except OSError as exc:
             raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
         if not path.stat().st_size:
@@ -51,13 +55,6 @@ class Records:
     def config(self) -> Record:
         """What a result says of its records: their configuration, versions and prompts."""
         return {**self.header["config"], **{part: self.header[part] for part in ("versions", "prompts")}}
-
-    def __enter__(self) -> "Records":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file:
-            self._file.close()
 
     @classmethod
     def stored(cls, path: Path, suite: str, config: Record) -> "Records":

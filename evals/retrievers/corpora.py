@@ -1,18 +1,15 @@
 """Where questions with perspectives are searched (BERDS §4.2), by name.
 
-ctxs              the ranking that the data file itself brings
-FILE.jsonl[.gz]   passages with id, text and title, one corpus for all questions
-collection:NAME   a collection of the agent's store, one corpus for all questions
-web               what can be read of the pages that the search engine finds, one corpus a question; engine, guard and
-                  lists of domains are the agent's. Each question's pages are kept in a file, with what could not be
-                  read and why: nobody is asked twice, and a run that was stopped goes on
+`ctxs` is the ranking that the data file brings; a file, or a collection of the agent's store, is one corpus for all
+questions; of the web each question has what can be read of the pages that the agent's engine finds. These are kept in a
+file, with what could not be read and why: nobody is asked twice, and a run that was stopped goes on.
 """
 
 import asyncio
 import hashlib
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -31,6 +28,7 @@ from evals.retrievers.ranker import Corpora
 from evals.suite import ask_each
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
+from tools.models.batching import batches
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
@@ -89,8 +87,7 @@ class KeptCorpus(BaseModel):
 
 def segments(text: str) -> list[str]:
     """The text cut into pieces of a hundred words that do not overlap; the last may be shorter."""
-    words = text.split()
-    return [" ".join(words[start : start + _SEGMENT]) for start in range(0, len(words), _SEGMENT)]
+    return [" ".join(words) for words in batches(text.split(), _SEGMENT)]
 
 
 @dataclass(frozen=True)
@@ -139,10 +136,8 @@ class WebCorpora:
         fetcher, lists = build_fetcher(settings), DomainLists.load(settings.domains)
         PAGE_READERS.start()
         asked = {question: partial(self._search, question, engine, fetcher, lists) for question in missing}
-        try:
+        async with aclosing(fetcher):
             await ask_each(asked, Records(None, "pages", {}), self.parallel, "question")
-        finally:
-            await fetcher.aclose()
 
     async def _search(self, question: str, engine: SearchEngine, fetcher: PageFetcher, lists: DomainLists) -> Record:
         now = datetime.now(UTC).isoformat(timespec="seconds")

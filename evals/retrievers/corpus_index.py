@@ -6,6 +6,7 @@ The dense search is exact. Passages are searched whole, as the corpus cuts them;
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -34,32 +35,27 @@ COLLECTION = 1
 _WORDS_TOLD = 500  # passages of which the BM25 score is told
 
 
-class CorpusIndex:
+class CorpusIndex(ExitStack):
     """A corpus and what the methods share of it, made when it is first needed. Use it as a context manager."""
 
     def __init__(
         self, corpus: Sequence[SourceDocument], encoder: Encoder, cache: VectorCache, judge: PairJudge | None = None
     ) -> None:
         """judge: asked by the methods that need one."""
+        super().__init__()
         self.corpus = corpus
         self._encoder, self.cache = CachedEncoder(encoder, cache), cache
         self.judge, self.clock = judge, Clock()
         self.largest: dict[Likeness, float] = {}
         """The highest of any question of the data set, by which MMR divides; else it is that of what was found."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
-
-    def __enter__(self) -> "CorpusIndex":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.__dict__.pop("lexical", None)
-        self._folder.cleanup()
+        self._folder = self.enter_context(tempfile.TemporaryDirectory(prefix="steelman-retrieval-"))
+        self.callback(self.__dict__.pop, "lexical", None)  # before its folder goes
 
     @cached_property
     def lexical(self) -> LexicalIndex:
         """The agent's BM25; a passage's id is its position."""
-        index = LexicalIndex(Path(self._folder.name))
+        index = LexicalIndex(Path(self._folder))
         index.clear()
         nowhere = np.zeros(0, np.float32)
         passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))

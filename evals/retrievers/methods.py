@@ -96,7 +96,6 @@ Rank = Callable[[CorpusIndex, GoldQuestion, int], Ranking]
 """From a question to up to k passages. May raise ProviderError."""
 
 OWN = "steelman"
-ORACLE = "oracle"
 CANDIDATES = 100
 """Passages from which a selection chooses (BERDS, A.6)."""
 PAIRS = 80
@@ -107,7 +106,7 @@ _PART = re.compile(r"\+(?=\w)")
 SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
 QUERIES: dict[str, Queries] = {"expansion": expanded_queries, "gold": gold_queries}
 LEANING = tuple(f for f in FORMS if f != "none")
-STANDARD = ("bm25", "dense", "hybrid", ORACLE)
+STANDARD = (*SEARCHES, *(f"{search}+gold" for search in SEARCHES))
 """What is compared when nobody says what."""
 
 
@@ -122,20 +121,14 @@ class Method:
     selection: str = SEARCH_ORDER
 
 
-def named(names: Sequence[str], queries: Mapping[str, Queries] | None = None) -> dict[str, Method]:
-    """The methods of these names. 'oracle' stands for the gold queries of every search among them, or of all. queries:
-    in the place of `QUERIES`.
-
-    Raises InputError for a name that is none, and for no names.
-    """
-    searches = [n for n in names if n in SEARCHES] or list(SEARCHES)
-    wanted = [m for n in names for m in ([f"{s}+gold" for s in searches] if n == ORACLE else [n])]
-    if not wanted:
+def named(names: Sequence[str], queries: Mapping[str, Queries] = QUERIES) -> dict[str, Method]:
+    """The methods of these names. Raises InputError for a name that is none, and for no names."""
+    if not names:
         raise InputError(f"name a method. {_there_are()}")
-    return {name: method(name, queries) for name in wanted}
+    return {name: method(name, queries) for name in names}
 
 
-def method(name: str, asked: Mapping[str, Queries] | None = None) -> Method:
+def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
     """The method of that name. Raises InputError for a name that is none."""
     if name == OWN:
         return Method(_covering, "judge", judged=True, selection=COVERAGE)
@@ -146,7 +139,7 @@ def method(name: str, asked: Mapping[str, Queries] | None = None) -> Method:
     selection = rest.pop(0) if rest else SEARCH_ORDER
     if rest:
         raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
-    find = _finder(name, search, queries, QUERIES if asked is None else asked)
+    find = _finder(name, search, queries, asked)
     knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
     rank = find if selection == SEARCH_ORDER else _selected(find, selection, by_words=search == "bm25")
     return Method(rank, knows, selection=selection)
@@ -175,8 +168,7 @@ def _there_are() -> str:
     selections = [s for s in PARAMETERS if s != SEARCH_ORDER]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
-        f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}. "
-        f"'{ORACLE}' stands for SEARCH+gold."
+        f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}."
     )
 
 
@@ -213,7 +205,8 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
 
 
 def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
-    sides, positions = sides_of(question), candidates(index, question)
+    # What the agent's search finds for the question. What its sides bring beside that lowered MRecall@5.
+    sides, positions = sides_of(question), hybrid(index, question.question, CANDIDATES)
     pool = pool_of(index, question, positions)
     support = np.full((len(sides), pool.size), np.nan)
     pairs = pairs_to_judge(support, np.tile(pool.likely / 2, (len(sides), 1)), PAIRS, _FEW)
@@ -223,8 +216,3 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     for (s, i), value in zip(pairs, kept_scores(index.judge, index.cache, asked), strict=True):
         support[s, i] = value
     return [positions[c.position] for c in choose_by_coverage(replace(pool, support=support), k)]
-
-
-def candidates(index: CorpusIndex, question: GoldQuestion) -> Ranking:
-    """What the agent's search finds for the question. What its sides bring beside that lowered MRecall@5."""
-    return hybrid(index, question.question, CANDIDATES)

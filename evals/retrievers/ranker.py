@@ -13,7 +13,7 @@ from evals.reports.records import Records
 from evals.retrievers.corpus_index import CorpusIndex, Likeness
 from evals.retrievers.methods import CANDIDATES, Method
 from evals.suite import progress
-from tools.errors import ProviderDownError, ProviderError
+from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.passages import SourceDocument
@@ -70,15 +70,13 @@ class Ranker(ExitStack):
                 for method in (m for m in wanted if keys[m, q.qid] not in done):
                     try:
                         self.records.add(keys[method, q.qid], {"ids": self._found(index, method, q, depth)})
-                    except ProviderDownError:
-                        raise
-                    except ProviderError as exc:  # it is tried again by the next run
+                    except ProviderReplyError as exc:  # it is tried again by the next run
                         self.failed.append(f"{name} {method} {q.qid}: {exc}")
         return {m: {q.qid: done.get(keys[m, q.qid], {}).get("ids", []) for q in questions} for m in wanted}
 
     def _found(self, index: CorpusIndex, method: str, question: GoldQuestion, depth: int) -> list[str]:
         if not index.corpus:
-            raise ProviderError("its corpus is empty: nothing was found, or nothing could be read")
+            raise ProviderReplyError("its corpus is empty: nothing was found, or nothing could be read")
         ranking = self.methods[method].rank(index, question, max(CANDIDATES, depth))
         return [index.corpus[i].external_id for i in ranking[:depth]]
 
@@ -92,9 +90,7 @@ class Ranker(ExitStack):
             for likeness in found if index.corpus else ():
                 try:
                     found[likeness] = max(found[likeness], index.highest_score(likeness, question.question))
-                except ProviderDownError:
-                    raise
-                except ProviderError:  # its ranking fails too, and is named there
+                except ProviderReplyError:  # its ranking fails too, and is named there
                     continue
         return found
 

@@ -79,9 +79,23 @@ def longest_chain(calls: list[Call]) -> int:
     return max((length for _, length in lengths), default=0)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Logs nothing."""
+
     protocol_version = "HTTP/1.1"
 
+    def say(self, kind: str, text: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(text.encode())))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class _Handler(Handler):
     def __init__(self, owner: ChatServer, *request: Any) -> None:
         self.owner = owner
         super().__init__(*request)
@@ -94,11 +108,4 @@ class _Handler(BaseHTTPRequestHandler):
         choice = {"index": 0, "delta": {"role": "assistant", "content": content}, "finish_reason": "stop"}
         events = [{**head, "choices": [choice]}, {**head, "choices": [], "usage": usage}]
         data = "".join(f"data: {json.dumps(e)}\n\n" for e in events) + "data: [DONE]\n\n"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Content-Length", str(len(data.encode())))
-        self.end_headers()
-        self.wfile.write(data.encode())
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
+        self.say("text/event-stream", data)

@@ -30,7 +30,7 @@ from evals.answering.elsewhere import read_answers
 from evals.answering.plan import MISSING, PLAIN, plan
 from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
-from evals.datasets.rows import Shape, digest, fingerprint, problem
+from evals.datasets.rows import digest, fingerprint, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
@@ -149,26 +149,15 @@ def table(result: Record) -> list[str]:
     return lines + [f"failed: {name}" for name in result["failed"]]
 
 
-class _Stored(Shape):
-    """A record of an ask: what was answered, with the texts cited, or why there is no answer."""
-
-    variant: str
-    left_out: str | None
-    failed: str = ""
-    answer: Answer | None
-    passages: dict[int, str]
-
-
 def _reply(path: Path, record: Record, case: Case) -> Reply:
     """Raises InputError for a record that holds no answer and no failure."""
     try:
-        found = _Stored.model_validate({"answer": None, "passages": {}} | record if "failed" in record else record)
+        answer = None if "failed" in record else Answer.model_validate(record.get("answer"))
     except ValidationError as exc:
         raise InputError(f"{path}: the record '{record['key']}' holds no whole answer: {problem(exc)}.") from exc
     gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
-    return Reply(
-        case.key, gold, found.variant, found.answer, found.left_out or "", found.passages, either_way=case.either_way
-    )
+    passages = {int(i): text for i, text in record.get("passages", {}).items()}
+    return Reply(case.key, gold, record["variant"], answer, record["left_out"] or "", passages, case.either_way)
 
 
 def _write_sheet(args: argparse.Namespace, replies: Sequence[Reply]) -> None:

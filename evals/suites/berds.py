@@ -21,9 +21,9 @@ from agent.settings import load_settings
 from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.datasets.rows import fingerprint
-from evals.metrics.coverage import DEEPEST, TOP_FIVE, union_measures
+from evals.metrics.coverage import DEEPEST, TOP_FIVE, union
 from evals.metrics.judge_errors import Errors, corrected, read_errors
-from evals.metrics.measure import Figure, figures, figures_by
+from evals.metrics.measure import Figure, figures_by
 from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average, published, set_measures
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
@@ -133,13 +133,12 @@ def _scored(
 ) -> Record:
     """The figures of each set and their average; writes what is to be written."""
     measured: dict[str, dict[str, dict[str, Figure]]] = {}
-    union, counts, more = dict[str, Record](), dict[str, Record](), dict[tuple[str, str], dict[str, list[float]]]()
+    ceiling, counts, more = dict[str, Record](), dict[str, Record](), dict[tuple[str, str], dict[str, list[float]]]()
     for name, rows in sets.items():
         gold, neutral = gold_of(rows, found[name].values(), verdicts), found[name][NEUTRAL]
         measured[name], counts[name] = set_measures(gold, found[name], args.k, args.deep), sizes(gold, args.k)
         if args.deep:
-            ceiling = figures(union_measures(gold, map(ids, neutral.values())), args.seed)
-            union[name] = ceiling["metrics"] | {"intervals": ceiling["intervals"]}
+            ceiling[name] = union(gold, map(ids, neutral.values()), args.seed)
         for method, rankings in neutral.items():
             if args.write:
                 lines = published(rows, rankings, verdicts, max(args.k))
@@ -153,7 +152,7 @@ def _scored(
     for (name, method), values in more.items():
         result["metrics"][name][method] |= {f"{m}{CORRECTED}": mean for m, (mean, *_) in values.items()}
         result["intervals"][name][method] |= {f"{m}{CORRECTED}": ends for m, (_, *ends) in values.items()}
-    return {"suite": "berds", **result, "union": union, "sizes": counts}
+    return {"suite": "berds", **result, "union": ceiling, "sizes": counts}
 
 
 def _file(folder: Path, name: str, method: str) -> Path:

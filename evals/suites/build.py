@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[type[building.Line], Any]] = {
     "articles": (building.Article, None),
 }
 """What a line of each kind of file holds, and how a question is made of it."""
-Ask = Callable[[Mapping[str, Callable[[ChatModel], Awaitable[Record]]]], Awaitable[dict[str, Record]]]
+Ask = Callable[[Mapping[str, Callable[[], Awaitable[Record]]]], Awaitable[dict[str, Record]]]
 Made = tuple[dict[str, Figure], Record, dict[str, Record]]  # shares, counts, and the records
 
 
@@ -81,17 +81,14 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 async def _made(lines: dict[str, Any], model: ChatModel, records: Records, args: argparse.Namespace) -> Made:
-    async def ask(of: Mapping[str, Callable[[ChatModel], Awaitable[Record]]]) -> dict[str, Record]:
-        work = {key: partial(said, model) for key, said in of.items()}
-        return await ask_each(work, records, args.parallel, "item")
-
+    ask = partial(ask_each, records=records, parallel=args.parallel, unit="item")
     async with aclosing(model):
-        return await (_events if args.made_of[0] == "articles" else _questions)(lines, ask, args)
+        return await (_events if args.made_of[0] == "articles" else _questions)(lines, model, ask, args)
 
 
-async def _questions(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) -> Made:
+async def _questions(lines: dict[str, Any], model: ChatModel, ask: Ask, args: argparse.Namespace) -> Made:
     kind, path = args.made_of
-    done = await ask({key: partial(KINDS[kind][1], line) for key, line in lines.items()})
+    done = await ask({key: partial(KINDS[kind][1], line, model) for key, line in lines.items()})
     made = [record for record in done.values() if "question" in record]
     if not made:
         key, first = next(iter(done.items()))
@@ -109,17 +106,17 @@ async def _questions(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) 
     return {"left_out_share": left_out} if kind == "survey" else {}, counts, done
 
 
-async def _events(lines: dict[str, Any], ask: Ask, args: argparse.Namespace) -> Made:
+async def _events(lines: dict[str, Any], model: ChatModel, ask: Ask, args: argparse.Namespace) -> Made:
     articles: list[building.Article] = list(lines.values())
     vectors = CachedEncoder(*encoder_and_cache()).encode([f"{a.title}\n{a.text}" for a in articles])
     groups = enumerate(average_linkage(vectors @ vectors.T, args.near), start=1)
     events = {f"{number}": [articles[i] for i in of] for number, of in groups}
     alone = {e: of[0].title or "untitled" for e, of in events.items() if len(of) == 1}
-    done = await ask({f"event {e}": partial(building.headline_of, events[e]) for e in events if e not in alone})
+    done = await ask({f"event {e}": partial(building.headline_of, events[e], model) for e in events if e not in alone})
     heads = {key.removeprefix("event "): r["headline"] for key, r in done.items() if "headline" in r}
     cut = {e: building.paragraphs_of(e, of) for e, of in events.items()}
     asked = [(e, p, text) for e in heads for p, text in cut[e].items()]
-    done |= await ask({p: partial(building.votes_on, heads[e], text) for e, p, text in asked})
+    done |= await ask({p: partial(building.votes_on, heads[e], text, model) for e, p, text in asked})
     votes = [(e, p, text, done[p]["votes"]) for e, p, text in asked if "votes" in done[p]]
     if not votes:
         near = f"no two articles are as near as {args.near}. Give a lower --near."

@@ -26,8 +26,8 @@ from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
 from evals.datasets.rows import digest
 from evals.metrics.classification import BINS, best_f
 from evals.metrics.pairs import MEASURES, labels_of, measures, optimistic, uninformed
-from evals.models import CHOICES, NO_VERDICT, PairJudge, open_judge
-from evals.reports.records import Record, Records
+from evals.models import CHOICES, PairJudge, open_judge
+from evals.reports.records import NO_VERDICT, Record, Records
 from evals.reports.table import PAPERS, block, number, percent
 from evals.suite import ask_in_parts, common_options, sample
 from tools.errors import InputError, ProviderReplyError

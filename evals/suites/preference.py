@@ -15,7 +15,7 @@ import argparse
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -119,10 +119,8 @@ async def vote_by_model(ballots: Ballots, settings: Settings, parallel: int) -> 
         ballots.vote(waiting[question], voter, {name: said[name] for name in CRITERIA}, said["reason"])
         return {}
 
-    try:
+    async with aclosing(model):
         return await _beside(list(waiting), vote, parallel)
-    finally:
-        await model.aclose()
 
 
 def _written(page: Page) -> str:

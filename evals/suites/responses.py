@@ -24,8 +24,8 @@ from evals.datasets.responses import READERS, Item, read_items
 from evals.datasets.rows import digest
 from evals.metrics.measure import figures
 from evals.metrics.thesis_stance_evidence import MEASURES, rouge2
-from evals.models import NO_VERDICT, PairJudge, encoder_and_cache, open_judge
-from evals.reports.records import Record, Records
+from evals.models import PairJudge, encoder_and_cache, open_judge
+from evals.reports.records import NO_VERDICT, Record, Records
 from evals.reports.table import PAPERS, block, percent
 from evals.suite import ask_in_parts, common_options, sample
 from tools.errors import InputError

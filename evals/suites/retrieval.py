@@ -12,8 +12,8 @@ from pathlib import Path
 
 from evals.benchmarks.timing import peak_memory
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
-from evals.metrics.coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union_measures
-from evals.metrics.measure import Figure, figures, figures_by
+from evals.metrics.coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union
+from evals.metrics.measure import Figure, figures_by
 from evals.models import encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
@@ -74,14 +74,13 @@ def rank(one: RetrievalSet, ranker: Ranker) -> Rankings:
 def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs: Sequence[int], seed: int) -> Record:
     """Metrics, intervals, the union, sizes. found: by the set's name what `rank` gives."""
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
-    union, counts = dict[str, Record](), dict[str, Record]()
+    ceiling, counts = dict[str, Record](), dict[str, Record]()
     for one in sets:
         ids = {name: [of[q.qid] for q in one.questions] for name, of in found[one.name].items()}
         figured[one.name] = {name: measures(one.questions, of, cutoffs) for name, of in ids.items()}
-        ceiling = figures(union_measures(one.questions, ids.values()), seed)
-        union[one.name] = ceiling["metrics"] | {"intervals": ceiling["intervals"]}
+        ceiling[one.name] = union(one.questions, ids.values(), seed)
         counts[one.name] = sizes(one.questions, cutoffs) | {"passages": len(one.corpus)}
-    return {"suite": "retrieval", **figures_by(figured, seed), "union": union, "sizes": counts}
+    return {"suite": "retrieval", **figures_by(figured, seed), "union": ceiling, "sizes": counts}
 
 
 def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
@@ -127,8 +126,8 @@ def set_lines(result: Record, name: str) -> list[str]:
             for method, found in metrics.items()
         }
         lines += ["", *block(list(told.values()), rows)] if told else []
-    if union := result["union"].get(name):
-        cells = (f"{m} {_cell(m, union[m], union['intervals'][m])}" for m in ("covered", "coverage", "passages"))
+    if ceiling := result["union"].get(name):
+        cells = (f"{m} {_cell(m, ceiling[m], ends)}" for m, ends in ceiling["intervals"].items())
         lines += ["", f"union of all top 100: {', '.join(cells)}"]
     return [*lines, ""]
 
