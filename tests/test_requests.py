@@ -88,9 +88,9 @@ def test_the_newer_sources_are_kept_where_the_old_ones_are_not_wanted(asked: Ask
 
 
 def test_a_side_is_told_to_whom_asks_for_it_alone(asked: Ask) -> None:
-    for words in ("what do critics say?", "any arguments against?", "what are the sceptics worried about?"):
+    for words in ("what do critics say?", "any arguments against?", "what are the sceptics worried about?", "why not?"):
         assert told(asked(words)) == "What speaks for Against\n  • Against: “It lasts.” [2]"
-    for words in ("what do its supporters say", "only show me the case for"):
+    for words in ("what do its supporters say", "only show me the case for", "reasons to do it"):
         assert told(asked(words)) == "What speaks for For\n  • For: “It lasts.” [1]"
 
 
@@ -112,6 +112,7 @@ def test_more_is_searched_for_what_was_asked_last(asked: Ask) -> None:
         ("how many pupils are affected?", "And how many pupils are affected?", None),
         ("Should ferries run at night?", "Should ferries run at night?", None),
         ("Should schools teach a new subject like coding?", "Should schools teach a new subject like coding?", None),
+        ("what might a night nurse at a hospital think?", "And what might a night nurse at a hospital think?", None),
         ("another question: should ferries run at night?", "should ferries run at night?", None),
         ("???", "???", None),
     ],
@@ -133,6 +134,14 @@ def test_what_may_speak_for_a_side_is_told_with_the_doubt(asked: Ask) -> None:
     unsure = TWO.model_copy(update={"perspectives": [side.model_copy(update={"claims": [leaning]})]})
     assert "May speak for For: “It lasts.” [1]" in told(asked("shorten it please", unsure))
     assert "May speak for For" in told(asked("explain claim 1", unsure))
+
+
+def test_words_of_a_source_stand_for_it(asked: Ask) -> None:
+    quoted = TWO.citations[1].model_copy(update={"quote": "Ferries run aground at night."})
+    known = TWO.model_copy(update={"citations": [TWO.citations[0], quoted]})
+    assert told(asked("where does the bit about running aground come from?", known)).startswith("[2] ")
+    assert asked("I don't believe the bit about running aground", known) == Question("Strongest counter-argument to 2?")
+    assert "numbers of this answer are 1, 2" in told(asked("where does the bit about bridges come from?", known))
 
 
 def test_a_figure_that_a_source_quotes_stands_for_the_source(asked: Ask) -> None:

@@ -6,6 +6,8 @@ import re
 from agent.answer.followups import ORDINALS
 from agent.answer.intents import short_name
 from agent.answer.model import Answer, AnswerPerspective
+from tools.language.grounding import stems
+from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS
 
 _KINDS_OF_SOURCE = {
     "news": r"news\w*|press|journalis\w+|reporters?",
@@ -55,15 +57,27 @@ def number_in(asked: str, answer: Answer) -> int | None:
     return (ORDINALS if named["ordinal"] else _CARDINALS).index(word) + 1
 
 
+def quoted_in(asked: str, answer: Answer) -> int | None:
+    """The source whose words and title hold more of the asked words than any other's; light words and those of
+    the question tell nothing. None where no source holds one, or two hold as many."""
+    light = " ".join((*KEYWORD_STOP_WORDS, *LIGHT_WORDS, answer.neutral_question, answer.question))
+    wanted = {*stems(asked)} - {*stems(light)}
+    told = {c.number: " ".join([c.title, c.quote, *(q.quote for q in c.more)]) for c in answer.citations}
+    held = {number: len(wanted & {*stems(words)}) for number, words in told.items()}
+    most = max(held.values(), default=0)
+    best = [number for number, n in held.items() if n == most]
+    return best[0] if most and len(best) == 1 else None
+
+
 _POLES = {
     "supports": re.compile(
         r"\bfor\W*$|\b(?:yes|pros?|agree|support\w*|proponents?|advocates?|defenders?|fans|in (?:its )?favou?r|"
         r"upsides?|advantages?|benefits?|positives?|for (?:side|camp|case|it|this|that)|"
-        r"(?:speaks?|case|arguments?|reasons?) for)\b"
+        r"(?:speaks?|case|arguments?|reasons?) for|reasons? to|why should)\b"
     ),
     "opposes": re.compile(
         r"\b(?:no|against|con|cons|contra|antis?|disagree|oppos\w+|opponents?|critics?|s[ck]eptics?|doubters|naysayers|"
-        r"downsides?|drawbacks?|disadvantages?|negatives?|objections?|concerns|worri\w+)\b"
+        r"downsides?|drawbacks?|disadvantages?|negatives?|objections?|concerns|worri\w+|reasons? not|why not)\b"
     ),
 }
 

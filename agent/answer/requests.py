@@ -14,7 +14,7 @@ import numpy as np
 from agent.answer.followups import argued_with, refers
 from agent.answer.intents import Encode, intent_of
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.named import number_in, side_in, sources_in
+from agent.answer.named import number_in, quoted_in, side_in, sources_in
 from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
 from agent.answer.words import label as stance_label
 from agent.options import Depth
@@ -25,6 +25,7 @@ from tools.language.words import count
 _MOST_WORDS = 40  # whoever writes more asks a question of their own
 _UNSURE = 0.4  # chance of a kind below which half of the readings are wrong, in five folds over the wordings
 _CLAIMS = 2  # of a side, in a summary
+_PHRASE = 4  # words; what is longer is a clause
 CAN = (
     "Of this answer you can ask: summarise it; explain claim 3; what do critics say; which side has more evidence; "
     "only newer sources, or only from one publisher; challenge claim 3; search more for a side; what about the cost; "
@@ -61,7 +62,7 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
     asked = " ".join(asked.split())
     if refers(argued_with(asked)) or not any(map(str.isalpha, asked)) or len(asked.split()) > _MOST_WORDS:
         return Question(asked)
-    if new := _NEW.match(asked):
+    if (new := _NEW.match(asked)) and read_question(new["rest"]).kind in ("polar", "choice"):
         return Question(new["rest"])
     split = [part for sentence in split_sentences(asked) for part in re.split(r"(?<=[?!]) ", sentence)]
     parts = [part for part in split if any(map(str.isalpha, part))]
@@ -86,12 +87,8 @@ def _told(said: Reply | Question, chance: float) -> Reply | Question:
     return Reply(said.heading, [*said.lines, (f"If that was not meant: {CAN[0].lower()}{CAN[1:]}", [])])
 
 
-_NEW = re.compile(
-    r"(?:[\w']+[, ]+){0,4}?(?:different|another|next|new|unrelated) (?:thing|question|topic|subject)\b"
-    r"(?: altogether| entirely| now)?(?: *[,:.–-]+ *| (?=(?:should|is|are|do|does|can|will|would|what|who|why|how)\b))"
-    r"(?P<rest>.{12,})",
-    re.I,
-)
+_NEW = re.compile(r"(?:[\w']+,? ){0,5}[\w']+ ?[:.–-] ?(?P<rest>.+)")
+"""'Another thing: should …', 'next: …'."""
 
 
 # What the answer tells
@@ -121,7 +118,7 @@ def _weighed(_: str, answer: Answer) -> Reply:
 
 
 def _explained(asked: str, answer: Answer) -> Reply | Question:
-    number = number_in(asked, answer)
+    number = number_in(asked, answer) or quoted_in(asked, answer)
     cited = next((c for c in answer.citations if c.number == number), None)
     if cited is None:
         there = ", ".join(str(c.number) for c in answer.citations) or "none"
@@ -148,6 +145,9 @@ def _dated(asked: str, answer: Answer) -> Reply:
     earlier, later = (re.search(words, asked, re.I) for words in (_EARLIER, _LATER))
     older = not without["earlier"] if without else bool(earlier and not later)
     years = re.findall(r"\b(?:19|20)\d\d\b", asked)
+    if not without and (of := re.search(rf"{_NONE_OF}(?P<year>(?:19|20)\d\d)\b", asked, re.I)):
+        kept = [c for c in answer.citations if c.date and not c.date.startswith(of["year"])]
+        return _kept(answer, kept, f"not from {of['year']}") if kept else Reply(f"All sources are from {of['year']}.")
     limit = years[-1] if years else median_high(dated)
     if years and re.search(rf"\b(?:after|past|later than|newer than|until|till|up to) {limit}", asked, re.I):
         limit = str(int(limit) + 1)
@@ -197,11 +197,10 @@ def _of(side: AnswerPerspective, known: set[int]) -> list[AnswerClaim]:
     return [claim for claim in side.claims if known & set(claim.citations)]
 
 
-def _of_side(asked: str, answer: Answer) -> Reply:
+def _of_side(asked: str, answer: Answer) -> Reply | Question:
     side = side_in(asked, answer, speaking=True)
     if side is None:
-        there = ", ".join(f"“{s.name}”" for s in answer.perspectives)
-        return Reply(f"Which side? Those of this answer are {there or 'none'}.")
+        return _focused(asked, [asked])  # 'what would a nurse say' is nobody's side
     name = stance_label(answer, side)
     name = side.name if name == "Answer" else name
     if not side.claims:
@@ -223,7 +222,7 @@ def _challenged(asked: str, answer: Answer) -> Reply | Question:
     number = number_in(asked, answer)
     if number is None and (side := side_in(asked, answer)) is not None:
         return Question(f"Strongest case against {side.name.removesuffix(' …')}?")
-    if number is None:
+    if number is None and (number := quoted_in(asked, answer)) is None:
         there = ", ".join(str(c.number) for c in answer.citations)
         return Reply(f"Which claim? Name it by its number: {there}.")
     return Question(f"Strongest counter-argument to {number}?")
@@ -233,7 +232,8 @@ _AROUND = frozenset(
     "who when where why which and how's what's but so ok okay now then or what how would does do did is are was it "
     "its this that the same there say says think more about tell me us much for all again could should will they "
     "them here case look looks please deal land handle thing things never mind rest even just only really stuff a "
-    "an any of anything everything help helps affect affects harm change matter mean go".split()
+    "an any of anything everything help helps affect affects harm change matter mean go whats see view feel find judge "
+    "take react reckon argue believe mind might".split()
 )
 _PLACE = re.compile(r"\b(?:in|for|to|of|from|at) ((?:the )?[A-Z][\w'-]+(?: (?:and )?[A-Z][\w'-]+)*)")
 
@@ -243,10 +243,10 @@ def _focused(asked: str, parts: Sequence[str]) -> Question:
     the sentences, the likeliest to name it first."""
     if about := re.search(r"\b(?:what|how) about ([^,.;?!]+)", asked, re.I) or _PLACE.search(asked):
         return Question(f"What about {about[1].strip()}?")
-    if read_question(parts[0]).kind == "fact":  # 'how many pupils are affected' is itself what to look at
+    core = next(filter(None, map(_core, parts)), "") or asked.rstrip(" ?.!")
+    if read_question(parts[0]).kind == "fact" or len(core.split()) > _PHRASE:  # a clause is itself what to look at
         return Question(f"And {parts[0][:1].lower()}{parts[0][1:].rstrip(' ?.!')}?")
-    named_in = (_core(part) for part in parts)
-    return Question(f"What about {next(filter(None, named_in), '') or asked.rstrip(' ?.!')}?")
+    return Question(f"What about {core}?")
 
 
 def _core(part: str) -> str:
