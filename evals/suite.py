@@ -33,6 +33,7 @@ import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
@@ -87,15 +88,21 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
+def numbers(text: str, kind: Callable[[str], _T], fits: Callable[[_T], bool], told: str) -> list[_T]:
+    """Those of a list with commas, none twice: for an argument's type. told: which ones are wanted."""
+    with suppress(ValueError):
+        found = list(map(kind, names(text)))
+        if found and all(map(fits, found)):
+            return list(dict.fromkeys(found))
+    raise argparse.ArgumentTypeError(f"give numbers {told}")
+
+
 def cutoff_option(parser: argparse.ArgumentParser, what: str, usual: Sequence[int], most: float = math.inf) -> None:
     """Adds --k, ranks from 1 to `most`, in order."""
     within = "above 0" if most == math.inf else f"from 1 to {most}"
 
     def cutoffs(text: str) -> list[int]:
-        numbers = names(text)
-        if not numbers or not all(n.isdecimal() and 0 < int(n) <= most for n in numbers):
-            raise argparse.ArgumentTypeError(f"give numbers {within}, such as 5,10")
-        return sorted({int(n) for n in numbers})
+        return sorted(numbers(text, int, lambda n: 0 < n <= most, f"{within}, such as 5,10"))
 
     told = f"{what} that count (default: {','.join(map(str, usual))})"
     parser.add_argument("--k", type=cutoffs, default=usual, metavar="K[,K…]", help=told)

@@ -10,8 +10,6 @@ root, query and perspective are one perspective with the gold of all, and copies
 published, each line is a perspective and each copy a passage of its own, as the paper counts them (table 1).
 """
 
-import gzip
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StrictInt, model_validator
 
-from evals.datasets.rows import Text, read_json
+from evals.datasets.rows import Text, read_json, whole_text
 from tools.errors import InputError
 from tools.passages import SourceDocument
 
@@ -99,12 +97,7 @@ def load_tasks(path: Path, names: Sequence[str] = (), published: bool = False) -
     Raises InputError that names file, task and field: something missing or empty, lists of unequal length, a gold
     position that is not in the corpus, a task in which no root has two perspectives, a file that is another one.
     """
-    try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
-    except (OSError, EOFError, zlib.error) as exc:
-        raise InputError(f"{path} cannot be read ({exc}). Name the file of the PIR data, plain or .gz.") from exc
-    tasks = read_json(dict[str, _Task], content, path)
+    tasks = read_json(dict[str, _Task], whole_text(path).encode(), path)
     if unknown := [name for name in names if name not in tasks]:
         raise InputError(f"{path} has no task '{unknown[0]}'. It has: {', '.join(tasks)}.")
     return [_task(path, name, tasks[name], published) for name in dict.fromkeys(names or tasks)]

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -110,6 +111,12 @@ def fingerprint(documents: Sequence[SourceDocument]) -> str:
     return whole.hexdigest()[:12]
 
 
+def whole_text(path: Path) -> str:
+    """The text of a file, plain or .gz. Raises InputError."""
+    with _opened(path) as lines:
+        return "".join(line for _, line in _numbered(path, lines))
+
+
 def json_rows(path: Path) -> Iterator[Row]:
     """The objects of a `.jsonl` or `.jsonl.gz` file; empty lines are skipped. Raises InputError."""
     with _opened(path) as lines:
@@ -120,9 +127,9 @@ def json_rows(path: Path) -> Iterator[Row]:
                 values = json.loads(line)
             except ValueError as exc:
                 cut = "" if line.endswith("\n") else " It is the last line; perhaps it was cut off."
-                raise InputError(f"{path} line {number}: no JSON ({exc}).{cut}") from exc
+                raise InputError(f"{path} line {number}: no JSON ({exc}). A line holds one whole object.{cut}") from exc
             if not isinstance(values, dict):
-                raise InputError(f"{path} line {number}: an object is needed.")
+                raise InputError(f"{path} line {number}: an object is needed, one a line.")
             yield Row(path, number, values)
 
 
@@ -165,5 +172,5 @@ def _numbered(path: Path, lines: "gzip.GzipFile | IO[bytes]") -> Iterator[tuple[
             yield number, line.decode()
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} line {number}: cannot be read ({exc}).") from exc
-    except (OSError, EOFError) as exc:
+    except (OSError, EOFError, zlib.error) as exc:
         raise InputError(f"{path} line {number + 1}: cannot be read ({exc}).") from exc

@@ -15,7 +15,7 @@ import argparse
 import asyncio
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -66,7 +66,8 @@ def measure(args: argparse.Namespace) -> Record:
         if not args.sheet:
             raise InputError("--sheet is missing: the sheet that was read.")
         measures = read_sheet(args.sheet, args.labels)
-        return {"suite": "answers", "part": "sheet", **figures(measures, args.seed), "over": over(measures)}
+        over = {name: m.total for name, m in measures.items()}
+        return {"suite": "answers", "part": "sheet", **figures(measures, args.seed), "over": over}
     if args.answers and (args.out or args.missing or args.score_only):
         raise InputError("--answers asks nothing and keeps nothing. Leave out --out, --missing and --score-only.")
     if not args.out and not args.answers:
@@ -114,15 +115,10 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
             "failed": sum("failed" in r for r in records),
             **told["metrics"],
         },
-        "over": over(measures),
+        "over": {name: m.total for name, m in measures.items()},
         "config": file.config | {"limit": args.limit, "scored_by": scored_by},
         "failed": [f"{r['asked']} [{r['variant']}]: {r['failed']}" for r in records if "failed" in r],
     }
-
-
-def over(measures: Mapping[str, Figure]) -> dict[str, float]:
-    """Over how many items or questions each is."""
-    return {name: m.total for name, m in measures.items()}
 
 
 async def measures_of(replies: Sequence[Reply], models: Models) -> dict[str, Figure]:

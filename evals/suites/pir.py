@@ -15,6 +15,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ from evals.reports.table import STAR, block, percent, sure
 from evals.retrievers.intent import SOURCES, Split, split_by_chat, split_by_rules
 from evals.retrievers.leaning import columns_of, rank
 from evals.retrievers.projection import FORMS
-from evals.suite import check_known, common_options, cutoff_option, names, shuffled
+from evals.suite import check_known, common_options, cutoff_option, names, numbers, shuffled
 
 LIMIT = "only the first N root queries of a seeded shuffle, of each task"
 SEED = "seed of the shuffle and of what is drawn (default: 1)"
@@ -45,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pir_options(parser)
     add("--forms", type=names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
     strengths = "of pap and pap+; --strength=-1 adds (default: 1)"
-    add("--strength", type=_strengths, default=[1.0], metavar="S[,S…]", help=strengths)
+    read = partial(numbers, kind=float, fits=math.isfinite, told="such as 0.25,0.5,1")
+    add("--strength", type=read, default=[1.0], metavar="S[,S…]", help=strengths)
     drawn = "also with perspectives drawn from the query alone: by rules, chat, or both"
     add("--perspectives", type=names, default=[], metavar="NAME[,NAME…]", help=drawn)
     add("--out", type=Path, metavar="RECORDS", help="keep what the chat model draws; a stopped run goes on")
@@ -158,13 +160,3 @@ def _cell(result: Record, task: str, column: str, measure: str) -> str:
     change = result["intervals"][task][column].get(measure.replace("p_recall", "gain"), (0.0, 0.0))
     over = min(size["roots"] for name, size in result["config"]["sizes"].items() if task in (name, AVERAGE))
     return percent(value, ends or (), sure(change, over) if "@" in measure else "")
-
-
-def _strengths(text: str) -> list[float]:
-    try:
-        numbers = [float(part) for part in names(text)]
-    except ValueError:
-        numbers = []
-    if not numbers or not all(math.isfinite(n) for n in numbers):
-        raise argparse.ArgumentTypeError("give numbers such as 0.25,0.5,1")
-    return list(dict.fromkeys(numbers))
