@@ -176,6 +176,12 @@ def test_what_is_quoted_stands_word_for_word_in_the_passage(parts: list[tuple[st
     assert [u.positions[-1] for u in found] == sorted({u.positions[-1] for u in found})  # a sentence has one reading
 
 
+def test_a_few_words_that_open_a_text_are_quoted_with_what_follows() -> None:
+    text = "Close the ferry. Since it runs, nobody in my street uses the old path any more. The path is dry."
+    parts = [unit.text for unit in quotable_parts(Passage(1, "d", "c", text))]
+    assert parts[0] == "Close the ferry. Since it runs, nobody in my street uses the old path any more."
+
+
 def test_the_limits_of_length() -> None:
     def of(words: int) -> str:
         return " ".join(["Rivers", *["flow"] * (words - 1)]) + "."

@@ -87,6 +87,11 @@ def test_the_newer_sources_are_kept_where_the_old_ones_are_not_wanted(asked: Ask
     assert re.match(r"What rests on 1 source from \S+( \w+ 2026)? on\n  • For: “It lasts.” \[1]", told(asked(words)))
 
 
+def test_sources_without_a_date_are_told(asked: Ask) -> None:
+    undated = TWO.model_copy(update={"citations": [TWO.citations[0], TWO.citations[1].model_copy(update={"date": ""})]})
+    assert told(asked("only newer sources", undated)).endswith("Left out, since their dates are not known: [2]")
+
+
 def test_a_side_is_told_to_whom_asks_for_it_alone(asked: Ask) -> None:
     for words in ("what do critics say?", "any arguments against?", "what are the sceptics worried about?", "why not?"):
         assert told(asked(words)) == "What speaks for Against\n  • Against: “It lasts.” [2]"
@@ -134,6 +139,13 @@ def test_what_may_speak_for_a_side_is_told_with_the_doubt(asked: Ask) -> None:
     unsure = TWO.model_copy(update={"perspectives": [side.model_copy(update={"claims": [leaning]})]})
     assert "May speak for For: “It lasts.” [1]" in told(asked("shorten it please", unsure))
     assert "May speak for For" in told(asked("explain claim 1", unsure))
+
+
+def test_what_no_source_holds_is_asked_back(asked: Ask) -> None:
+    assert told(asked("who disputes that takings fell by 14 percent?")).startswith(
+        "Which claim? Name it by its number: 1, 2"
+    )
+    assert told(asked("explain claim 1")).count("It lasts.") == 1
 
 
 def test_words_of_a_source_stand_for_it(asked: Ask) -> None:

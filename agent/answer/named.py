@@ -30,38 +30,39 @@ def _named(name: str, words: str) -> bool:
 
 
 _CARDINALS = "one two three four five six seven eight nine ten".split()
+_NOUNS = "claim|source|citation|sentence|quote|quotation|reference|statement|point|argument|number"
 _COUNTED = re.compile(
-    r"\b(?:claim|source|citation|sentence|quot\w+|reference|statement|point|argument|number|no\.?|#) (?P<cardinal>"
-    + "|".join(_CARDINALS)
-    + rf")\b|(?<!\ba )(?<!\bone )\b(?P<ordinal>{'|'.join(ORDINALS)}|last)\b",
+    rf"\b(?:{_NOUNS}|no\.?|#) (?P<cardinal>{'|'.join(_CARDINALS)})\b"
+    rf"|(?<!\ba )(?<!\bone )\b(?P<ordinal>{'|'.join(ORDINALS)}|last)\b",
     re.I,
 )
 
 
 def number_in(asked: str, answer: Answer) -> int | None:
-    """The number that is named: '3', 'the third', 'quote three', 'the last one'; or that of the source with a figure
-    that is named."""
+    """The number of the answer that is named: '3', 'the third', 'quote three', 'the last one'; or that of the source
+    with a figure that is named."""
+    known = {c.number for c in answer.citations}
     for figure in re.findall(r"\d+(?:[.,]\d+)*", asked[:400]):
         within = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)")
         quoted = [c.number for c in answer.citations if any(map(within.search, (c.quote, *(q.quote for q in c.more))))]
-        if figure.isdigit() and (any(str(c.number) == figure for c in answer.citations) or not quoted):
+        if figure.isdigit() and int(figure) in known:
             return int(figure)
         if quoted:
             return quoted[0]
-    named = _COUNTED.search(asked)
-    if named is None:
+    if (named := _COUNTED.search(asked)) is None:
         return None
     word = (named["ordinal"] or named["cardinal"]).casefold()
     if word == "last":
-        return max((c.number for c in answer.citations), default=None)
-    return (ORDINALS if named["ordinal"] else _CARDINALS).index(word) + 1
+        return max(known, default=None)
+    number = (ORDINALS if named["ordinal"] else _CARDINALS).index(word) + 1
+    return number if number in known else None
 
 
 def quoted_in(asked: str, answer: Answer) -> int | None:
     """The source whose words and title hold more of the asked words than any other's; light words and those of
     the question tell nothing. None where no source holds one, or two hold as many."""
-    light = " ".join((*KEYWORD_STOP_WORDS, *LIGHT_WORDS, answer.neutral_question, answer.question))
-    wanted = {*stems(asked)} - {*stems(light)}
+    light = " ".join((_NOUNS, "explain", *KEYWORD_STOP_WORDS, *LIGHT_WORDS, answer.neutral_question, answer.question))
+    wanted = {stem for stem in stems(asked) if stem.isalpha()} - {*stems(light.replace("|", " "))}
     told = {c.number: " ".join([c.title, c.quote, *(q.quote for q in c.more)]) for c in answer.citations}
     held = {number: len(wanted & {*stems(words)}) for number, words in told.items()}
     most = max(held.values(), default=0)

@@ -123,8 +123,10 @@ def _explained(asked: str, answer: Answer) -> Reply | Question:
     if cited is None:
         there = ", ".join(str(c.number) for c in answer.citations) or "none"
         return Reply(f"Which one? The numbers of this answer are {there}.")
-    lines = [(_said(answer, s, c), c.citations) for s, c in _claims(answer, {cited.number})]
-    lines += [(f"“{words}”", [cited.number]) for words in dict.fromkeys([cited.quote, *(q.quote for q in cited.more)])]
+    claims = _claims(answer, {cited.number})
+    lines = [(_said(answer, s, c), c.citations) for s, c in claims]
+    more = {cited.quote: None, **{q.quote: None for q in cited.more}}.keys() - {c.text for _, c in claims}
+    lines += [(f"“{words}”", [cited.number]) for words in more]
     return Reply(f"[{cited.number}] {source_line(cited)}", lines)
 
 
@@ -156,7 +158,10 @@ def _dated(asked: str, answer: Answer) -> Reply:
     if not kept:
         there = f"the oldest is of {day(dated[0])}" if older else f"the newest is of {day(dated[-1])}"
         return Reply(f"No source of this answer is {what}; {there}.")
-    return _kept(answer, kept, what)
+    undated = [c.number for c in answer.citations if not c.date]
+    left = [("Left out, since their dates are not known:", undated)] if undated else []
+    told = _kept(answer, kept, what)
+    return Reply(told.heading, [*told.lines, *left])
 
 
 _LEFT_OUT = re.compile(

@@ -190,6 +190,10 @@ def _quotable_part(passage: Passage, sentences: list[str], position: int, before
     if not _quotable(own, LONGEST) or (own != sentences[position] and finite_verb(own.split()) is None):
         return None  # an item of a list may be half a sentence that ends as a whole one does
     text = _without_connective(own)
+    if position == 1 and before == 0 and len(sentences[0].split()) < SHORTEST:  # 'Close it. My children …'
+        both = f"{sentences[0]} {own}"
+        if _quotable(both, LONGEST_PAIR) and both in _SPACES.sub(" ", passage.text):
+            return QuotablePart(passage, both, both, (0, 1))
     if not needs_context(text):
         return QuotablePart(passage, text, _bracketed(text), (position,))
     leading = without_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
