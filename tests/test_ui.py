@@ -25,6 +25,7 @@ from agent.settings import Settings
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import Pair
 from tools.store.database import Database
+from tools.store.store import Store
 from ui.service import PageService
 
 
@@ -126,10 +127,11 @@ def test_the_sides_have_one_order_on_the_page_and_in_its_comparison(
     page()
     sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not.")
     told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
-    for run, order in (("0" * 12, ["For", "Against"]), ("1" * 12, ["Against", "For"])):
+    asked = ("0" * 12, "0" * 12), ("1" * 12, "1" * 12), ("2" * 12, "1" * 12)  # a run, and the thread that it stands in
+    for (run, thread), order in zip(asked, (["For", "Against"], ["Against", "For"], ["Against", "For"]), strict=True):
         with closing(Database(settings.database_path)) as database:
             runs, stored = RunStore(database), told.model_copy(update={"run_id": run})
-            runs.create(run, run, told.question, RunOptions.of().to_dict(), "a test")
+            runs.create(run, thread, told.question, RunOptions.of().to_dict(), "a test")
             runs.finish(run, "a test", "done", {}, stored.model_dump_json())
         shown = page(run=run)
         assert sorted(order, key=lambda side: html(shown).index(f"<b>{side}</b>")) == order
@@ -211,6 +213,26 @@ def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
     thread[0].click().run()
     assert shown_run(app) == first
     assert f"<h1>{QUESTION}</h1>" in html(app)
+
+
+def test_what_goes_on_from_an_answer_searches_where_it_was_searched(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    first = shown_run(until(ask(page(), QUESTION), answered))
+    run, there = "a" * 12, RunOptions.of(collections=("letters",), web=False)
+    with closing(Database(settings.database_path)) as database:
+        runs, store = RunStore(database), Store(database)
+        store.ensure_collection("letters", store.collections()[0].encoder)
+        runs.create(run, run, QUESTION, there.to_dict(), "a test")
+        runs.finish(run, "a test", "done", {}, runs.get(first).answer)
+        assert "Searched: letters." in html(page(run=run))
+        for go_on in (
+            partial(click, label="Search more for this"),
+            partial(ask, question="Strongest counter-argument to 1?"),
+        ):
+            went_on = runs.get(shown_run(go_on(page(run=run))))
+            assert (went_on.thread, went_on.id == run) == (run, False)
+            assert (went_on.options["collections"], went_on.options["web"]) == (["letters"], False)
 
 
 def test_a_longer_search_that_brings_nothing_says_so(page: Callable[..., AppTest]) -> None:

@@ -38,6 +38,7 @@ from ui import ask_view, cited_view, ledger, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
+_NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
 _OUT_OF_TIME = ("late", "unjudged")
 _STRENGTH = (
     "How much was found, not who is right. **strong**: five passages or more, of three sources or more. **some**: two "
@@ -83,7 +84,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     if answer.coverage:
         ledger.show(answer, evidence)
     cited_view.listed(answer)
-    _end(run, answer)
+    _end(service, run, answer)
     _suggested(service, run, answer, evidence)
     _conversation(answer)
 
@@ -104,7 +105,7 @@ def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
     if late and st.button("Search again with more time", key="more-time"):
         ids = [row.id for row in service.rows.thread(run.thread)]
         thread = ids[ids.index(run.id) - 1] if ids.index(run.id) else None  # what the question followed up on
-        ask_view.begin(service, answer.question, "deep", thread=thread)
+        ask_view.begin(service, answer.question, "deep", thread=thread, **service.places(run.id))
 
 
 def _thread(service: PageService, run: RunRow) -> None:
@@ -233,7 +234,10 @@ def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequ
                 ask_view.begin(service, question, thread=run.id)
 
 
-def _end(run: RunRow, answer: Answer) -> None:
+def _end(service: PageService, run: RunRow, answer: Answer) -> None:
+    searched = [service.called(name) for name in service.places(run.id)["collections"]]
+    searched += ["the web"] if answer.perspectives and _NO_WEB not in undone(answer.notes) else []
+    say.small(f"Searched: {', '.join(searched)}.")
     say.small(closing(answer))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):

@@ -85,11 +85,10 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         say.warning("There is no such run. It may have been deleted.")
         ask_view.form(opened)
         return
-    if run.answer is None:
+    if (answer := answer_of(run)) is None:
         watch_view.show(service, run, on_end=st.rerun)
         ask_view.form(opened, shown=run.id)
         return
-    answer = answer_of(run.answer)
     if st.query_params.get("view") == "compare":
         from ui import vote_view
 

@@ -50,24 +50,27 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
         question = st.text_input(label, placeholder=example, key=f"question{shown}")
         with st.container(horizontal=True, vertical_alignment="center"):
             pressed = st.form_submit_button("Ask", type="primary")
-            options = _options(open_service)
+            options = _options(open_service, thread, shown)
     if not thread:
         st.html(moves.gently(".st-key-question input"), unsafe_allow_javascript=True)
     if pressed:
         ask(open_service(), question, thread, options)
 
 
-def _options(open_service: Callable[[], PageService]) -> dict[str, Any]:
-    """How and where to search, as RunOptions names it."""
+def _options(open_service: Callable[[], PageService], thread: str | None, shown: str) -> dict[str, Any]:
+    """How and where to search, as RunOptions names it; in a thread at first where the answer on the screen did."""
     service = open_service()
+    places = service.places(thread)
     with st.popover("Options", type="tertiary"):
-        told = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
-        depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=told)
+        depths = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
+        depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=depths)
         names = [c.name for c in service.store.collections()] or [SAMPLES]
-        usual = [name for name in names if name in service.usual]
+        usual = [name for name in names if name in places["collections"]]
         called = {name: escaped(service.called(name)) for name in names}
-        where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=called.__getitem__)
-        web = st.checkbox("Search the web too", value=True) if service.has_web else True
+        told, key = called.__getitem__, f"where{shown}"
+        where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=told, key=key)
+        web = places.get("web", True)
+        web = st.checkbox("Search the web too", web, key=f"web{shown}") if service.has_web else web
         if not service.has_web:
             how = "" if service.person else " Settings tell how to turn one on."
             say.small(f"The web is not searched: no search engine is on.{how}")
@@ -88,7 +91,7 @@ def _scope(open_service: Callable[[], PageService]) -> None:
     parts += [f"{shared:,} of everybody's"] if shared else []
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):
-        say.small(f"Searched: {', '.join(parts)}.")
+        say.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
         st.button("Add your documents", key="add-documents", type="tertiary", on_click=go, kwargs={"view": "documents"})
 
 
@@ -123,9 +126,9 @@ def _asked_by_address(open_service: Callable[[], PageService]) -> None:
 
 def ask(service: PageService, question: str, thread: str | None, options: dict[str, Any]) -> None:
     """Asks it. What only the answer before it has to tell is told there, and begins no run."""
-    before = service.rows.get(thread).answer if thread else None
+    before = answer_of(service.rows.get(thread)) if thread else None
     if before and question.strip():
-        asked = service.read_request(question, answer_of(before))
+        asked = service.read_request(question, before)
         if isinstance(asked, Reply):
             st.session_state.setdefault(f"replies-{thread}", []).append((question, asked))
             st.session_state["told"] = True

@@ -18,10 +18,10 @@ from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
-from agent.options import Depth
+from agent.options import Depth, RunOptions
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import RunStore
+from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
 from tools.errors import RunBusyError
@@ -33,14 +33,14 @@ from ui.indexing import Uploads
 T = TypeVar("T")
 
 
-def answer_of(stored: str) -> Answer:
+def answer_of(run: RunRow) -> Answer | None:
     """A run's answer with its sides in the order of the page and of what is made from it: those for and against first.
-    None of the two always stands first: which one does is decided by the run's id, so that a reload changes nothing."""
-    answer = Answer.model_validate_json(stored)
-    facing = [s for s in answer.perspectives if s.stance != "other"]
-    others = [s for s in answer.perspectives if s.stance == "other"]
-    facing = facing[::-1] if int(answer.run_id, 16) % 2 else facing
-    return answer.model_copy(update={"perspectives": [*facing, *others]})
+    None of the two always stands first: which one does is decided by the thread, whose answers all have one order."""
+    if run.answer is None:
+        return None
+    answer, first = Answer.model_validate_json(run.answer), ("supports", "opposes")[int(run.thread, 16) % 2]
+    sides = sorted(answer.perspectives, key=lambda side: (side.stance == "other", side.stance != first))
+    return answer.model_copy(update={"perspectives": sides})
 
 
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
@@ -96,11 +96,14 @@ class PageService:
             return name
         return name.removesuffix(self.named("")) if name.endswith(self.named("")) else f"{name} (everybody's)"
 
-    @property
-    def usual(self) -> tuple[str, ...]:
-        """Where a question looks that names no other places: everywhere that the encoder in force made."""
+    def places(self, run_id: str | None) -> dict[str, Any]:
+        """Where a question looks that names no other places, as RunOptions has it: where the run did that it goes on
+        from; without one everywhere that the encoder in force made."""
+        if run_id:
+            options = RunOptions.from_dict(self.rows.get(run_id).options)
+            return {"collections": options.collections, "web": options.web, "domains": options.domains}
         encoder = self._runs.providers.search.encoder.name
-        return tuple(c.name for c in self.store.collections() if c.encoder == encoder) or (SAMPLES,)
+        return {"collections": tuple(c.name for c in self.store.collections() if c.encoder == encoder) or (SAMPLES,)}
 
     @property
     def settings(self) -> Settings:
@@ -129,7 +132,7 @@ class PageService:
             at, run_id = self._begun.get(key, (0.0, ""))
             if visitor and time.monotonic() - at < _DOUBLE_CLICK:
                 return run_id
-            chosen = usual_options(self._runs, depth, **{"collections": self.usual} | options)
+            chosen = usual_options(self._runs, depth, **self.places(thread) | options)
             by = (self.rows.get(thread).finished_at or "") if thread else ""
             run_id = self._wait(self._runs.start(question, chosen, thread, self.person, by))
             for past in [k for k, v in self._begun.items() if time.monotonic() - v[0] >= _DOUBLE_CLICK]:
