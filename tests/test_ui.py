@@ -112,7 +112,10 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert shown_run(app)
     until(app, answered)
     assert f"<h1>{QUESTION}</h1>" in html(app)
-    said, more = "What its sources say", "More about how this was made"  # the first of the one side that has a case
+    said, more = (
+        "What else its sources say",
+        "More about how this was made",
+    )  # the first of the one side that has a case
     assert [e.label for e in app.expander] == [said, more]
     assert 'class="sm-group"' in html(app)
     assert len(app.get("vega_lite_chart")) == 1

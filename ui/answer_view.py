@@ -168,9 +168,9 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
         _may_speak(answer, side, leaning, folded=bool(case(side)))
     if gap := gap_of(line, side):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
-    if side.groups:
-        with st.expander("What its sources say"):
-            st.html(source_view.listed(side))
+    if more := source_view.listed(side):
+        with st.expander("What else its sources say"):
+            st.html(more)
 
 
 def _may_speak(answer: Answer, side: AnswerPerspective, leaning: Sequence[AnswerClaim], *, folded: bool) -> None:

@@ -31,10 +31,12 @@ def show(service: PageService) -> None:
 
 
 def _add(service: PageService) -> None:
+    latest = service.uploads.latest
+    named = service.called(latest.collection) if latest else USER_COLLECTION
+    into = st.text_input("Into the collection", named, max_chars=64, key="into")  # not cleared with the form
     with st.form("add", clear_on_submit=True):
         files = st.file_uploader("Files", [ending[1:] for ending in READERS], accept_multiple_files=True)
         pasted = st.text_area("Or addresses of web pages, one a line", height=80)
-        into = st.text_input("Into the collection", USER_COLLECTION, max_chars=64)
         if st.form_submit_button("Add", type="primary"):
             try:
                 sent = [(file.name, file.getvalue()) for file in files]

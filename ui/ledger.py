@@ -15,6 +15,10 @@ from ui.style import INK, STANCES
 
 MOST_PASSAGES = 40
 COUNTS, COUNTS_NOT = "supports the side", "does not"
+_CAPTION = (
+    "Each passage and each side. A column is a passage; the larger its dot, the surer the judge. Filled: it counts for "
+    "the side. Without a dot: not judged."
+)
 _LONGEST_NAME = 26
 _ROW = 34  # pixels of a side
 Spec = dict[str, Any]
@@ -25,7 +29,10 @@ def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
     """The whole ledger, under a heading of its own."""
     st.html('<h2 class="sm-screen">The evidence</h2>')
     if answer.perspectives and evidence:
-        matrix = _matrix(answer, dots(answer, evidence), len({e.passage.id for e in evidence}))
+        matrix = _matrix(answer, rows := dots(answer, evidence))
+        drawn, judged = len({row["column"] for row in rows}), len({e.passage.id for e in evidence})
+        fewer = f" Of {judged} passages the {drawn} surest are drawn." if judged > drawn else ""
+        st.html(f'<p class="sm-small sm-screen">{_CAPTION}{fewer}</p>')
         st.vega_lite_chart(spec=matrix, width="stretch", alt="Which passage supports which side, as judged")
     elif answer.perspectives:
         say.small("What was judged in this run is not kept any more, so its passages cannot be drawn.")
@@ -85,15 +92,8 @@ def _nominal(*fields: str) -> list[Spec]:
     return [{"field": field, "type": "nominal"} for field in fields]
 
 
-def _matrix(answer: Answer, rows: Sequence[Spec], judged: int) -> Spec:
-    """judged: how many passages the run judged, of which those with a dot may be fewer."""
+def _matrix(answer: Answer, rows: Sequence[Spec]) -> Spec:
     drawn = len({row["column"] for row in rows})
-    left_out = [f"Of {judged} passages the {drawn} surest are drawn."] if judged > drawn else []
-    subtitle = [
-        "A column is a passage; the larger its dot, the surer the judge.",
-        "Filled: it counts for the side. Without a dot: not judged.",
-        *left_out,
-    ]
     largest = {"expr": f"min(240, 0.8 * pow(width / {max(1, drawn)}, 2))"}  # no wider than a column, on a phone too
     scale = {"domain": list(STANCES), "range": list(STANCES.values())}
     stance = {"field": "stance", "type": "nominal", "scale": scale, "legend": None}
@@ -116,9 +116,8 @@ def _matrix(answer: Answer, rows: Sequence[Spec], judged: int) -> Spec:
     axis = {"labelLimit": 190, "labelColor": ink, "ticks": False, "domain": False}
     y = {"field": "side", "type": "nominal", "sort": list(names(answer).values()), "title": None, "axis": axis}
     x = {"field": "column", "type": "ordinal", "axis": None}
-    title = {"text": "Each passage and each side", "subtitle": subtitle, "color": ink, "subtitleColor": ink}
     data, height = {"values": list(rows)}, {"step": _ROW}
-    return {"title": title, "data": data, "height": height, "encoding": {"y": y, "x": x}, "layer": list(layers)}
+    return {"data": data, "height": height, "encoding": {"y": y, "x": x}, "layer": list(layers)}
 
 
 def _not_found(answer: Answer) -> str:

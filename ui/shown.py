@@ -36,9 +36,10 @@ def label(said: str, longest: int = 70) -> str:
 
 
 def marked(passage: str, quotes: Sequence[str]) -> str:
-    """The passage with the quoted words marked, where they stand in it; white space may differ."""
-    shown = plain(passage)
-    spans = sorted({_span(shown, plain(q)) for q in quotes} - {(0, 0)})
+    """The passage, a line for each of its paragraphs, with the quoted words marked, where they stand in it; white space
+    may differ."""
+    shown = "\n".join(filter(None, map(plain, passage.splitlines())))
+    spans = sorted({_span(shown.replace("\n", " "), plain(q)) for q in quotes} - {(0, 0)})
     parts, reached = [], 0
     for start, end in spans:
         if start >= reached:

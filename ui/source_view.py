@@ -1,7 +1,7 @@
 """A citation's card: the passage with the words marked, who published it; and what a side's
 sources say: each document's thesis and the evidence for it, those with near theses together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
 from agent.answer.words import day, decontextualised, place_of
@@ -56,22 +56,21 @@ def _place(passage: Passage) -> str:
 
 
 def listed(side: AnswerPerspective) -> str:
-    """What the side's sources say, as HTML."""
-    shown = ""
+    """What the side's sources say that is not among its claims, as HTML; empty where that is nothing."""
+    shown, claims = "", {claim.text for claim in side.claims}
     for group in side.groups:
-        documents = len(group.responses)
+        documents, said = len(group.responses), "".join(_response(r, claims) for r in group.responses)
         near = f"{count(documents, 'document')} of {count(group.sources, 'source')}, close in what they say"
         head = f'<p class="sm-small">{near}</p>' if documents > 1 else ""
-        shown += f'<div class="sm-group">{head}{"".join(_response(r) for r in group.responses)}</div>'
+        shown += f'<div class="sm-group">{head}{said}</div>' if said else ""
     return shown
 
 
-def _response(said: DocumentResponse) -> str:
+def _response(said: DocumentResponse, claims: Collection[str]) -> str:
+    new = [sentence for sentence in (said.thesis, *said.evidence) if sentence.text not in claims]
+    if not new:
+        return ""
     title = link(said.url, label(said.title or said.document_id, 160))
     about = [label(said.publisher, 60), f"[{said.citation}]" if said.citation else ""]
-    evidence = "".join(f"<li>“{text(decontextualised(sentence))}”</li>" for sentence in said.evidence)
-    return (
-        f'<h4>{title}</h4><p class="sm-small">{text(" ".join(filter(None, about)))}</p>'
-        f'<p class="sm-claim">“{text(decontextualised(said.thesis))}”</p>'
-        + (f"<ul>{evidence}</ul>" if evidence else "")
-    )
+    told = "".join(f'<p class="sm-claim">“{text(decontextualised(sentence))}”</p>' for sentence in new)
+    return f'<h4>{title}</h4><p class="sm-small">{text(" ".join(filter(None, about)))}</p>{told}'

@@ -37,6 +37,7 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .stMain .stHtml h1 {{ padding: 0; margin: 0; }}
 .sm-source h4 {{ font-size: 1rem; margin: 0; padding: 0; }}
 .sm-source .sm-small {{ margin: 0; }}
+.sm-source :is(p, blockquote) {{ white-space: pre-line; }}
 .sm-source blockquote {{ margin: .4rem 0; padding-left: .8rem; border-left: 3px solid {_LINE}; font-size: .95rem;
   line-height: 1.45; }}
 .stColumn:has(.st-key-source) > .stVerticalBlock {{ height: 100%; }}
@@ -51,7 +52,6 @@ button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-sample p {{ margin: .15rem 0; }}
 .sm-group {{ border-left: 3px solid {_LINE}; padding-left: .8rem; margin: 0 0 1rem; }}
 .sm-group h4 {{ margin: .5rem 0 .1rem; font-weight: 600; }}
-.sm-group ul {{ margin: .2rem 0 0 1.1rem; padding: 0; font-size: .9rem; }}
 mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 [data-testid="InputInstructions"] {{ display: none; }}
 .sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: 0 !important; margin: .4rem 0 1rem !important;
@@ -87,6 +87,6 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   html, body {{ background: #fff !important; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
-  [class*="st-key-card-"] {{ break-inside: avoid; }}
+  [class*="st-key-card-"], .stHtml, .stHorizontalBlock {{ break-inside: avoid; }}
 }}
 </style>"""

@@ -41,8 +41,8 @@ _SIDES: dict[SideState, tuple[str, str]] = {
     "searching": ("◔", "searching"),
     "found": ("◑", "{}"),
     "searching again": ("◔", "searching again"),
-    "supported": ("●", "enough found"),
-    "thin": ("◒", "little found"),
+    "supported": ("●", "enough that may count"),
+    "thin": ("◒", "little that may count"),
     "leaning": ("◔", "nothing sure"),
     "not_found": ("✕", "not found"),
 }
@@ -64,7 +64,7 @@ class SideProgress:
 
     @property
     def words(self) -> str:
-        """'searching', '24 passages', 'enough found' …"""
+        """'searching', '24 passages', 'enough that may count' …"""
         pages = f" from {self.pages} web pages" if self.pages and self.state == "found" else ""
         return _SIDES[self.state][1].format(count(self.passages, "passage") + pages)
 
