@@ -69,7 +69,7 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
     kind, chances = await intent_of([asked, *parts], answer, encode)
     if reader := _READERS.get(kind):
         return _told(reader(asked, answer), float(chances.mean()))
-    if chances.mean() < _UNSURE:
+    if chances.mean() < _UNSURE and not _ABOUT.search(asked):
         return Reply(CAN)
     likeliest = [parts[i] for i in np.argsort(-chances[1:], kind="stable")]
     if kind == "question" or read_question(asked).kind == "choice":  # a choice names its own alternatives
@@ -240,13 +240,14 @@ _AROUND = frozenset(
     "an any of anything everything help helps affect affects harm change matter mean go whats see view feel find judge "
     "take react reckon argue believe mind might".split()
 )
+_ABOUT = re.compile(r"\b(?:what|how) about ([^,.;?!]+)", re.I)
 _PLACE = re.compile(r"\b(?:in|for|to|of|from|at) ((?:the )?[A-Z][\w'-]+(?: (?:and )?[A-Z][\w'-]+)*)")
 
 
 def _focused(asked: str, parts: Sequence[str]) -> Question:
     """'How is it in France?' and 'what would a teacher say' in the form in which a run reads what to look at. parts:
     the sentences, the likeliest to name it first."""
-    if about := re.search(r"\b(?:what|how) about ([^,.;?!]+)", asked, re.I) or _PLACE.search(asked):
+    if about := _ABOUT.search(asked) or _PLACE.search(asked):
         return Question(f"What about {about[1].strip()}?")
     core = next(filter(None, map(_core, parts)), "") or asked.rstrip(" ?.!")
     if read_question(parts[0]).kind == "fact" or len(core.split()) > _PHRASE:  # a clause is itself what to look at
