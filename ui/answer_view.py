@@ -1,12 +1,13 @@
 """An answer as the page shows it: the sides beside each other, the words behind each claim beside them, what was not
 found, the sources, and what can be done with it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 import streamlit as st
 
-from agent.answer.files import ENDINGS, as_file
+from agent.answer.files import as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.requests import again
@@ -22,6 +23,7 @@ from agent.answer.words import (
     closing,
     gap_of,
     line_of,
+    looked_for,
     more_about,
     named,
     numbers,
@@ -103,9 +105,7 @@ def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
     """Where the time ran out: the same question with the most time."""
     late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
     if late and st.button("Search again with more time", key="more-time"):
-        ids = [row.id for row in service.rows.thread(run.thread)]
-        thread = ids[ids.index(run.id) - 1] if ids.index(run.id) else None  # what the question followed up on
-        ask_view.begin(service, answer.question, "deep", thread=thread, **service.places(run.id))
+        ask_view.begin(service, again(answer), "deep", thread=run.id)
 
 
 def _thread(service: PageService, run: RunRow) -> None:
@@ -166,8 +166,9 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
         cited_view.line(answer, words, claim, f"{side.id}-{number}")
     if leaning := beside(side):
         _may_speak(answer, side, leaning, folded=bool(case(side)))
-    if gap := gap_of(line, side):
-        st.html(f'<p class="sm-small">{text(gap)}</p>')
+    tried = looked_for(answer, side, line) if line.status == "not_found" else ""
+    for said in filter(None, (gap_of(line, side), tried)):
+        say.small(said)
     if more := source_view.listed(side):
         with st.expander("What else its sources say"):
             st.html(more)
@@ -202,11 +203,8 @@ def _nothing_new(service: PageService, run: RunRow, answer: Answer) -> None:
     """Where the question was searched longest, as one of its thread was before, and brought no other passage."""
     if run.options.get("depth") != "deep":
         return
-    ids = [row.id for row in service.rows.thread(run.thread)]
-    answers = (service.rows.get(earlier).answer for earlier in ids[: ids.index(run.id)])
-    told = [Answer.model_validate_json(a) for a in answers if a]
-    same = [t for t in told if t.neutral_question == answer.neutral_question]
-    known = {c.passage_id for t in same for c in t.citations}
+    told = map(Answer.model_validate_json, service.rows.thread_answers(run.thread, run.created_at))
+    known = {c.passage_id for t in told if t.neutral_question == answer.neutral_question for c in t.citations}
     if known and known >= {c.passage_id for c in answer.citations}:
         say.small("Searched longest; no other passage was found to quote.")
 
@@ -238,14 +236,12 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     searched = [service.called(name) for name in service.places(run.id)["collections"]]
     searched += ["the web"] if answer.perspectives and _NO_WEB not in undone(answer.notes) else []
     say.small(f"Searched: {', '.join(searched)}.")
-    say.small(closing(answer))
+    say.small(closing(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
-            for ending in ENDINGS:
-                name = f"steelman-{answer.run_id}{ending}"
-                st.download_button(
-                    _FORMATS[ending], _content(answer, ending), name, on_click="ignore", key=f"as{ending}"
-                )
+            for ending, called in _FORMATS.items():
+                made, name = partial(as_file, answer, ending, asked=run.created_at), f"steelman-{run.id}{ending}"
+                st.download_button(called, made, name, on_click="ignore", key=f"as{ending}")
         if answer.citations:
             beside = {"run": answer.run_id, "view": "compare"}
             st.button("Compare", key="compare", type="tertiary", on_click=ask_view.go, kwargs=beside)
@@ -256,8 +252,3 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
 
 
 _FORMATS = {".md": "Markdown", ".html": "Web page", ".docx": "Word", ".json": "JSON"}
-
-
-def _content(answer: Answer, ending: str) -> Callable[[], bytes]:
-    """Makes the file once it is asked for."""
-    return lambda: as_file(answer, ending)

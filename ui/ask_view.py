@@ -25,7 +25,6 @@ def home(open_service: Callable[[], PageService]) -> None:
     _scope(open_service)
     _example()
     _topics(open_service)
-    _asked_by_address(open_service)
 
 
 def lead() -> None:
@@ -82,13 +81,9 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
 def _scope(open_service: Callable[[], PageService]) -> None:
     """What is searched."""
     service = open_service()
-    held = service.store.collections()
-    samples = sum(c.passages for c in held if c.name == SAMPLES)
-    own = sum(c.passages for c in held if c.name != SAMPLES and c.person == service.person)
-    shared = sum(c.passages for c in held) - samples - own
-    parts = [f"{samples:,} sample passages, written for this project"]
-    parts += [f"{own:,} of your own"] if own else []
-    parts += [f"{shared:,} of everybody's"] if shared else []
+    held = {c.name: c.passages for c in service.store.collections()}
+    parts = [f"{held.pop(SAMPLES, 0):,} sample passages, written for this project"]
+    parts += [f"{passages:,} of {service.called(name)}" for name, passages in held.items()]
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
@@ -115,13 +110,6 @@ def _topics(open_service: Callable[[], PageService]) -> None:
     chosen = st.pills("Topics", list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic")
     if chosen:
         begin(open_service(), chosen)
-
-
-def _asked_by_address(open_service: Callable[[], PageService]) -> None:
-    """Asks what the address gives, where nothing of it would leave this machine."""
-    asked = st.query_params.get("q", "")
-    if asked and open_service().stays_here:
-        begin(open_service(), asked)
 
 
 def ask(service: PageService, question: str, thread: str | None, options: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from agent.answer.words import label as stance
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view
 from ui.service import PageService
-from ui.shown import escaped, label, text
+from ui.shown import label, text
 
 _OPENED = "source"
 _NONE = "", 0, "", ""
@@ -56,20 +56,12 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         st.markdown(f":small[The judge: {citation.support:.2f} for this side]", help=_SURE)
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):
-            _whole(service, citation, words)
+            quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]
+            whole = service.store.document_passages(citation.passage_id)
+            source_view.open_document(citation.title or citation.document_id, whole, quotes)
         claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
         if claimed and st.button("Challenge this claim", key="challenge", type="tertiary"):
             ask_view.begin(service, f"Strongest counter-argument to {citation.number}?", thread=run.id)
-
-
-def _whole(service: PageService, citation: Citation, words: str) -> None:
-    quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]
-
-    def shown() -> None:
-        passages = service.store.document_passages(citation.passage_id)
-        st.html(source_view.document(passages, quotes) if passages else "<p>The document is gone since.</p>")
-
-    st.dialog(escaped(label(citation.title or citation.document_id, 90)), width="large")(shown)()
 
 
 def listed(answer: Answer) -> None:

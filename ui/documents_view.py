@@ -106,7 +106,7 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
         told = " · ".join(filter(None, [label(name, 60), kind, day(str(row["date"])), passages]))
         st.html(f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
-            open_document(service, int(number), str(row["title"]) or name)
+            source_view.open_document(str(row["title"]) or name, service.store.passages_of(int(number)))
         if own:
             with st.popover("Delete", key=f"drop-{number}", type="tertiary"):
                 say.small("Answers that quote it stay as they are.")
@@ -114,15 +114,6 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
                     service.store.delete_document(collection, name, int(number))
                     service.search.refresh()
                     st.rerun()
-
-
-def open_document(service: PageService, number: int, title: str) -> None:
-    """A stored document in a window over the page."""
-
-    def shown() -> None:
-        st.html(source_view.document(service.store.passages_of(number), []))
-
-    st.dialog(escaped(label(title, 90)), width="large")(shown)()
 
 
 def _delete_collection(service: PageService, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The coverage ledger: which passage supports which side, as a picture; and what was not found, in words."""
+"""The coverage ledger: which passage supports which side, as a picture."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +7,8 @@ import streamlit as st
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence
-from agent.answer.words import label as stance_label
-from agent.answer.words import line_of, looked_for
-from ui import say
-from ui.shown import label, text
+from ui import cited_view, say
+from ui.shown import label
 from ui.style import INK, STANCES
 
 MOST_PASSAGES = 40
@@ -28,23 +26,21 @@ Spec = dict[str, Any]
 def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
     """The whole ledger, under a heading of its own."""
     st.html('<h2 class="sm-screen">The evidence</h2>')
-    if answer.perspectives and evidence:
+    if evidence:
         matrix = _matrix(answer, rows := dots(answer, evidence))
         drawn, judged = len({row["column"] for row in rows}), len({e.passage.id for e in evidence})
         fewer = f" Of {judged} passages the {drawn} surest are drawn." if judged > drawn else ""
         st.html(f'<p class="sm-small sm-screen">{_CAPTION}{fewer}</p>')
         st.vega_lite_chart(spec=matrix, width="stretch", alt="Which passage supports which side, as judged")
-    elif answer.perspectives:
+    else:
         say.small("What was judged in this run is not kept any more, so its passages cannot be drawn.")
-    if missing := _not_found(answer):
-        st.html(missing)
 
 
 def names(answer: Answer) -> dict[str, str]:
     """A short name for each side, all of them different."""
     found: dict[str, str] = {}
     for side in answer.perspectives:
-        short = label(stance_label(answer, side) if side.stance != "other" else side.name, _LONGEST_NAME)
+        short = label(cited_view.called(answer, side), _LONGEST_NAME)
         found[side.id] = short if short not in found.values() else f"{short} ({side.id})"
     return found
 
@@ -118,17 +114,3 @@ def _matrix(answer: Answer, rows: Sequence[Spec]) -> Spec:
     x = {"field": "column", "type": "ordinal", "axis": None}
     data, height = {"values": list(rows)}, {"step": _ROW}
     return {"data": data, "height": height, "encoding": {"y": y, "x": x}, "layer": list(layers)}
-
-
-def _not_found(answer: Answer) -> str:
-    """The sides for which nothing was found, and what was tried for them, in words."""
-    lines = []
-    for side in answer.perspectives:
-        line = line_of(answer, side)
-        if line.status == "not_found":
-            tried = looked_for(answer, side, line)
-            lines.append(f"<li><b>{text(side.statement)}</b>{f'<br>{text(tried)}' if tried else ''}</li>")
-    if not answer.perspectives:
-        lines += [f"<li>{text(q)}</li>" for q in dict.fromkeys(q for line in answer.coverage for q in line.queries)]
-    heading = "What was not found" if answer.perspectives else "What was looked for"
-    return f"<h4>{heading}</h4><ul>{''.join(lines)}</ul>" if lines else ""

@@ -3,11 +3,13 @@ sources say: each document's thesis and the evidence for it, those with near the
 
 from collections.abc import Collection, Mapping, Sequence
 
+import streamlit as st
+
 from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
 from agent.answer.words import day, decontextualised, place_of
 from tools.language.words import count
 from tools.passages import Passage
-from ui.shown import label, link, marked, text
+from ui.shown import escaped, label, link, marked, text
 
 
 def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
@@ -39,15 +41,16 @@ def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -
     return "".join(shown) + gone
 
 
-def document(passages: Sequence[Passage], quotes: Sequence[str]) -> str:
-    """A whole document as HTML, its passages in order under their headings, with the quotes marked."""
-    shown, heading = "", ""
+def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str] = ()) -> None:
+    """A whole document in a window over the page, its passages in order under their headings, the quotes marked."""
+    shown, heading = "" if passages else "<p>The document is gone since.</p>", ""
     for passage in passages:
         if passage.section != heading:
             heading = passage.section
             shown += f"<h4>{text(label(heading, 120))}</h4>" if heading else ""
         shown += f"<p>{marked(passage.text, quotes)}</p>"
-    return f'<div class="sm-source">{shown}</div>'
+    window = st.dialog(escaped(label(title, 90)), width="large")
+    window(lambda: st.html(f'<div class="sm-source">{shown}</div>'))()
 
 
 def _place(passage: Passage) -> str:

@@ -5,12 +5,13 @@ import io
 import re
 import tempfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 from agent.answer.model import Answer
 from agent.answer.outline import Block, ending, opening, perspective, sources
-from agent.answer.words import ADD_SOURCES, MORE, closing, numbers, plain, words_behind
+from agent.answer.words import MORE, closing, numbers, plain, words_behind
 from tools.errors import InputError, StoreError
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -34,12 +35,14 @@ _MARKDOWN_LISTS = {
 """Kinds without an empty line between their blocks, and what stands above the first one."""
 
 
-def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False, linked: bool = False) -> str:
+def to_markdown(
+    answer: Answer, *, remote: bool = False, explain: bool = False, linked: bool = False, asked: str = ""
+) -> str:
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
 
     So a bracket without a backslash is one of ours: '[2]' stands for source 2. `remote`: for a reader who is at another
-    machine: with the run's whole id, and without a command to type. `explain`: with all that the notes tell.
-    `linked`: with the addresses of sources as links.
+    machine: with the run's whole id. `explain`: with all that the notes tell. `linked`: with the addresses of sources
+    as links. `asked`: when (ISO), where that is to be told.
     """
     sides = (block for side in answer.perspectives for block in perspective(answer, side))
     blocks = [*opening(answer), *sides, *sources(answer), *ending(answer, explain)]
@@ -50,8 +53,7 @@ def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False, 
             lines += [*_MARKDOWN_LISTS[kind], *(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
-    lines.append(escape(plain(closing(answer, whole_id=remote))))
-    lines += [] if remote else ["", f"More sources: `{ADD_SOURCES}`"]
+    lines.append(escape(plain(closing(answer, whole_id=remote, asked=asked))))
     return "\n".join(lines) + "\n"
 
 
@@ -84,14 +86,14 @@ _STYLE = (
 _CITED = re.compile(r"(?<!\\)\[(\d+)\](?![^<\s]*>)")  # not within an address
 
 
-def to_html(answer: Answer) -> str:
+def to_html(answer: Answer, asked: str = "") -> str:
     """A whole page, made from the Markdown, with all that the notes tell folded; of what others wrote only http(s)
     addresses of sources become links."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False})
     reader.__dict__["normalizeLinkText"] = str  # an address is shown as it is, to be copied
-    tokens = reader.parse(_CITED.sub(r"[\[\1\]](#s\1)", to_markdown(answer, explain=True, linked=True)))
+    tokens = reader.parse(_CITED.sub(r"[\[\1\]](#s\1)", to_markdown(answer, explain=True, linked=True, asked=asked)))
     for token in tokens:
         if token.type == "list_item_open" and token.info:  # a numbered one: a source
             token.attrSet("id", f"s{token.info}")
@@ -119,12 +121,15 @@ _HEADINGS = {"more": MORE}
 _ITALIC = ("read_as", "strength", "may_speak")
 
 
-def to_docx(answer: Answer, *, explain: bool = False) -> bytes:
-    """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell."""
+def to_docx(answer: Answer, *, explain: bool = False, asked: str = "") -> bytes:
+    """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell;
+    `asked`: when (ISO)."""
     import docx
 
     document = docx.Document()
-    document.core_properties.title = _xml(answer.question)[:255]
+    about = document.core_properties
+    about.title, about.author, about.comments = _xml(answer.question)[:255], "Steelman", ""
+    about.created = about.modified = datetime.fromisoformat(asked) if asked else datetime.now(UTC)
     for block in (*opening(answer), *(b for side in answer.perspectives for b in perspective(answer, side))):
         paragraph = document.add_paragraph(_text(block), style=_STYLES.get(block.kind))
         if block.kind in _ITALIC:
@@ -140,8 +145,7 @@ def to_docx(answer: Answer, *, explain: bool = False) -> bytes:
             document.add_heading(_HEADINGS[kind], 1)
         for block in group:
             document.add_paragraph(_xml(block.text), style=_STYLES.get(block.kind))
-    for text in (plain(closing(answer)), f"More sources: {ADD_SOURCES}"):
-        document.add_paragraph(_xml(text))
+    document.add_paragraph(_xml(plain(closing(answer, asked=asked))))
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
@@ -155,18 +159,18 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("", text)
 
 
-_FORMATS: dict[str, Callable[[Answer, bool], bytes]] = {
-    ".md": lambda answer, explain: to_markdown(answer, explain=explain).encode(),
-    ".html": lambda answer, _: to_html(answer).encode(),
-    ".docx": lambda answer, explain: to_docx(answer, explain=explain),
-    ".json": lambda answer, _: (answer.model_dump_json(indent=2) + "\n").encode(),
+_FORMATS: dict[str, Callable[[Answer, bool, str], bytes]] = {
+    ".md": lambda answer, explain, asked: to_markdown(answer, explain=explain, asked=asked).encode(),
+    ".html": lambda answer, _, asked: to_html(answer, asked).encode(),
+    ".docx": lambda answer, explain, asked: to_docx(answer, explain=explain, asked=asked),
+    ".json": lambda answer, *_: (answer.model_dump_json(indent=2) + "\n").encode(),
 }
 ENDINGS = tuple(_FORMATS)
 
 
-def as_file(answer: Answer, ending: str, *, explain: bool = False) -> bytes:
-    """What a file of that ending holds, one of ENDINGS. `explain`: with all that the notes tell."""
-    return _FORMATS[ending](answer, explain)
+def as_file(answer: Answer, ending: str, *, explain: bool = False, asked: str = "") -> bytes:
+    """What a file of that ending, one of ENDINGS, holds. `explain`: with all the notes tell; `asked`: when (ISO)."""
+    return _FORMATS[ending](answer, explain, asked)
 
 
 def check_ending(path: Path) -> None:
@@ -177,11 +181,11 @@ def check_ending(path: Path) -> None:
         raise InputError(f"there is no folder '{path.parent}' to write '{path.name}' into. Make it first.")
 
 
-def write_answer(answer: Answer, path: Path, *, explain: bool = False) -> None:
+def write_answer(answer: Answer, path: Path, *, explain: bool = False, asked: str = "") -> None:
     """Writes the whole file or nothing: an older file stays until the new one is complete. `explain`: with all that the
-    notes tell; JSON always has them, and HTML folded."""
+    notes tell; JSON always has them, and HTML folded. `asked`: when (ISO)."""
     check_ending(path)
-    content = as_file(answer, path.suffix.lower(), explain=explain)
+    content = as_file(answer, path.suffix.lower(), explain=explain, asked=asked)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".steelman-") as folder:
             scratch = Path(folder) / path.name

@@ -10,7 +10,6 @@ from typing import Literal
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.summary import all_looked_into
 from agent.answer.words import (
-    ADD_SOURCES,
     MAY_SPEAK,
     MORE,
     NEAREST,
@@ -213,7 +212,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
         page.wrap(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain")
     if answer.outcome == "answered":
         page.wrap(plain(closing(answer)))
-    page.wrap(f"More sources: {ADD_SOURCES}")
+    page.wrap("More sources: python -m agent ingest YOUR_FOLDER --collection mine")
 
 
 def _text(block: Block) -> str:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime
 from textwrap import shorten
 
 from agent.answer.model import (
@@ -28,7 +28,6 @@ NEAREST = "Nearest topics here:"
 REMINDER = "Check what matters to you against the sources."
 MORE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""
-ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_SECTION = 80  # characters
 _LONGEST_BRIEF = 160
@@ -214,12 +213,13 @@ def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
     return f"{passage.title or passage.document_id} ({passage.source}): {'; '.join(reasons)}"
 
 
-def closing(answer: Answer, *, whole_id: bool = False) -> str:
-    """Which run, who served it, how long it took and what it cost."""
+def closing(answer: Answer, *, whole_id: bool = False, asked: str = "") -> str:
+    """Which run, when it was asked, who served it, how long it took and what it cost."""
     run_id = answer.run_id if whole_id else answer.run_id[:6]
     names = set(answer.providers.values()) - {"rules"}  # no provider is asked for what rules tell
     kinds = sorted({"embedded" if "embedded" in name else _model(name) for name in names})
-    parts = [f"{REMINDER} Run {run_id}", f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
+    when = [f"asked on {day(datetime.fromisoformat(asked).astimezone().date().isoformat())}"] if asked else []
+    parts = [f"{REMINDER} Run {run_id}", *when, f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
         parts.append(f"{tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"))

@@ -94,10 +94,10 @@ def ask(args: argparse.Namespace) -> int:
 async def _ask(args: argparse.Namespace) -> int:
     async with open_runs(settings_of(args), offline=args.no_web) as runs:
         run_id = await (runs.resume(args.resume) if args.resume else runs.start(args.question, options_of(args, runs)))
-        answer = await follow(runs, run_id)
+        answer, asked = await follow(runs, run_id), (await runs.run(run_id)).created_at
     print_answer(answer, as_json=args.json, explain=args.explain)
     if args.out:
-        write_answer(answer, Path(args.out), explain=args.explain)
+        write_answer(answer, Path(args.out), explain=args.explain, asked=asked)
         if not args.json:
             print(f"Written to {args.out}")
     return exit_status(answer)
