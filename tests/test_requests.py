@@ -94,9 +94,9 @@ def test_sources_without_a_date_are_told(asked: Ask) -> None:
 
 def test_a_side_is_told_to_whom_asks_for_it_alone(asked: Ask) -> None:
     for words in ("what do critics say?", "any arguments against?", "what are the sceptics worried about?", "why not?"):
-        assert told(asked(words)) == "What speaks for Against\n  • Against: “It lasts.” [2]"
+        assert told(asked(words)) == "What speaks for Against\n  • “It lasts.” [2]"
     for words in ("what do its supporters say", "only show me the case for", "reasons to do it"):
-        assert told(asked(words)) == "What speaks for For\n  • For: “It lasts.” [1]"
+        assert told(asked(words)) == "What speaks for For\n  • “It lasts.” [1]"
 
 
 def test_more_is_searched_for_what_was_asked_last(asked: Ask) -> None:

@@ -25,6 +25,7 @@ def home(open_service: Callable[[], PageService]) -> None:
     _scope(open_service)
     _example()
     _topics(open_service)
+    _asked_by_address(open_service)
 
 
 def lead() -> None:
@@ -110,6 +111,13 @@ def _topics(open_service: Callable[[], PageService]) -> None:
     chosen = st.pills("Topics", list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic")
     if chosen:
         begin(open_service(), chosen)
+
+
+def _asked_by_address(open_service: Callable[[], PageService]) -> None:
+    """Asks what the address gives, where nothing of it would leave this machine."""
+    asked = st.query_params.get("q", "")
+    if asked and open_service().stays_here:
+        begin(open_service(), asked)
 
 
 def ask(service: PageService, question: str, thread: str | None, options: dict[str, Any]) -> None:

@@ -114,6 +114,11 @@ class PageService:
         """Whether a search engine is on."""
         return self._runs.providers.web is not None
 
+    @property
+    def stays_here(self) -> bool:
+        """Whether nothing of a question leaves this process."""
+        return not self.has_web and not self._runs.providers.remotes
+
     def start(
         self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
     ) -> str:

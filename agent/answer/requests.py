@@ -210,7 +210,8 @@ def _of_side(asked: str, answer: Answer) -> Reply | Question:
     name = side.name if name == "Answer" else name
     if not side.claims:
         return Reply(f"Nothing that was found speaks for {name}. Ask: search more for this side.")
-    return Reply(f"What speaks for {name}", [(_said(answer, side, claim), claim.citations) for claim in side.claims])
+    told = (claim_text(c) if c.tier == "case" else _said(answer, side, c) for c in side.claims)
+    return Reply(f"What speaks for {name}", [*zip(told, (c.citations for c in side.claims), strict=True)])
 
 
 # What has to be searched for
