@@ -57,7 +57,7 @@ NUMBERED = re.compile(
 SEVERAL = re.compile(rf"(?:the )?(?:{_NOUN}s? )?{_ONE}(?:(?:\s*(?:,|and|or|&|\+|,\s*and)\s*|\s+){_ONE})+", re.I)
 SIDE = re.compile(
     r"(?:the )?(?:side (?P<number>\d{1,2})|(?P<ordinal>first|second|third|fourth|fifth|sixth) side|"
-    r"(?P<pro>for|pro|yes|agree)|(?P<con>against|contra|no|disagree))(?:[- ](?:side|case))?",
+    r"(?P<pro>for|pro|yes|agree)|(?P<con>against|contra|no|disagree))(?:[- ](?:side|case|camp|people|arguments?))?",
     re.I,
 )
 ASKS = re.compile(rf"{_POLITE}(?:the |a |an |any |some |your )?(?:{'|'.join(_WORDINGS)})(?P<what>.+)", re.I)

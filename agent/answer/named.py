@@ -13,8 +13,11 @@ _KINDS_OF_SOURCE = {
     "news": r"news\w*|press|journalis\w+|reporters?",
     "academic": r"acad\w+|scien\w+|stud(?:y|ies)|research\w*|professors?|peer|scholar\w*|universit\w+|journals?",
     "government": r"gover\w+|ministr\w+|official\w*|state|authorit\w+|public bod\w+",
-    "opinion": r"opinions?|columns?|columnists?|op-?eds?|commentar\w+|editorials?",
-    "forum": r"forums?|blogs?",
+    "personal": r"personal|opinions?|columns?|columnists?|commentar\w+|blogs?|diar\w+|letters?",
+    "advocacy": r"advoca\w+|lobby\w*|campaign\w*|activis\w+|charit\w+|n\.?g\.?o\.?s?|interest groups?",
+    "reference": r"reference|encyclop\w+|handbooks?|dictionar\w+|textbooks?",
+    "company": r"compan\w+|firms?|business\w*|industry",
+    "forum": r"forums?",
 }
 
 
@@ -78,7 +81,8 @@ _POLES = {
     ),
     "opposes": re.compile(
         r"\b(?:no|against|con|cons|contra|antis?|disagree|oppos\w+|opponents?|critics?|s[ck]eptics?|doubters|naysayers|"
-        r"downsides?|drawbacks?|disadvantages?|negatives?|objections?|concerns|worri\w+|reasons? not|why not)\b"
+        r"downsides?|drawbacks?|disadvantages?|negatives?|objections?|concerns|worri\w+|reasons? not|why not|"
+        r"should(?:n.t| not))\b"
     ),
 }
 

@@ -87,7 +87,11 @@ def _told(said: Reply | Question, chance: float) -> Reply | Question:
     return Reply(said.heading, [*said.lines, (f"If that was not meant: {CAN[0].lower()}{CAN[1:]}", [])])
 
 
-_NEW = re.compile(r"(?:[\w']+,? ){0,5}[\w']+ ?[:.–-] ?(?P<rest>.+)")
+_NEW = re.compile(
+    r"(?:(?:[\w']+,? ){0,5}[\w']+ ?:|(?:[\w']+,? ){0,4}(?:thing|question|topic|matter|subject)(?: \w+)? ?[–.,-]) ?"
+    r"(?P<rest>.+)",
+    re.I,
+)
 """'Another thing: should …', 'next: …'."""
 
 
@@ -130,8 +134,10 @@ def _explained(asked: str, answer: Answer) -> Reply | Question:
     return Reply(f"[{cited.number}] {source_line(cited)}", lines)
 
 
-_LATER = r"\b(?:after|since|newer|newest|later|latest|recent\w*|fresh\w*|current|up[ -]to[ -]date|past)\b"
-_EARLIER = r"\b(?:before|older|old|until|till|up to|earlier|prior|outdated|dated)\b"
+_LATER = (
+    r"\b(?:after|since|newer|newest|later|latest|recent\w*|fresh\w*|current|up[ -]to[ -]date|past|last \w+ years?)\b"
+)
+_EARLIER = r"\b(?:before|older|old|until|till|up to|earlier|prior|outdated)\b"
 _NONE_OF = (
     r"\b(?:no|nothing|none|not|without|skip|drop|ignor\w+|exclud\w+|remov\w+|hide|bin|ditch|lose|forget|"
     r"leav\w+ out|throw out|rid of|don'?t (?:want|need|show|use|give))\b(?: [\w']+){0,4}? "
@@ -166,13 +172,14 @@ def _dated(asked: str, answer: Answer) -> Reply:
 
 _LEFT_OUT = re.compile(
     r"\b(?:leav(?:e|ing) out|without|no|not|skip|drop|exclud\w+|except|bin|ignor\w+|hide|minus|remove)\b"
-    r"((?:(?! and (?:look|show|keep|give|use|take|only|just|stick)\b)[^,.;:!?])*)",
+    r"((?:(?! and (?:look|show|keep|give|use|take|only|just|stick)\b)[^,.;:!?])*)|"
+    r"\b(?:take|leave|throw|kick|cut|keep)\b([^,.;:!?]*)\bout\b",
     re.I,
 )
 
 
 def _from_one(asked: str, answer: Answer) -> Reply:
-    out = sources_in(" ".join(_LEFT_OUT.findall(asked)), answer)
+    out = sources_in(" ".join(map(" ".join, _LEFT_OUT.findall(asked))), answer)
     wanted = sources_in(_LEFT_OUT.sub(" ", asked), answer)
     kept = [c for c in answer.citations if c.number in wanted or (not wanted and out)]
     kept = [c for c in kept if c.number not in out]
