@@ -95,7 +95,7 @@ def test_sources_without_a_date_are_told(asked: Ask) -> None:
 def test_a_side_is_told_to_whom_asks_for_it_alone(asked: Ask) -> None:
     for words in ("what do critics say?", "any arguments against?", "what are the sceptics worried about?", "why not?"):
         assert told(asked(words)) == "What speaks for Against\n  • “It lasts.” [2]"
-    for words in ("what do its supporters say", "only show me the case for", "reasons to do it"):
+    for words in ("what do its supporters say", "only show me the case for", "reasons to do it", "pros?"):
         assert told(asked(words)) == "What speaks for For\n  • “It lasts.” [1]"
 
 
@@ -114,6 +114,7 @@ def test_more_is_searched_for_what_was_asked_last(asked: Ask) -> None:
         ("what would a teacher say?", "What about a teacher?", None),
         ("What about the cost?", "What about the cost?", None),
         ("And in Germany?", "What about Germany?", None),
+        ("who benefits most", "And who benefits most?", None),
         ("how many pupils are affected?", "And how many pupils are affected?", None),
         ("Should ferries run at night?", "Should ferries run at night?", None),
         ("Should schools teach a new subject like coding?", "Should schools teach a new subject like coding?", None),

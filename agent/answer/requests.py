@@ -25,7 +25,7 @@ from tools.language.words import count
 _MOST_WORDS = 40  # whoever writes more asks a question of their own
 _UNSURE = 0.4  # chance of a kind below which half of the readings are wrong, in five folds over the wordings
 _CLAIMS = 2  # of a side, in a summary
-_PHRASE = 4  # words; what is longer is a clause
+_PHRASE, _BARE = 4, 2  # words; what is longer is a clause, or more than a name
 CAN = (
     "Of this answer you can ask: summarise it; explain claim 3; what do critics say; which side has more evidence; "
     "only newer sources, or only from one publisher; challenge claim 3; search more for a side; what about the cost; "
@@ -67,6 +67,8 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
     split = [part for sentence in split_sentences(asked) for part in re.split(r"(?<=[?!]) ", sentence)]
     parts = [part for part in split if any(map(str.isalpha, part))]
     kind, chances = await intent_of([asked, *parts], answer, encode)
+    if kind in ("focus", "place") and len(asked.split()) <= _BARE and side_in(asked, answer):
+        return _of_side(asked, answer)  # 'the downsides?'
     if reader := _READERS.get(kind):
         return _told(reader(asked, answer), float(chances.mean()))
     if chances.mean() < _UNSURE and not _ABOUT.search(asked):
@@ -258,7 +260,8 @@ def _focused(asked: str, parts: Sequence[str]) -> Question:
     if about := _ABOUT.search(asked) or _PLACE.search(asked):
         return Question(f"What about {about[1].strip()}?")
     core = next(filter(None, map(_core, parts)), "") or asked.rstrip(" ?.!")
-    if read_question(parts[0]).kind == "fact" or len(core.split()) > _PHRASE:  # a clause is itself what to look at
+    clause = re.match(r"(?:who|whom|whose|why|when|where|which)\b", parts[0], re.I) or len(core.split()) > _PHRASE
+    if clause or read_question(parts[0]).kind == "fact":  # is itself what to look at
         return Question(f"And {parts[0][:1].lower()}{parts[0][1:].rstrip(' ?.!')}?")
     return Question(f"What about {core}?")
 
