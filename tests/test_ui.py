@@ -236,6 +236,9 @@ def test_what_goes_on_from_an_answer_searches_where_it_was_searched(
             went_on = runs.get(shown_run(go_on(page(run=run))))
             assert (went_on.thread, went_on.id == run) == (run, False)
             assert (went_on.options["collections"], went_on.options["web"]) == (["letters"], False)
+        app = until(ask(page(run=run), "Strongest counter-argument to 1?"), lambda a: "Searched: letters." in html(a))
+        ask(app, "What about the cost?")  # after the one that was watched as it ran
+        assert runs.get(shown_run(app)).options["collections"] == ["letters"]
 
 
 def test_a_longer_search_that_brings_nothing_says_so(page: Callable[..., AppTest]) -> None:

@@ -67,10 +67,10 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
         names = [c.name for c in service.store.collections()] or [SAMPLES]
         usual = [name for name in names if name in places["collections"]]
         called = {name: escaped(service.called(name)) for name in names}
-        told, key = called.__getitem__, f"where{shown}"
+        told, key = called.__getitem__, f"where{thread}{shown}"
         where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=told, key=key)
         web = places.get("web", True)
-        web = st.checkbox("Search the web too", web, key=f"web{shown}") if service.has_web else web
+        web = st.checkbox("Search the web too", web, key=f"web{thread}{shown}") if service.has_web else web
         if not service.has_web:
             how = "" if service.person else " Settings tell how to turn one on."
             say.small(f"The web is not searched: no search engine is on.{how}")
