@@ -34,6 +34,7 @@ _PART_OF = {"select": "write", "lookup": "search"}
 
 SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
 _EVERY = 0.5  # seconds between looks at the run's events
+_SELDOM = 6  # times as many where the run waits for as many others
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
 _STATES = {"now": "going on", "done": "done", "open": "to come"}
 _SIDES: dict[SideState, tuple[str, str]] = {
@@ -123,15 +124,18 @@ def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
     if run.status == "waiting":
         edit(service, run.id)
         return
-    st.fragment(_watch, run_every=_EVERY)(service, run.id, on_end)
+    before = min(service.ahead(run.id), _SELDOM)
+    st.fragment(_watch, run_every=_EVERY * max(1, before))(service, run.id, on_end, before)
 
 
-def _watch(service: PageService, run_id: str, on_end: Callable[[], None]) -> None:
+def _watch(service: PageService, run_id: str, on_end: Callable[[], None], before: int) -> None:
     try:
         run = service.rows.get(run_id)
         if run.answer is not None or run.status == "waiting":
             on_end()
         progress = progress_of(service.rows.events(run_id, 0))
+        if before and not progress.queued:  # its turn has come: to be looked at more often
+            st.rerun()
         if progress.queued:
             say.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
         st.html(stages(progress, run.question) + sides(progress))
