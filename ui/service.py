@@ -45,7 +45,7 @@ def answer_of(run: RunRow) -> Answer | None:
 
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
 _UNDO_SECONDS = 600.0
-_AT_ONCE = 2
+AT_ONCE = 2
 """Runs worked on at a time; more would only make each of them late."""
 
 
@@ -62,7 +62,7 @@ class PageService:
         self._thread = threading.Thread(target=self._turn, name="steelman-service", daemon=True)
         self._thread.start()
         self._stack = AsyncExitStack()
-        self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings, max_concurrent=_AT_ONCE)))
+        self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings, max_concurrent=AT_ONCE)))
         self.search = self._runs.providers.search
         self._uploads: dict[str, Uploads] = {}
         self._see("")

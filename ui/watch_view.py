@@ -15,7 +15,7 @@ from agent.state import is_answer
 from tools.errors import SteelmanError, UnknownRunError
 from tools.language.words import count
 from ui import say
-from ui.service import PageService
+from ui.service import AT_ONCE, PageService
 from ui.shown import label, text
 
 STAGES: tuple[tuple[str, str], ...] = (
@@ -34,7 +34,7 @@ _PART_OF = {"select": "write", "lookup": "search"}
 
 SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
 _EVERY = 0.5  # seconds between looks at the run's events
-_SELDOM = 6  # times as many where the run waits for as many others
+_SELDOM = 2.0  # the same while it waits for its turn
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
 _STATES = {"now": "going on", "done": "done", "open": "to come"}
 _SIDES: dict[SideState, tuple[str, str]] = {
@@ -124,17 +124,17 @@ def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
     if run.status == "waiting":
         edit(service, run.id)
         return
-    before = min(service.ahead(run.id), _SELDOM)
-    st.fragment(_watch, run_every=_EVERY * max(1, before))(service, run.id, on_end, before)
+    waits = service.ahead(run.id) >= AT_ONCE
+    st.fragment(_watch, run_every=_SELDOM if waits else _EVERY)(service, run.id, on_end, waits)
 
 
-def _watch(service: PageService, run_id: str, on_end: Callable[[], None], before: int) -> None:
+def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits: bool) -> None:
     try:
         run = service.rows.get(run_id)
         if run.answer is not None or run.status == "waiting":
             on_end()
         progress = progress_of(service.rows.events(run_id, 0))
-        if before and not progress.queued:  # its turn has come: to be looked at more often
+        if waits and service.ahead(run_id) < AT_ONCE:  # its turn has come: to be looked at more often
             st.rerun()
         if progress.queued:
             say.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
