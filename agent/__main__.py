@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from tools.errors import InputError, SteelmanError
@@ -192,14 +193,19 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; whatever goes wrong becomes one line for the user and an exit status."""
-    prepare_streams()
     print_warnings()
+    return run_command(partial(_run, arguments), "agent")
+
+
+def run_command(work: Callable[[], int], module: str, name: str = "steelman") -> int:
+    """What `python -m MODULE` does, and its exit status. Whatever goes wrong is one line that begins with the name."""
+    prepare_streams()
     try:
-        return _run(arguments)
+        return _printed(work)
     except InputError as exc:
-        return _refuse(str(exc), BAD_INPUT)
+        return _refuse(name, str(exc), BAD_INPUT)
     except SteelmanError as exc:
-        return _refuse(str(exc), FAILED)
+        return _refuse(name, str(exc), FAILED)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return INTERRUPTED
@@ -210,6 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
         drop_output()
         where = f" ({exc.filename})" if exc.filename else ""
         return _refuse(
+            name,
             f"the system refused something: {exc.strerror or exc}{where}. What was finished is kept; where it is the "
             "output that cannot be written, free some room or send it elsewhere. Then run the same command again.",
             FAILED,
@@ -218,22 +225,27 @@ def main(arguments: list[str] | None = None) -> int:
         if sys.flags.dev_mode:
             raise
         return _refuse(
+            name,
             f"something went wrong inside Steelman ({type(exc).__name__}: {exc}). What was finished is kept. Try "
-            "again; `python -X dev -m agent …` shows where it happened.",
+            f"again; `python -X dev -m {module} …` shows where it happened.",
             FAILED,
         )
 
 
-def _run(arguments: list[str] | None) -> int:
+def _printed(work: Callable[[], int]) -> int:
     try:
-        args = build_parser().parse_args(arguments)
+        status = work()
     except SystemExit:
         sys.stdout.flush()  # the help, which nobody may be reading any more
         raise
-    _check_text(args)
-    status = int(command_of(args.command)(args))
     sys.stdout.flush()
     return status
+
+
+def _run(arguments: list[str] | None) -> int:
+    args = build_parser().parse_args(arguments)
+    _check_text(args)
+    return int(command_of(args.command)(args))
 
 
 def command_of(name: str) -> Callable[[argparse.Namespace], int]:
@@ -252,10 +264,10 @@ def _check_text(args: argparse.Namespace) -> None:
                 raise InputError(f"the {name} holds bytes that are no text (not UTF-8). Type it again.")
 
 
-def _refuse(message: str, status: int) -> int:
+def _refuse(name: str, message: str, status: int) -> int:
     from agent.answer.words import plain
 
-    print(f"steelman: {plain(message)}", file=sys.stderr)
+    print(f"{name}: {plain(message)}", file=sys.stderr)
     return status
 
 

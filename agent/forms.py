@@ -1,5 +1,5 @@
-"""How settings are written: the forms that their values have, the file `.env` as editors, shells and other programs
-leave it, and the variables of the way out of this network that other programs read too.
+"""How settings are written: the forms that their values have, where the file `.env` is and how editors, shells and
+other programs leave it, and the variables of the way out of this network that other programs read too.
 """
 
 import codecs
@@ -7,17 +7,64 @@ import io
 import os
 import re
 from collections.abc import Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_data_dir
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
+from tools.disk import ROOT, is_checkout
 from tools.errors import SettingsError
 from tools.net.http import is_address
 
+ENV_FILE = "STEELMAN_ENV_FILE"
+DATA_DIR = "STEELMAN_DATA_DIR"
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE = "Save the file as UTF-8."
+
+
+def find_env_file() -> Path | None:
+    """The file that settings are read from: STEELMAN_ENV_FILE, else `.env` of the checkout, else of the data folder.
+
+    The current folder is never looked at: an assistant starts the server in any folder, with anybody's `.env`.
+    Raises SettingsError where STEELMAN_ENV_FILE names no file.
+    """
+    if named := os.environ.get(ENV_FILE):
+        try:
+            if (file := whole_path(Path(named))).exists():
+                return file
+            why = f"{file} does not exist"
+        except (ValueError, OSError) as exc:
+            why = f"{named} cannot be used: {getattr(exc, 'strerror', None) or exc}"
+        raise SettingsError(f"{ENV_FILE}: {why}. Name the file with your settings, or unset it.")
+    folders = [ROOT] if is_checkout() else []
+    with suppress(ValueError, SettingsError):  # the settings say what is wrong with the data folder
+        given = os.environ.get(DATA_DIR)
+        folders.append(whole_path(Path(given)) if given else usual_data_folder())
+    return next((folder / ".env" for folder in folders if os.access(folder / ".env", os.F_OK)), None)
+
+
+def usual_data_folder() -> Path:
+    """The data folder unless STEELMAN_DATA_DIR names one. Raises SettingsError where this user has no home folder."""
+    try:
+        return Path(user_data_dir("steelman", appauthor=False))
+    except RuntimeError as exc:
+        raise SettingsError(
+            f"this user has no home folder that the data could go to. Set {DATA_DIR} to a folder that you can write."
+        ) from exc
+
+
+def whole_path(value: Path) -> Path:
+    """The path without `~`; raises ValueError for one that depends on the folder that a command is started in."""
+    try:
+        path = value.expanduser()
+    except RuntimeError as exc:
+        raise ValueError("there is no such home folder; write the whole path, from / on") from exc
+    if not path.is_absolute():
+        raise ValueError("it would be another one in each folder that a command is started in; write it from / on")
+    return path
 
 
 def encoding_of(file: Path, names: Set[str]) -> str:

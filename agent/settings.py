@@ -4,13 +4,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from platformdirs import user_data_dir
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
 from agent import forms
-from agent.forms import Network, aliased, encoding_of
+from agent.forms import Network, aliased, encoding_of, find_env_file
+from tools.disk import provide_home, provide_temporary_folder
 from tools.errors import SettingsError
 from tools.net.http import fault_of_address, fault_of_key, fault_of_name, without_login
 
@@ -20,7 +20,6 @@ _VendorAddress = Annotated[str, AfterValidator(lambda value: value.rstrip("/"))]
 _UNSENDABLE = "unsendable"
 _SENT = ("_key", "_token")  # how names end whose values go into a header
 _PLACES = ("_url", "_host")
-ENV_FILE = ".env"
 
 
 def _text(description: str) -> Any:
@@ -40,7 +39,6 @@ class Settings(Network):
 
     model_config = SettingsConfigDict(
         env_prefix="STEELMAN_",
-        env_file=ENV_FILE,
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
@@ -49,8 +47,8 @@ class Settings(Network):
         hide_input_in_errors=True,  # which may be a key
     )
 
-    data_dir: Path = Field(
-        default_factory=lambda: Path(user_data_dir("steelman", appauthor=False)),
+    data_dir: Annotated[Path, AfterValidator(forms.whole_path)] = Field(
+        default_factory=forms.usual_data_folder,
         description="Where documents, indexes, runs and caches are kept.",
     )
     checkpoint_url: str = _text(
@@ -166,14 +164,6 @@ class Settings(Network):
             raise ValueError("it is no judge any more; serve a cross-encoder (`make local-models`) and set 'score'")
         return value
 
-    @field_validator("data_dir", mode="after")
-    @classmethod
-    def _home(cls, value: Path) -> Path:
-        try:
-            return value.expanduser()
-        except RuntimeError as exc:
-            raise ValueError(str(exc)) from exc
-
     @field_validator("*", mode="before")
     @classmethod
     def _sendable(cls, value: object, info: ValidationInfo) -> object:
@@ -270,24 +260,31 @@ class Settings(Network):
 
 
 def load_settings(**changes: object) -> Settings:
-    """The settings in force, with some changed; raises SettingsError that names the variable and what it may be."""
-    encoding = encoding_of(Path(ENV_FILE), {variable_of(name) for name in Settings.model_fields})
+    """The settings in force, with some changed; raises SettingsError that names the variable and what it may be.
+
+    This process, and those that it starts, get from them what the machine lacks: proxies, a home, a temporary folder.
+    """
+    file = find_env_file()
+    encoding = encoding_of(file, {variable_of(name) for name in Settings.model_fields}) if file else None
+    more = f"See .env.example{f'; {file} is read' if file else ''}."
     try:
-        settings = Settings(_env_file_encoding=encoding, **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
+        settings = Settings(_env_file=file, _env_file_encoding=encoding, **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
     except ValidationError as exc:
         error = exc.errors()[0]
         if not error["loc"]:
-            raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
+            raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. {more}") from exc
         field = "_".join(str(part) for part in error["loc"]).lower()
         name = variable_of(field) if field in Settings.model_fields else field.upper()
         if error["type"] == _UNSENDABLE:
-            raise SettingsError(f"{name} {error['msg']}. See .env.example.") from exc
+            raise SettingsError(f"{name} {error['msg']}. {more}") from exc
         given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
         given = without_login(str(given)) if is_place else given
         shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
         why = error["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{name} cannot be {shown}: {why}. See .env.example.") from exc
+        raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
     settings.export_to_environment()
+    provide_home(settings.data_dir)
+    provide_temporary_folder(settings.data_dir / "tmp")
     return settings
 
 

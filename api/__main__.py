@@ -2,11 +2,16 @@
 
 import argparse
 import contextlib
+import json
+import shlex
 import sys
+import textwrap
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tools.errors import InputError, SteelmanError
+from agent.__main__ import run_command
+from tools.disk import ROOT, is_checkout
 
 if TYPE_CHECKING:
     from api.callers import Keys
@@ -65,27 +70,32 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def configuration_help() -> str:
-    """How an assistant is told of the command `mcp`, with this machine's own paths."""
-    here = Path(__file__).parents[1]
+    """How an assistant is told of the command `mcp`, with this machine's own paths.
+
+    The assistant starts it in any folder: `-P` keeps Python from importing what lies there.
+    """
+    server: dict[str, Any] = {"command": sys.executable, "args": ["-P", "-m", "api", "mcp"]}
+    server["env"] = {"PYTHONPATH": str(ROOT)}
+    if not is_checkout():
+        installed = Path(sys.executable).with_name("steelman-mcp")
+        server = {"command": str(installed) if installed.exists() else installed.name, "args": []}
+    typed = ["claude", "mcp", "add", "steelman"]
+    typed += [word for name, value in server.get("env", {}).items() for word in ("-e", f"{name}={value}")]
+    typed += ["--", server["command"], *server["args"]]
+    block = json.dumps({"mcpServers": {"steelman": server}}, indent=2, ensure_ascii=False)
+    settings = f"{ROOT / '.env'}" if is_checkout() else "`.env` of the data folder"
     return f"""\
 put this into the assistant's configuration (mcp.json, claude_desktop_config.json, …):
 
-  {{
-    "mcpServers": {{
-      "steelman": {{
-        "command": "{sys.executable}",
-        "args": ["-m", "api", "mcp"],
-        "env": {{"PYTHONPATH": "{here}"}}
-      }}
-    }}
-  }}
+{textwrap.indent(block, "  ")}
 
 or, where the assistant has a command for it:
 
-  claude mcp add steelman -e PYTHONPATH={here} -- {sys.executable} -m api mcp
+  {shlex.join(typed)}
 
-Settings (OPENAI_API_KEY, STEELMAN_DATA_DIR, …) go under "env" too: a .env file is read only from the folder that the
-assistant starts the command in. Over HTTP instead: `python -m api`, and http://127.0.0.1:8000/mcp as the address.
+Settings (OPENAI_API_KEY, STEELMAN_DATA_DIR, …) go under "env" too, or into a file: {settings},
+or the one that STEELMAN_ENV_FILE names. Nothing is read from the folder that the assistant starts the command in.
+Over HTTP instead: `python -m api`, and http://127.0.0.1:8000/mcp as the address.
 
 It offers the tools ask, retrieve and judge, and past answers as resources (steelman://answers/…). Standard output
 carries the protocol alone; messages for people go to standard error.
@@ -93,18 +103,12 @@ carries the protocol alone; messages for people go to standard error.
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; every error that is meant for the user becomes one line and an exit status."""
+    """Runs one command; whatever goes wrong becomes one line for the user and an exit status."""
+    return run_command(partial(_run, arguments), "api")
+
+
+def _run(arguments: list[str] | None) -> int:
     args = build_parser().parse_args(arguments)
-    try:
-        return _run(args)
-    except SteelmanError as exc:
-        print(f"steelman: {exc}", file=sys.stderr)
-        return 2 if isinstance(exc, InputError) else 1
-    except KeyboardInterrupt:
-        return 130
-
-
-def _run(args: argparse.Namespace) -> int:
     from agent.settings import load_settings
 
     if args.command == "mcp":

@@ -2,12 +2,11 @@
 
 import argparse
 import importlib
-import os
-import signal
 import sys
+from functools import partial
 from types import ModuleType
 
-from tools.errors import SteelmanError
+from agent.__main__ import run_command
 
 GROUPS = {
     "Measure": {
@@ -42,21 +41,8 @@ SUITES = {name: text for group in GROUPS.values() for name, text in group.items(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one suite; an error that is meant for the user becomes one line and exit status 1."""
-    try:
-        status = _run(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
-        return status
-    except SteelmanError as exc:
-        print(f"evals: {exc}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # Whoever read the output has gone, as `head` does; the interpreter must not complain on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+    """Runs one suite; whatever goes wrong becomes one line for the user and an exit status."""
+    return run_command(partial(_run, sys.argv[1:] if arguments is None else arguments), "evals", "evals")
 
 
 def _run(arguments: list[str]) -> int:

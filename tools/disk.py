@@ -1,13 +1,25 @@
-"""Failures of the disk as errors that say what to do next."""
+"""Failures of the disk as errors that say what to do next; private folders; a home and a place for temporary files."""
 
+import atexit
 import errno
+import fcntl
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tools.errors import StoreError, StoreFullError
+
+ROOT = Path(__file__).parents[1]
+"""The folder with all packages."""
+
+
+def is_checkout() -> bool:
+    """Whether this code runs from the project's folder, and not from an installed package."""
+    return (ROOT / "pyproject.toml").is_file()
 
 
 @contextmanager
@@ -57,3 +69,59 @@ def _close_to_others(path: Path) -> None:
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
             path.chmod(mode & 0o700)
+
+
+def provide_home(folder: Path) -> None:
+    """Has HOME be the folder where no home is known, as in a container: libraries ask for it when they are imported."""
+    try:
+        known = Path.home().is_absolute()
+    except RuntimeError:
+        known = False
+    if not known:
+        os.environ["HOME"] = str(folder)
+
+
+_TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
+
+
+def provide_temporary_folder(folder: Path) -> None:
+    """Has temporary files, those of libraries and of children too, go below the folder where no usual place takes any.
+
+    Raises StoreError where the folder takes none either.
+    """
+    named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]  # noqa: PTH100
+    try:
+        found = tempfile.gettempdir()
+    except FileNotFoundError:
+        found = ""
+    if found not in (*named, *_TEMPORARY):  # nor in the current folder, which is Python's last resort
+        with disk_errors(folder):
+            found = tempfile.tempdir = str(_folder_of_this_process(folder))
+    if found != os.environ.get("TMPDIR", _TEMPORARY[0]):
+        os.environ["TMPDIR"] = found  # SQLite, what is written in Rust, and children look there
+
+
+def _folder_of_this_process(parent: Path) -> Path:
+    """A new folder in `parent`, until the process ends; those of processes that were killed are removed.
+
+    A process holds a lock on its folder, and one on `parent` while it makes it, so that nobody takes it for left.
+    """
+    make_private_folder(parent)
+    with _locked(parent):
+        for left in parent.iterdir():
+            with suppress(OSError), _locked(left, fcntl.LOCK_NB):  # fails where its process lives
+                shutil.rmtree(left)
+        own = Path(tempfile.mkdtemp(dir=parent))
+        fcntl.flock(os.open(own, os.O_RDONLY), fcntl.LOCK_EX)  # which ends with the process
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
+
+
+@contextmanager
+def _locked(folder: Path, how: int = 0) -> Iterator[None]:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | how)
+        yield
+    finally:
+        os.close(opened)

@@ -8,6 +8,7 @@ from typing import cast
 
 from agent.__main__ import FAILED, OK
 from agent.answer.words import plain
+from agent.forms import find_env_file
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
@@ -110,6 +111,7 @@ def doctor(args: argparse.Namespace) -> int:
     from agent.commands.doctor import examine, parts
 
     failed = False
+    print(f"{'':<6} {'settings':<14} {find_env_file() or 'the environment alone; there is no file .env'}")
     for part in parts(load_settings(), ask=args.ask):
         found = examine(part)
         failed = failed or found.state == "fails"

@@ -52,8 +52,11 @@ _LONG_SECONDS = 20.0  # after which a fresh process is better than one that may 
 _LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # less memory that is reserved for threads
 # What a reader may know of this process's environment, where the keys of services stand beside it.
-_HANDED_ON = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH".split())
-_HANDED_ON_KINDS = ("LC_", "PYTHON", "MALLOC_", "COVERAGE_", "COV_")
+_HANDED_ON = frozenset(
+    "PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH PYTHONHOME PYTHONUTF8 PYTHONDONTWRITEBYTECODE "
+    "PYTHONPYCACHEPREFIX PYTHONUSERBASE PYTHONNOUSERSITE".split()
+)
+_HANDED_ON_KINDS = ("LC_", "MALLOC_", "COVERAGE_", "COV_")
 _LOG = logging.getLogger("steelman.reading")
 
 
@@ -181,12 +184,12 @@ class _Process:
         """Raises OSError where the system has no room for another process."""
         handed_on = {k: v for k, v in os.environ.items() if k in _HANDED_ON or k.startswith(_HANDED_ON_KINDS)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=_ROOT,
-            env={**handed_on, **_ENVIRONMENT},
+            env={**handed_on, **_ENVIRONMENT, "PYTHONPATH": str(_ROOT)},
             process_group=0,
         )
         self._rest = b""

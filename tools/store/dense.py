@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_settings import BaseSettings
 
 from tools.models.batching import batches
 from tools.store.index import ALL_PASSAGES, Entry, FolderIndex, Index, damaged_error
@@ -25,6 +26,17 @@ _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in
 _PAGE = 100
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _GRAPH = {"hnsw": {"space": "cosine"}}
+_sources = BaseSettings.settings_customise_sources
+
+
+def _only_given(settings: type[BaseSettings], init_settings: Any, **others: Any) -> tuple[Any, ...]:
+    """Chroma's settings are those that this code gives: by itself it reads `.env` of the current folder, and variables
+    that are meant for a server, whenever it is imported."""
+    ours = not settings.__module__.startswith("chromadb.")
+    return _sources(settings, init_settings=init_settings, **others) if ours else (init_settings,)
+
+
+BaseSettings.settings_customise_sources = staticmethod(_only_given)  # type: ignore[method-assign,assignment]
 
 
 class ChromaIndex(Index):
