@@ -19,8 +19,6 @@ from tools.disk import ROOT, is_checkout
 from tools.errors import SettingsError
 from tools.net.http import is_address
 
-ENV_FILE = "STEELMAN_ENV_FILE"
-DATA_DIR = "STEELMAN_DATA_DIR"
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE = "Save the file as UTF-8."
 
@@ -31,17 +29,15 @@ def find_env_file() -> Path | None:
     The current folder is never looked at: an assistant starts the server in any folder, with anybody's `.env`.
     Raises SettingsError where STEELMAN_ENV_FILE names no file.
     """
-    if named := os.environ.get(ENV_FILE):
-        try:
-            if (file := whole_path(Path(named))).exists():
-                return file
-            why = f"{file} does not exist"
-        except (ValueError, OSError) as exc:
-            why = f"{named} cannot be used: {getattr(exc, 'strerror', None) or exc}"
-        raise SettingsError(f"{ENV_FILE}: {why}. Name the file with your settings, or unset it.")
+    if named := os.environ.get("STEELMAN_ENV_FILE"):
+        if named.startswith("/") and os.access(named, os.F_OK):
+            return Path(named)
+        raise SettingsError(
+            f"STEELMAN_ENV_FILE names no file: {named!r}. Write its whole path, from / on, or unset it."
+        )
     folders = [ROOT] if is_checkout() else []
     with suppress(ValueError, SettingsError):  # the settings say what is wrong with the data folder
-        given = os.environ.get(DATA_DIR)
+        given = os.environ.get("STEELMAN_DATA_DIR")
         folders.append(whole_path(Path(given)) if given else usual_data_folder())
     return next((folder / ".env" for folder in folders if os.access(folder / ".env", os.F_OK)), None)
 
@@ -52,19 +48,17 @@ def usual_data_folder() -> Path:
         return Path(user_data_dir("steelman", appauthor=False))
     except RuntimeError as exc:
         raise SettingsError(
-            f"this user has no home folder that the data could go to. Set {DATA_DIR} to a folder that you can write."
+            "this user has no home folder. Set STEELMAN_DATA_DIR to a folder that you can write."
         ) from exc
 
 
 def whole_path(value: Path) -> Path:
     """The path without `~`; raises ValueError for one that depends on the folder that a command is started in."""
-    try:
-        path = value.expanduser()
-    except RuntimeError as exc:
-        raise ValueError("there is no such home folder; write the whole path, from / on") from exc
-    if not path.is_absolute():
-        raise ValueError("it would be another one in each folder that a command is started in; write it from / on")
-    return path
+    with suppress(RuntimeError):
+        value = value.expanduser()
+    if not value.is_absolute():
+        raise ValueError("it has to begin with /, or with the ~ of a user who has a home folder")
+    return value
 
 
 def encoding_of(file: Path, names: Set[str]) -> str:

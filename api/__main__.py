@@ -8,7 +8,7 @@ import sys
 import textwrap
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent.__main__ import run_command
 from tools.disk import ROOT, is_checkout
@@ -70,20 +70,14 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def configuration_help() -> str:
-    """How an assistant is told of the command `mcp`, with this machine's own paths.
-
-    The assistant starts it in any folder: `-P` keeps Python from importing what lies there.
-    """
-    server: dict[str, Any] = {"command": sys.executable, "args": ["-P", "-m", "api", "mcp"]}
-    server["env"] = {"PYTHONPATH": str(ROOT)}
-    if not is_checkout():
-        installed = Path(sys.executable).with_name("steelman-mcp")
-        server = {"command": str(installed) if installed.exists() else installed.name, "args": []}
-    typed = ["claude", "mcp", "add", "steelman"]
-    typed += [word for name, value in server.get("env", {}).items() for word in ("-e", f"{name}={value}")]
-    typed += ["--", server["command"], *server["args"]]
+    """How an assistant is told of the command `mcp`, with this machine's own paths; it starts it in any folder."""
+    command, env = [sys.executable, "-P", "-m", "api", "mcp"], {"PYTHONPATH": str(ROOT)}
+    if not is_checkout():  # the package's own command, beside the one that runs
+        command, env = [str(Path(sys.argv[0]).absolute().with_name("steelman-mcp"))], {}
+    server = {"command": command[0], "args": command[1:], "env": env}
+    told = (word for name, value in env.items() for word in ("-e", f"{name}={value}"))
+    typed = shlex.join(["claude", "mcp", "add", "steelman", *told, "--", *command])
     block = json.dumps({"mcpServers": {"steelman": server}}, indent=2, ensure_ascii=False)
-    settings = f"{ROOT / '.env'}" if is_checkout() else "`.env` of the data folder"
     return f"""\
 put this into the assistant's configuration (mcp.json, claude_desktop_config.json, …):
 
@@ -91,11 +85,11 @@ put this into the assistant's configuration (mcp.json, claude_desktop_config.jso
 
 or, where the assistant has a command for it:
 
-  {shlex.join(typed)}
+  {typed}
 
-Settings (OPENAI_API_KEY, STEELMAN_DATA_DIR, …) go under "env" too, or into a file: {settings},
-or the one that STEELMAN_ENV_FILE names. Nothing is read from the folder that the assistant starts the command in.
-Over HTTP instead: `python -m api`, and http://127.0.0.1:8000/mcp as the address.
+Settings (OPENAI_API_KEY, STEELMAN_DATA_DIR, …) go under "env" too, or into a file: `.env` of the
+checkout, else of the data folder, or the one that STEELMAN_ENV_FILE names. Nothing is read from the folder that the
+assistant starts the command in. Over HTTP instead: `python -m api`, and http://127.0.0.1:8000/mcp as the address.
 
 It offers the tools ask, retrieve and judge, and past answers as resources (steelman://answers/…). Standard output
 carries the protocol alone; messages for people go to standard error.

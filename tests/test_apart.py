@@ -27,8 +27,7 @@ LIMITS = Limits(
 @pytest.fixture(scope="module")
 def readers() -> Iterator[ReaderPool]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", f"{ROOT / 'tests'}")
-        made = ReaderPool("planted_readers", at_once=2)
+        made = ReaderPool("tests.planted_readers", at_once=2)
         patched.setattr("tools.documents.apart.FILE_READERS", made)
         yield made
         made.close()
@@ -155,7 +154,7 @@ def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn, sign: signa
 import sys
 from pathlib import Path
 from tools.documents import apart
-apart.FILE_READERS = apart.ReaderPool("planted_readers", at_once=2)
+apart.FILE_READERS = apart.ReaderPool("tests.planted_readers", at_once=2)
 print(list(apart.read_in_process(Path(sys.argv[1]) / "plain.txt", "a"))[1].text.split()[1], flush=True)
 for document in apart.read_in_process(Path(sys.argv[1]) / "sleep.txt", "b"):
     print(document.text, flush=True)

@@ -10,7 +10,6 @@ import httpx
 import numpy as np
 import pytest
 from api_on_loopback import Door, api
-from conftest import ROOT
 from instant_providers import InstantEncoder
 from numpy.typing import NDArray
 from providers import Build, build
@@ -195,8 +194,7 @@ def test_jobs_wait_their_turn_and_a_cancelled_one_keeps_what_it_stored(settings:
 def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    readers = ReaderPool("planted_readers", at_once=1)
+    readers = ReaderPool("tests.planted_readers", at_once=1)
     monkeypatch.setattr("tools.documents.apart.FILE_READERS", readers)
     with contextlib.closing(readers):
         sent: dict[str, Any] = {"files": [("files", ("slow.txt", b"sleep"))], "headers": LATER}

@@ -111,7 +111,7 @@ def test_a_ranking_that_is_brought_is_measured_and_written_as_published(
     both = run(capsys, "--data", data, write(tmp_path / "half.jsonl", ranked()[:1]), "--k", "3")["metrics"]
     halves = [both[name]["ctxs"]["precision@3"] for name in ("own", "half")]
     assert both["macro-average"]["ctxs"]["precision@3"] == pytest.approx(sum(halves) / 2)
-    assert "is there already" in run(capsys, "--data", data, "--k", "1,3", "--write", tmp_path / "out", status=1)
+    assert "is there already" in run(capsys, "--data", data, "--k", "1,3", "--write", tmp_path / "out", status=2)
 
 
 def test_pairs_without_a_verdict_count_as_no_and_are_counted(
@@ -135,7 +135,7 @@ def test_the_judges_errors_widen_the_interval(
     assert len(result["intervals"]["own"]["ctxs"]["mrecall@5 corrected"]) == 2
     for name, was, here in (("judge", "another", "by-word"), ("form", "answer", "statement"), ("contrary", "", True)):
         (tmp_path / "judge.json").write_text(json.dumps(told | {"config": config | {name: was}}))
-        said = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json", status=1)
+        said = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json", status=2)
         assert f"'{name}' was {was!r} and is {here!r} here. Measure this judge with `python -m evals judge" in said
         assert "--contrary" in said
 
@@ -143,13 +143,13 @@ def test_the_judges_errors_widen_the_interval(
 def test_what_cannot_be_done_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]) -> None:
     """A prompt without an encoder; a folder that is a file; records of another corpus under the same name."""
     data, corpus = write(tmp_path / "own.jsonl", ranked()), tmp_path / "corpus.jsonl"
-    assert "--query-prompt is for --encoder" in run(capsys, "--data", data, "--query-prompt", "query: ", status=1)
-    assert "own.jsonl/own.ctxs" in run(capsys, "--data", data, "--write", data, status=1)
+    assert "--query-prompt is for --encoder" in run(capsys, "--data", data, "--query-prompt", "query: ", status=2)
+    assert "own.jsonl/own.ctxs" in run(capsys, "--data", data, "--write", data, status=2)
     write(corpus, [{"id": "a", "text": "The stone bridge helps."}])
     search = ("--data", data, "--corpus", corpus, "--methods", "bm25", "--out", tmp_path / "ranked.jsonl")
     run(capsys, *search)
     write(corpus, [{"id": "a", "text": "The stone bridge harms."}])
-    assert "made with another config: passages was" in run(capsys, *search, status=1)
+    assert "made with another config: passages was" in run(capsys, *search, status=2)
 
 
 # The web
@@ -203,7 +203,7 @@ def test_the_web_is_asked_once_and_a_stopped_run_goes_on(
         (other / path.name).write_text(path.read_text().replace(" helps", " harms"))
     harmed = run(capsys, *command, "--keep", other, "--out", tmp_path / "records")["metrics"]["ten"]["ctxs"]
     assert harmed["supporting_only@5"] < metrics["supporting_only@5"]
-    said = run(capsys, *command[:-1], "--out", tmp_path / "records", status=1)
+    said = run(capsys, *command[:-1], "--out", tmp_path / "records", status=2)
     assert "made with another config: depth was 100 and is 10" in said
 
 
@@ -211,9 +211,9 @@ def test_without_an_engine_it_is_said_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: Any
 ) -> None:
     data = write(tmp_path / "a.jsonl", [line("stone")])
-    assert "no search engine is set" in run(capsys, "--data", data, status=1)
-    assert "has no 'expansions'" in run(capsys, "--data", data, "--methods", "bm25+expansion", status=1)
-    assert "a line 1 has no 'ctxs'" in run(capsys, "--data", data, "--corpus", "ctxs", status=1)
+    assert "no search engine is set" in run(capsys, "--data", data, status=2)
+    assert "has no 'expansions'" in run(capsys, "--data", data, "--methods", "bm25+expansion", status=2)
+    assert "a line 1 has no 'ctxs'" in run(capsys, "--data", data, "--corpus", "ctxs", status=2)
 
 
 # Corpora and rankings
@@ -238,7 +238,7 @@ def test_a_file_and_a_collection_are_shared_by_all_questions(
     house.database.close()
     stored = run(capsys, "--data", data, "--corpus", "collection:towns", "--methods", "bm25", "--k", "1")
     assert stored["metrics"]["two"]["bm25"] == of_file
-    assert "no collection" in run(capsys, "--data", data, "--corpus", "collection:none", status=1).lower()
+    assert "no collection" in run(capsys, "--data", data, "--corpus", "collection:none", status=2).lower()
 
 
 def searched(

@@ -98,7 +98,7 @@ def test_alike_questions_on_two_sides_are_named_and_nothing_is_written(
     alike = "Should hedges stand along lanes?", "Should lanes have hedges?"
     script_pairs(server, ASKED | {"carers": alike[0], "fish market": alike[0]})
     status, _, error = run("pairs", SAMPLES / "pairs.jsonl", "--split", "0.34", "--seed", "1")
-    assert status == 1
+    assert status == 2
     assert "alike and on two sides" in error
     assert alike[0] in error
     assert alike[1] in error
@@ -166,7 +166,7 @@ def test_a_statement_for_each_answer_and_what_fails_is_named(run: Run, server: M
     only = tmp_path / "only.jsonl"
     only.write_text((SAMPLES / "answers.jsonl").read_text().splitlines()[1])
     status, _, error = run("answers", only, to="other")
-    assert (status, (tmp_path / "other").exists()) == (1, False)
+    assert (status, (tmp_path / "other").exists()) == (2, False)
     assert "no question came of" in error
     assert "line 1: two perspectives" in error
 
@@ -213,5 +213,5 @@ def test_articles_become_events_that_the_news_suite_reads(run: Run, server: Mode
 def test_bad_files_are_named(run: Run, tmp_path: Path, kind: str, lines: list[Any], message: str) -> None:
     (tmp_path / "bad.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     status, _, error = run(kind, tmp_path / "bad.jsonl")
-    assert status == 1
+    assert status == 2
     assert message in error

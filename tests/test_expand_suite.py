@@ -64,7 +64,7 @@ def suite(folder: Path, *more: str) -> int:
 
 
 def test_perspectives_need_a_chat_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert suite(write(tmp_path / "set", BARGES)) == 1
+    assert suite(write(tmp_path / "set", BARGES)) == 2
     assert "OPENAI" in capsys.readouterr().err
 
 

@@ -74,5 +74,5 @@ def test_a_file_that_cannot_be_read_is_named(folder: Path, capsys: pytest.Captur
 
 
 def test_a_folder_of_none_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ingest", "--data", str(tmp_path)]) == 1
+    assert main(["ingest", "--data", str(tmp_path)]) == 2
     assert "report.pdf.expected.txt" in capsys.readouterr().err

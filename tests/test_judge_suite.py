@@ -74,7 +74,7 @@ def test_the_contrary_is_told_where_it_is_asked_for(suite: Suite, data: Path, tm
 @pytest.mark.parametrize("options", [["--limit", "0"], ["--threshold", "nan"]])
 def test_what_cannot_be_done_is_one_line(suite: Suite, data: Path, options: list[str]) -> None:
     status, out, err = suite("--data", data, *options)
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert err.startswith("evals: ")
     assert err.count("\n") == 1
 

@@ -102,8 +102,8 @@ def test_whole_runs_are_asked_and_told(
     assert (told["kept"]["value"], told["kept"]["over"]) == (1.0, 2)
     assert (told["bad"]["value"], told["bad"]["over"]) == (0.0, 2), "a figure and a page that do not exist"
     assert told["calls"] >= 5
-    assert main(["model", "--data", str(tmp_path), "--half", "last"]) == 1
-    assert main(["model", "--judges", "nobody"]) == 1
+    assert main(["model", "--data", str(tmp_path), "--half", "last"]) == 2
+    assert main(["model", "--judges", "nobody"]) == 2
 
 
 async def test_ones_own_model_is_not_asked_before_the_price_is_told(

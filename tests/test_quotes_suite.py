@@ -173,5 +173,5 @@ def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest
     shown = capsys.readouterr().out
     assert load_quoting_weights(out) == QuotingWeights(**json.loads(out.read_text()))
     assert "towns_2way" in shown
-    assert main([*command, "--out", "x.json"]) == 1
+    assert main([*command, "--out", "x.json"]) == 2
     assert "--out is for what --fit finds" in capsys.readouterr().err

@@ -133,7 +133,7 @@ def test_two_results_from_the_command_line(tmp_path: Path, capsys: pytest.Captur
         files = [str(saved(tmp_path, "few.json", result)), *files[:1]]
     assert main(["report", "--compare", *files]) == 0
     assert "*" not in capsys.readouterr().out.partition("* the paired")[0]
-    assert main(["report"]) == 1
+    assert main(["report"]) == 2
     assert "--compare OLD NEW" in capsys.readouterr().err
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_result_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, says: str
 ) -> None:
     (tmp_path / "wrong.json").write_text(content)
-    assert main(["report", str(tmp_path / "wrong.json")]) == 1
+    assert main(["report", str(tmp_path / "wrong.json")]) == 2
     assert f"wrong.json {'is' if says == 'no JSON' else 'holds'} {says}" in capsys.readouterr().err
 
 

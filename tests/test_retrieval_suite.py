@@ -369,7 +369,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         main(["retrieval", "--data", str(tmp_path), "--k", "5,101"])
     before = (tmp_path / "queries.jsonl").read_bytes()
-    assert main(["retrieval", "--data", str(tmp_path), "--out", str(tmp_path / "queries.jsonl")]) == 1
+    assert main(["retrieval", "--data", str(tmp_path), "--out", str(tmp_path / "queries.jsonl")]) == 2
     assert "holds no records" in capsys.readouterr().err
     assert (tmp_path / "queries.jsonl").read_bytes() == before
 

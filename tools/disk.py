@@ -13,8 +13,7 @@ from pathlib import Path
 
 from tools.errors import StoreError, StoreFullError
 
-ROOT = Path(__file__).parents[1]
-"""The folder with all packages."""
+ROOT = Path(__file__).parents[1]  # the folder with all packages
 
 
 def is_checkout() -> bool:
@@ -73,15 +72,10 @@ def _close_to_others(path: Path) -> None:
 
 def provide_home(folder: Path) -> None:
     """Has HOME be the folder where no home is known, as in a container: libraries ask for it when they are imported."""
-    try:
-        known = Path.home().is_absolute()
-    except RuntimeError:
-        known = False
-    if not known:
-        os.environ["HOME"] = str(folder)
-
-
-_TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
+    with suppress(RuntimeError):
+        if Path.home().is_absolute():
+            return
+    os.environ["HOME"] = str(folder)
 
 
 def provide_temporary_folder(folder: Path) -> None:
@@ -89,15 +83,19 @@ def provide_temporary_folder(folder: Path) -> None:
 
     Raises StoreError where the folder takes none either.
     """
-    named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]  # noqa: PTH100
-    try:
+    named = {os.path.abspath(os.environ.get(name) or "/tmp") for name in ("TMPDIR", "TEMP", "TMP")}  # noqa: PTH100
+    found = ""
+    with suppress(FileNotFoundError):
         found = tempfile.gettempdir()
-    except FileNotFoundError:
-        found = ""
-    if found not in (*named, *_TEMPORARY):  # nor in the current folder, which is Python's last resort
+    if found not in {
+        *named,
+        "/tmp",
+        "/var/tmp",
+        "/usr/tmp",
+    }:  # nor in the current folder, which is Python's last resort
         with disk_errors(folder):
             found = tempfile.tempdir = str(_folder_of_this_process(folder))
-    if found != os.environ.get("TMPDIR", _TEMPORARY[0]):
+    if found != os.environ.get("TMPDIR", "/tmp"):
         os.environ["TMPDIR"] = found  # SQLite, what is written in Rust, and children look there
 
 
@@ -106,6 +104,7 @@ def _folder_of_this_process(parent: Path) -> Path:
 
     A process holds a lock on its folder, and one on `parent` while it makes it, so that nobody takes it for left.
     """
+    make_private_folder(parent.parent)
     make_private_folder(parent)
     with _locked(parent):
         for left in parent.iterdir():

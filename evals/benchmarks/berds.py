@@ -58,7 +58,7 @@ def bench_berds(questions: int = QUESTIONS, pages: int = PAGES, data: Path | Non
 def _run(web: "_Web", folder: Path, methods: str, wanted: list[str]) -> Record:
     """What a run takes that has its caches in the folder; `stages` in seconds."""
     before, here = len(web.requests), f"http://127.0.0.1:{web.server_port}"
-    environment = {"STEELMAN_DATA_DIR": str(folder), "STEELMAN_WEB": "searxng", "SEARXNG_URL": here}
+    environment = {"STEELMAN_DATA_DIR": str(folder.absolute()), "STEELMAN_WEB": "searxng", "SEARXNG_URL": here}
     environment |= {"http_proxy": here, "no_proxy": ""}
     command = ["-m", "evals", "berds", *wanted, "--methods", methods, "--judge", "embedded", "--json"]
     with tempfile.TemporaryFile() as said:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
+from tools.disk import ROOT
+
 _T = TypeVar("_T")
 
 
@@ -54,7 +56,8 @@ def process(command: list[str], environment: dict[str, str], said: IO[bytes] | N
     """Runs a Python process to its end. said: takes what it prints, and its errors are shown."""
     began = time.perf_counter()
     out, errors = (said, None) if said else (subprocess.DEVNULL, subprocess.DEVNULL)
-    child = subprocess.Popen([sys.executable, *command], env=os.environ | environment, stdout=out, stderr=errors)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    child = subprocess.Popen([sys.executable, "-P", *command], env=environment, stdout=out, stderr=errors)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.perf_counter() - began

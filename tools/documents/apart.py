@@ -24,6 +24,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tools.disk import ROOT
 from tools.documents.document import (
     DEFAULT_LIMITS,
     GUESS_ALL,
@@ -42,7 +43,6 @@ IsCancelled = Callable[[], bool]
 """Whether nobody waits for a reading any more, such as `is_set` of an event; asked ten times a second. `bool` is never
 so."""
 _POOLS: "weakref.WeakSet[ReaderPool]" = weakref.WeakSet()
-_ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0  # until a process has loaded what it needs
 _CLOCK = 3.0  # seconds by the clock for each of work, since machines are shared
 _PIECE = 1 << 20
@@ -50,13 +50,11 @@ _NO_START = "cannot be read, since the process that reads files does not start h
 _OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
 _LONG_SECONDS = 20.0  # after which a fresh process is better than one that may hold much
 _LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
-_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # less memory that is reserved for threads
+# Less memory that is reserved for threads; with `-P` nothing is imported but what belongs to Steelman and to Python.
+_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 # What a reader may know of this process's environment, where the keys of services stand beside it.
-_HANDED_ON = frozenset(
-    "PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH PYTHONHOME PYTHONUTF8 PYTHONDONTWRITEBYTECODE "
-    "PYTHONPYCACHEPREFIX PYTHONUSERBASE PYTHONNOUSERSITE".split()
-)
-_HANDED_ON_KINDS = ("LC_", "MALLOC_", "COVERAGE_", "COV_")
+_HANDED_ON = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH".split())
+_HANDED_ON_KINDS = ("LC_", "PYTHON", "MALLOC_", "COVERAGE_", "COV_")
 _LOG = logging.getLogger("steelman.reading")
 
 
@@ -188,8 +186,8 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=_ROOT,
-            env={**handed_on, **_ENVIRONMENT, "PYTHONPATH": str(_ROOT)},
+            cwd=ROOT,
+            env={**handed_on, **_ENVIRONMENT},
             process_group=0,
         )
         self._rest = b""

@@ -55,7 +55,7 @@ def build_command(
     chat = ["--override-generation-config", json.dumps(dict(model.sampling))] if model.sampling else []
     device = ["--gpu-memory-utilization=0.85"] if gpu else cpu
     return (
-        *(str(python), "-m", "vllm.entrypoints.launchers.api_server.entry"),
+        *(str(python), "-P", "-m", "vllm.entrypoints.launchers.api_server.entry"),
         *("--model", str(model.folder), "--served-model-name", model.name),
         *("--host", HOST, "--port", str(port), "--max-model-len", str(model.length)),
         # All of a model's own defaults (a penalty on repetition, say) would bend the judge's probabilities.

@@ -29,11 +29,10 @@ _GRAPH = {"hnsw": {"space": "cosine"}}
 _sources = BaseSettings.settings_customise_sources
 
 
-def _only_given(settings: type[BaseSettings], init_settings: Any, **others: Any) -> tuple[Any, ...]:
-    """Chroma's settings are those that this code gives: by itself it reads `.env` of the current folder, and variables
-    that are meant for a server, whenever it is imported."""
-    ours = not settings.__module__.startswith("chromadb.")
-    return _sources(settings, init_settings=init_settings, **others) if ours else (init_settings,)
+def _only_given(settings: Any, init_settings: Any, **others: Any) -> tuple[Any, ...]:
+    """Keeps Chroma from `.env` of the current folder, and from variables for a server, which it reads when imported."""
+    given = settings.__module__.startswith("chromadb.")
+    return (init_settings,) if given else _sources(settings, init_settings, **others)
 
 
 BaseSettings.settings_customise_sources = staticmethod(_only_given)  # type: ignore[method-assign,assignment]
