@@ -1,5 +1,155 @@
 """Rows of the contract table: the machine, the folder and the environment that a command meets."""
 
-from contract_table import Row
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
 
-ROWS: tuple[Row, ...] = ()
+from conftest import ROOT
+from contract_table import Bench, Outcome, Row
+
+from agent.__main__ import BAD_INPUT, FAILED, OK
+from api.__main__ import configuration_help
+
+_QUESTION = "Should schools ban smartphones?"
+_NOBODY = """
+import pwd, runpy, sys
+def unknown(_): raise KeyError
+pwd.getpwuid = unknown
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+_PAGE = "from ui.service import PageService\nPageService().close()\nprint('opened')"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a command meets. files: of the current folder; {} in the environment is the row's own folder."""
+
+    words: str = "agent runs"
+    files: dict[str, bytes] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    output: str = ""
+
+    def run(self, command: list[str], bench: Bench, said: str = "") -> Outcome:
+        for name, content in self.files.items():
+            (file := bench.folder / "work" / name).parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        (bench.folder / "work").mkdir(exist_ok=True)
+        usual = {"PATH": os.environ["PATH"], "SSL_CERT_FILE": os.environ["SSL_CERT_FILE"], "PYTHONPATH": str(ROOT)}
+        given = {name: value.replace("{}", str(bench.folder)) for name, value in self.environment.items()}
+        with Path(self.output or os.devnull).open("wb") as output:
+            done = subprocess.run(
+                command,
+                input=said,
+                cwd=bench.folder / "work",
+                env=usual | given,
+                stdout=output if self.output else subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=100,
+            )
+        lines = f"{done.stdout or ''}{done.stderr}"
+        return Outcome(done.returncode, lines if done.returncode in (OK, 4) else _one_line(lines))
+
+
+def _one_line(text: str) -> str:
+    return text if len(text.splitlines()) == 1 else f"not one line: {text}"
+
+
+async def command(given: Machine, bench: Bench) -> Outcome:
+    """A command in a folder."""
+    return given.run(
+        [sys.executable, "-P", "-m", *given.words.split("|")[0].split(), *given.words.split("|")[1:]], bench
+    )
+
+
+async def homeless(given: Machine, bench: Bench) -> Outcome:
+    """A command of a user who has neither HOME nor an entry in the password file."""
+    words, *question = given.words.split("|")
+    return given.run([sys.executable, "-P", "-c", _NOBODY, *words.split(), *question], bench)
+
+
+async def assistant(given: Machine, bench: Bench) -> Outcome:
+    """The printed configuration, started in a workspace, and asked."""
+    text = configuration_help()
+    server = json.loads(text[text.index("{") : text.index("\n\nor,")])["mcpServers"]["steelman"]
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    call = {"name": "ask", "arguments": {"question": _QUESTION, "depth": "quick"}}
+    asked = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    ]
+    machine = Machine(files=given.files, environment=given.environment | server["env"])
+    # Its input stays open until the answer is there: the end of it ends the server.
+    script = 'exec 3<&0; (cat <&3; while ! grep -q \'"id":2\' "$0"; do sleep 0.1; done) | "$@" 2>&1 | tee "$0"'
+    said = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
+    typed = ["bash", "-o", "pipefail", "-c", script, str(bench.folder / "said"), server["command"], *server["args"]]
+    return machine.run(typed, bench, said)
+
+
+_STRANGER = b"import sys; print('a stranger', file=sys.stderr); raise SystemExit(9)"
+_NAMES = "api/__init__ tools/__init__ agent/__init__ ui/__init__ prompts/__init__ types email json numpy sitecustomize"
+_WORKSPACE = {f"{name}.py": _STRANGER for name in _NAMES.split()} | {"pyproject.toml": b"no toml"}
+_ENV = b"OPENAI_BASE_URL=http://127.0.0.1:9/v1\nCHROMA_URL=http://127.0.0.1:9\nANONYMIZED_TELEMETRY=perhaps\n\0\xff"
+_DATA = {"STEELMAN_DATA_DIR": "{}/data", "HOME": "{}"}
+_ALONE = {"STEELMAN_DATA_DIR": "{}/data"}
+_ASK = f"agent ask --quick|{_QUESTION}"
+_NO_HOME = ("this user has no home folder.", "Set STEELMAN_DATA_DIR to a folder")
+_DOORS = ("agent runs", "api keys list", "api --port 0", "api mcp", "evals model --live")
+ROWS: tuple[Row, ...] = (
+    Row(
+        "a workspace with strangers' modules and .env",
+        assistant,
+        Machine(files=_WORKSPACE | {".env": _ENV}, environment=_DATA),
+        OK,
+        "samples/phones/",
+        hidden=("stranger", '"isError":true'),
+    ),
+    Row("a folder .env", command, Machine("agent runs", {".env/x": b""}, _DATA), OK),
+    Row(
+        "a file of settings that is missing",
+        command,
+        Machine(environment=_DATA | {"STEELMAN_ENV_FILE": "{}/none.env"}),
+        BAD_INPUT,
+        "STEELMAN_ENV_FILE names no file",
+        "unset it",
+    ),
+    *(Row(f"no home: {words}", homeless, Machine(words), BAD_INPUT, *_NO_HOME) for words in _DOORS),
+    Row("no home, a data folder", homeless, Machine(_ASK, environment=_ALONE), OK, "The sources found disagree"),
+    *(
+        Row(
+            f"the data folder {place}",
+            homeless,
+            Machine(environment={"STEELMAN_DATA_DIR": place}),
+            BAD_INPUT,
+            f"STEELMAN_DATA_DIR cannot be '{place}'",
+            "has to begin with /",
+        )
+        for place in ("data", "~/data")
+    ),
+    *(
+        Row(
+            f"HOME is {place}",
+            command,
+            Machine(environment={"HOME": place}),
+            FAILED,
+            "cannot be used",
+            "STEELMAN_DATA_DIR",
+        )
+        for place in ("/dev/null", "/proc/none")
+    ),
+    *(
+        Row(
+            f"a full disk behind the output: {words}",
+            command,
+            Machine(words, environment=_DATA, output="/dev/full"),
+            FAILED,
+            "No space left on device",
+            "free some room or send it elsewhere",
+        )
+        for words in ("api keys list", "evals --help", "agent --help")
+    ),
+)

@@ -99,6 +99,17 @@ def test_a_reader_knows_no_key_of_a_service(
     assert "secret" not in known
 
 
+def test_a_reader_imports_nothing_of_strangers(
+    readers: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers.close()
+    for name in ("json.py", "sitecustomize.py", "tools.py"):
+        (tmp_path / name).write_text("raise SystemExit('a stranger')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert reader_of(tmp_path)
+
+
 def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: ReaderPool, tmp_path: Path) -> None:
     readers.close()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -290,4 +291,17 @@ def test_the_help_says_how_to_configure_an_assistant() -> None:
         [sys.executable, "-m", "api", "mcp", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert configuration_help() in shown.stdout
-    assert configured().args == ["-m", "api", "mcp"]
+    assert configured().args == ["-P", "-m", "api", "mcp"]
+
+
+def test_the_configuration_quotes_paths_and_names_the_installed_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.__main__.ROOT", folder := Path('/my "own"/it\'s'))
+    monkeypatch.setattr(sys, "executable", python := '/my "own"/python')
+    assert configured().env == {"PYTHONPATH": str(folder)}
+    assert configured().command == python
+    [line] = [line for line in configuration_help().splitlines() if "claude mcp add" in line]
+    added = ["-e", f"PYTHONPATH={folder}", "--", python, "-P", "-m", "api", "mcp"]
+    assert shlex.split(line) == ["claude", "mcp", "add", "steelman", *added]
+    monkeypatch.setattr("api.__main__.is_checkout", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["/env/bin/steelman-api", "mcp", "--help"])
+    assert (configured().command, configured().args, configured().env) == ("/env/bin/steelman-mcp", [], {})

@@ -217,14 +217,15 @@ NOTES = (
 
 async def settings(given: bytes | dict[str, str] | None, bench: Bench) -> str:
     """given: the bytes of `.env`, variables, or None for a folder. The key that is read, or what every door says."""
-    bench.patch.chdir(bench.folder)
+    bench.patch.setenv("STEELMAN_ENV_FILE", str(file := bench.folder / ".env"))
     if isinstance(given, dict):
+        file.touch()
         for name, value in given.items():
             bench.patch.setenv(name, value)
     elif given is None:
-        Path(".env").mkdir()
+        file.mkdir()
     else:
-        Path(".env").write_bytes(given)
+        file.write_bytes(given)
     with suppress(SettingsError):
         return f"{load_settings().openai_api_key.get_secret_value()} is read"
     heard = []

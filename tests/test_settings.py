@@ -7,6 +7,7 @@ import pytest
 from conftest import ROOT
 
 from agent.env_example import env_example
+from agent.forms import find_env_file
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 
@@ -29,12 +30,32 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert settings.database_path.parent == settings.data_dir
 
 
-def test_a_file_sets_them_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def written(folder: Path, key: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / ".env").write_text(f"OPENAI_API_KEY={key}\nSTEELMAN_DATA_DIR=/elsewhere\nOTHER=1\n")
+    return folder / ".env"
+
+
+def test_a_file_sets_them_by_its_place_and_the_environment_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Named, of the checkout, of the data folder; never that of the current folder."""
+    monkeypatch.setattr("agent.forms.ROOT", tmp_path / "checkout")
+    places = [(tmp_path, ""), (tmp_path / "data", "data"), (tmp_path / "checkout", "checkout"), (tmp_path / "n", "n")]
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".env").write_text("STEELMAN_PROVIDER=embedded\nSTEELMAN_DATA_DIR=elsewhere\nOTHER=1\n")
-    settings = load_settings()
-    assert settings.provider == "embedded"
-    assert settings.data_dir == tmp_path / "data"  # from the environment
+    for folder, read in places:
+        file = written(folder, read or "of-the-current-folder")
+        if read == "n":
+            monkeypatch.setenv("STEELMAN_ENV_FILE", str(file))
+        settings = load_settings()
+        assert (settings.openai_api_key.get_secret_value(), find_env_file()) == (read, file if read else None)
+        assert settings.data_dir == tmp_path / "data"  # from the environment
+    monkeypatch.delenv("STEELMAN_ENV_FILE")
+    monkeypatch.setattr("agent.forms.is_checkout", lambda: False)
+    assert find_env_file() == tmp_path / "data" / ".env"
+    monkeypatch.setenv("STEELMAN_PROVIDER", "oracle")
+    with pytest.raises(SettingsError, match=re.escape(f"{find_env_file()} is read")):
+        load_settings()
 
 
 def test_an_empty_value_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,12 +87,7 @@ def provide_temporary_folder(folder: Path) -> None:
     found = ""
     with suppress(FileNotFoundError):
         found = tempfile.gettempdir()
-    if found not in {
-        *named,
-        "/tmp",
-        "/var/tmp",
-        "/usr/tmp",
-    }:  # nor in the current folder, which is Python's last resort
+    if found not in {*named, "/tmp", "/var/tmp", "/usr/tmp"}:  # the current folder is Python's last resort
         with disk_errors(folder):
             found = tempfile.tempdir = str(_folder_of_this_process(folder))
     if found != os.environ.get("TMPDIR", "/tmp"):

@@ -26,16 +26,16 @@ _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in
 _PAGE = 100
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _GRAPH = {"hnsw": {"space": "cosine"}}
-_sources = BaseSettings.settings_customise_sources
 
 
-def _only_given(settings: Any, init_settings: Any, **others: Any) -> tuple[Any, ...]:
+def _as_given(settings: Any, **_: Any) -> None:
     """Keeps Chroma from `.env` of the current folder, and from variables for a server, which it reads when imported."""
-    given = settings.__module__.startswith("chromadb.")
-    return (init_settings,) if given else _sources(settings, init_settings, **others)
+    if settings.__module__.startswith("chromadb."):
+        settings.model_config["env_file"] = None
+        settings.settings_customise_sources = lambda _, init_settings, **others: (init_settings,)
 
 
-BaseSettings.settings_customise_sources = staticmethod(_only_given)  # type: ignore[method-assign,assignment]
+BaseSettings.__pydantic_init_subclass__ = classmethod(_as_given)  # type: ignore[method-assign,assignment]
 
 
 class ChromaIndex(Index):

@@ -1,0 +1,56 @@
+"""Folders of this process: a place for temporary files where no usual one takes any."""
+
+import os
+import signal
+import tempfile
+from pathlib import Path
+
+from conftest import Spawn
+
+from tools.disk import provide_temporary_folder
+
+_NOWHERE = """
+import os, resource, sys, tempfile
+from pathlib import Path
+from tools.disk import provide_temporary_folder
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # no file takes a byte
+provide_temporary_folder(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+with tempfile.NamedTemporaryFile(delete=False) as file:
+    print(file.name, os.environ["TMPDIR"], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_temporary_files_go_to_the_data_folder_and_what_is_left_there_is_removed(tmp_path: Path, spawn: Spawn) -> None:
+    folder = tmp_path / "data" / "tmp"
+    one, two, three = (spawn(_NOWHERE, folder) for _ in range(3))
+    files = []
+    for process in (one, two, three):
+        assert process.stdout
+        name, place = process.stdout.readline().split()
+        files.append(Path(name))
+        assert files[-1].parent == Path(place)
+        assert files[-1].parent.parent == folder
+    assert (tmp_path / "data").stat().st_mode & 0o077 == 0
+    one.communicate()
+    assert [file.exists() for file in files] == [False, True, True]
+    two.kill()
+    two.wait()
+    assert files[1].exists()
+    spawn(_NOWHERE, folder).communicate()
+    assert [file.exists() for file in files] == [False, False, True]  # the third is at work
+    three.send_signal(signal.SIGKILL)
+
+
+def test_a_folder_that_is_missing_is_not_handed_on(tmp_path: Path, monkeypatch: object) -> None:
+    before, kept = os.environ.get("TMPDIR"), tempfile.tempdir
+    os.environ["TMPDIR"], tempfile.tempdir = str(tmp_path / "none"), None
+    try:
+        provide_temporary_folder(tmp_path / "data")
+        assert Path(os.environ["TMPDIR"]).is_dir()
+        assert not (tmp_path / "data").exists()
+    finally:
+        tempfile.tempdir = kept
+        os.environ.pop("TMPDIR") if before is None else os.environ.__setitem__("TMPDIR", before)
