@@ -16,8 +16,9 @@ _HEADINGS = {
     "api_host": "The server for programs: `python -m api`",
 }
 _OPENING = """\
-# Copy to .env and uncomment what you want to change. Nothing here is needed: the defaults use no key, no server and
-# no network. docs/providers.md says what each one turns on, what it costs, and what is sent to whom.
+# Copy to .env beside this file or in the data folder, or name a copy in STEELMAN_ENV_FILE, and uncomment what you want
+# to change. Nothing here is needed: the defaults use no key, no server and no network. docs/providers.md says what each
+# one turns on, what it costs, and what is sent to whom.
 # Made by `python -m agent.env_example > .env.example`."""
 
 

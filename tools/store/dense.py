@@ -28,7 +28,7 @@ _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of meg
 _GRAPH = {"hnsw": {"space": "cosine"}}
 
 
-def _as_given(settings: Any, **_: Any) -> None:
+def _as_given(settings: Any, /, **_: Any) -> None:
     """Keeps Chroma from `.env` of the current folder, and from variables for a server, which it reads when imported."""
     if settings.__module__.startswith("chromadb."):
         settings.model_config["env_file"] = None
