@@ -30,7 +30,7 @@ def find_env_file() -> Path | None:
     Raises SettingsError where STEELMAN_ENV_FILE names no file.
     """
     if named := os.environ.get("STEELMAN_ENV_FILE"):
-        if named.startswith("/") and os.access(named, os.F_OK):
+        if named.startswith("/") and os.access(named, os.F_OK) and not Path(named).is_dir():
             return Path(named)
         raise SettingsError(
             f"STEELMAN_ENV_FILE names no file: {named!r}. Write its whole path, from / on, or unset it."
