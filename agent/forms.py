@@ -30,11 +30,9 @@ def find_env_file() -> Path | None:
     Raises SettingsError where STEELMAN_ENV_FILE names no file.
     """
     if named := os.environ.get("STEELMAN_ENV_FILE"):
-        if named.startswith("/") and os.access(named, os.F_OK) and not Path(named).is_dir():
+        if os.access(named, os.F_OK) and not Path(named).is_dir():
             return Path(named)
-        raise SettingsError(
-            f"STEELMAN_ENV_FILE names no file: {named!r}. Write its whole path, from / on, or unset it."
-        )
+        raise SettingsError(f"STEELMAN_ENV_FILE names no file: {named!r}. Correct the path, or unset it.")
     folders = [ROOT] if is_checkout() else []
     with suppress(ValueError, SettingsError):  # the settings say what is wrong with the data folder
         given = os.environ.get("STEELMAN_DATA_DIR")
@@ -53,12 +51,11 @@ def usual_data_folder() -> Path:
 
 
 def whole_path(value: Path) -> Path:
-    """The path without `~`; raises ValueError for one that depends on the folder that a command is started in."""
-    with suppress(RuntimeError):
-        value = value.expanduser()
-    if not value.is_absolute():
-        raise ValueError("it has to begin with /, or with the ~ of a user who has a home folder")
-    return value
+    """The path from the root on, with a home folder for `~`. Raises ValueError where there is none."""
+    try:
+        return value.expanduser().absolute()
+    except RuntimeError as exc:
+        raise ValueError("no home folder is known for its '~'; write the path from / on") from exc
 
 
 def encoding_of(file: Path, names: Set[str]) -> str:
