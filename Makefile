@@ -4,7 +4,8 @@
 # make studio      LangGraph's development server over the agent, for RemoteGraph and Studio (PORT=)
 # make evals       what suites of `python -m evals` want beside the runtime
 # make lock        what is installed, written down with hashes     make sbom, licences, audit, size   what that is
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do $$p -c "$(SUPPORTED)" 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 RUNTIME := .venv/.runtime-$(shell sha256sum requirements.lock | cut -c1-12)
 HUB := .venv/.hub-$(shell cat requirements.lock requirements-hub.lock | sha256sum | cut -c1-12)
@@ -30,8 +31,8 @@ help:
 install: $(RUNTIME)
 
 $(RUNTIME):
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
-	  { echo "Python 3.11 is needed; name it: make ask PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c "$(SUPPORTED)" 2>/dev/null || \
+	  { echo "Python 3.11, 3.12 or 3.13 is needed; name one: make ask PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing (a minute or two, once) …" >&2
 	@$(BIN)/python $(LOCKED) -r requirements.lock
@@ -117,6 +118,7 @@ browser: $(DEV)
 	    --no-install-recommends chromium fonts-liberation fonts-dejavu-core >/dev/null; } || true
 
 test-all: $(DEV) $(MODELS) $(STUDIO) $(VLLM) browser
+	$(BIN)/mypy --python-version 3.13
 	.venvs/models/bin/python -m pytest -n 2 --dist loadfile -m slow
 
 # The model comes first, so that nothing is installed before it is said what is fetched.
@@ -139,12 +141,13 @@ screenshots: $(DEV) browser
 
 # Each keeps the versions that it has; to raise one: `make lock RAISE="--upgrade-package NAME"`. What is in requirements.lock
 # stands in no other but langgraph's, which is whole, and supply's, which shares nothing.
-lock: COMPILE = .venvs/supply/bin/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --no-header $(RAISE)
+lock: COMPILE = .venvs/supply/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(RAISE)
 lock: ADDED = -c requirements.lock $$(sed -n 's/^\([^ =]*\)==.*/--no-emit-package \1/p' requirements.lock)
+lock: ELSEWHERE = --no-emit-package colorama --no-emit-package httpx2-jsfetch
 lock: $(SUPPLY)
 	$(COMPILE) pyproject.toml -o requirements.lock
 	$(COMPILE) pyproject.toml --extra dev $(ADDED) -o requirements-dev.lock
-	$(COMPILE) --no-config --group hub $(ADDED) -o requirements-hub.lock
+	$(COMPILE) --no-config --group hub $(ADDED) $(ELSEWHERE) -o requirements-hub.lock
 	$(COMPILE) pyproject.toml --extra studio -o requirements-langgraph.lock
 	$(COMPILE) --no-config --group supply -o requirements-supply.lock
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import cast
 
-from tools.errors import InputError, SteelmanError
+from tools.errors import InputError, SteelmanError, as_installed
 from tools.selection.names import COVERAGE, PARAMETERS
 
 
@@ -78,8 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands, without importing any of them."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m agent",
-        epilog=_EPILOG,
+        prog=as_installed("python -m agent"),
+        epilog=as_installed(_EPILOG),
         formatter_class=raw,
         description="Every side's strongest sourced case for a contentious question.",
     )

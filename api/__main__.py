@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent.__main__ import run_command
 from tools.disk import ROOT, is_checkout
+from tools.errors import as_installed
 
 if TYPE_CHECKING:
     from api.callers import Keys
@@ -37,8 +38,8 @@ exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else, 130 i
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands, without importing any of them."""
     parser = argparse.ArgumentParser(
-        prog="python -m api",
-        epilog=_EPILOG,
+        prog=as_installed("python -m api"),
+        epilog=as_installed(_EPILOG),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Steelman for programs: over HTTP, as an OpenAI-compatible server, over MCP.",
     )
@@ -49,7 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
         "mcp",
         help="speak MCP over standard input and output",
         description="Speaks MCP over standard input and output: an assistant starts this command for itself.",
-        epilog=configuration_help(),
+        epilog=as_installed(configuration_help()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_keys(commands.add_parser("keys", help="make, list and revoke the keys that callers need"))
@@ -142,7 +143,8 @@ def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
 def _list_keys(keys: "Keys") -> None:
     known = keys.all()
     if not known:
-        print("No key was ever made: whoever reaches the server may use it. `python -m api keys make NAME` makes one.")
+        make = as_installed("python -m api keys make NAME")
+        print(f"No key was ever made: whoever reaches the server may use it. `{make}` makes one.")
         return
     width = max(len("NAME"), *(len(k.name) for k in known))
     print(f"{'ID':8}  {'NAME':{width}}  {'MADE':25}  REVOKED")

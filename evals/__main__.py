@@ -7,6 +7,7 @@ from functools import partial
 from types import ModuleType
 
 from agent.__main__ import run_command
+from tools.errors import as_installed
 
 GROUPS = {
     "Measure": {
@@ -49,7 +50,7 @@ def _run(arguments: list[str]) -> int:
     from evals import suite  # what takes a second to import is imported where Ctrl-C ends it quietly
 
     parser = argparse.ArgumentParser(
-        prog="python -m evals",
+        prog=as_installed("python -m evals"),
         description="Measure the parts and the whole.",
         epilog=_listed() + "\nSUITE --help tells what each measures and its options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -58,7 +59,7 @@ def _run(arguments: list[str]) -> int:
     suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE", help="one of those below")
     chosen = arguments[0] if arguments and arguments[0] in SUITES else None
     for name, text in SUITES.items():
-        one = suites.add_parser(name, prog=f"python -m evals {name}", description=text)
+        one = suites.add_parser(name, prog=as_installed(f"python -m evals {name}"), description=text)
         if name == chosen:
             one.description, one.formatter_class = _module(name).__doc__, argparse.RawDescriptionHelpFormatter
             _module(name).add_arguments(one)

@@ -55,7 +55,7 @@ def test_what_is_installed_together_is_locked_once() -> None:
 
 
 def test_every_lock_is_installed_by_its_hashes() -> None:
-    for file in ("Makefile", "README.md"):
+    for file in ("Makefile", "README.md", "docker/install.sh"):
         text = (ROOT / file).read_text(encoding="utf-8")
         pip = re.search(r"^LOCKED := .*--require-hashes --no-deps$", text, re.MULTILINE)
         installed = [line for line in text.splitlines() if re.search(r"(?:pip install|PIP|LOCKED).* -r ", line)]

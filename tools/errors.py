@@ -32,6 +32,7 @@ class SteelmanError(Exception):
     """
 
     def __init__(self, message: str = "", *, hint: str = "") -> None:
+        message, hint = as_installed(message), as_installed(hint)
         super().__init__(message if hint in message else f"{message} {hint}")
         self.hint = hint
 
@@ -163,13 +164,24 @@ class RunCancelledError(RunError):
 
 # Commands that messages offer, to be pasted into a POSIX shell with whatever values people gave
 
+_SCRIPTS = (("agent", "steelman"), ("api", "steelman-api"), ("evals", "steelman-evals"), ("ui", "steelman-ui"))
+
+
+def as_installed(text: str) -> str:
+    """The text with its commands as they are typed here: a wheel installs scripts for them."""
+    from tools.disk import is_checkout
+
+    for package, script in () if is_checkout() else _SCRIPTS:
+        text = text.replace(f"python -m {package}", script)
+    return text
+
 
 def command(words: str, *values: str, **options: str | bool) -> str:
     """`words`, which are typed as they stand, then the values and the options that are set, quoted.
 
     A value that begins with a dash would be read as an option: it is tied to its own, or stands behind `--`.
     """
-    given = [shlex.quote(v) for v in values]
+    words, given = as_installed(words), [shlex.quote(v) for v in values]
     named = [option(name, value) for name, value in options.items() if value]
     if any(v.startswith("-") for v in values):
         return " ".join([words, *named, "--", *given])

@@ -35,6 +35,7 @@ from agent.answer.words import (
     words_behind,
 )
 from agent.state import is_answer
+from tools.errors import as_installed
 
 Kind = (
     Literal["title", "read_as", "summary", "tried", "crux", "plain"]
@@ -209,10 +210,10 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
     page.lines.append("")
     page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
     if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
-        page.wrap(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain")
+        page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
     if answer.outcome == "answered":
         page.wrap(plain(closing(answer)))
-    page.wrap("More sources: python -m agent ingest YOUR_FOLDER --collection mine")
+    page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 
 
 def _text(block: Block) -> str:

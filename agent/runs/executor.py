@@ -20,7 +20,7 @@ from agent.options import RunOptions
 from agent.runs.store import RunStatus, RunStore, TableThread, new_owner
 from agent.state import RunState
 from tools import errors
-from tools.errors import RunError, SteelmanError, StoreError
+from tools.errors import RunError, SteelmanError, StoreError, as_installed
 from tools.net.tracing import TracedSpan, langsmith_scope, run_span
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class RunFailure:
 
 def resume_command(run_id: str) -> str:
     """What to type to go on with the run."""
-    return f"python -m agent ask --resume {run_id}"
+    return as_installed(f"python -m agent ask --resume {run_id}")
 
 
 if TYPE_CHECKING:
