@@ -227,7 +227,7 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
         return _refuse(
             name,
             f"something went wrong inside Steelman ({type(exc).__name__}: {exc}). What was finished is kept. Try "
-            f"again; `python -X dev -m {module} …` shows where it happened.",
+            f"again; `{as_installed(f'PYTHONDEVMODE=1 python -m {module}')} …` shows where it happened.",
             FAILED,
         )
 
