@@ -70,17 +70,11 @@ class PageServer:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "PageServer":
-        settings = self.home / ".streamlit" / "config.toml"
-        settings.parent.mkdir(exist_ok=True)
-        if not settings.exists():  # the page's own, without a .env and the secrets of the folder that they are from
-            settings.symlink_to(ROOT / ".streamlit" / settings.name)
-        app = str(ROOT / "ui" / "app.py")
-        told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "NO_COLOR": "1"}
-        port = f"--server.port={self.port}"
+        told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", app, port, "--server.headless=true"],
-                cwd=self.home,
+                [sys.executable, "-m", "ui", "--port", str(self.port)],
+                cwd=self.home,  # without a .env
                 env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ} | told,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from copy import copy
@@ -23,12 +23,13 @@ from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
-from agent.settings import Settings
+from agent.settings import Settings, load_settings
 from tools.errors import RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
+from tools.store.database import Database
 from tools.store.store import SAMPLES
-from ui.indexing import Uploads
+from ui.indexing import Uploads, finish_uploads
 
 T = TypeVar("T")
 
@@ -62,15 +63,21 @@ class PageService:
         self._thread = threading.Thread(target=self._turn, name="steelman-service", daemon=True)
         self._thread.start()
         self._stack = AsyncExitStack()
-        self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings, max_concurrent=AT_ONCE)))
+        try:
+            opening = self._stack.enter_async_context(open_runs(settings, max_concurrent=AT_ONCE))
+            self._runs: Runs = self._wait(opening)
+        except BaseException:
+            self._end_loop()
+            raise
         self.search = self._runs.providers.search
         self._uploads: dict[str, Uploads] = {}
+        self._stopping = threading.Event()
         self._see("")
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
         self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
-        self.ballots = Ballots(self._runs.database)
+        finish_uploads(self.settings, lambda person: self.of(person).uploads)
 
     def of(self, person: str) -> "PageService":
         """The same service with what a person may see: everybody's runs and collections, and their own."""
@@ -83,7 +90,7 @@ class PageService:
         database = self._runs.database
         self.rows = RunStore(database, person)  # read by the page's own threads, which no run holds up
         self.threads, self.store = ThreadStore(database, person), self._runs.store.of(person)
-        made = Uploads(self.settings, self.store, self.search, self.named)
+        made = Uploads(self.settings, self.store, self.search, self._stopping, person, self.named)
         self.uploads = self._uploads.setdefault(person, made)
 
     def named(self, name: str) -> str:
@@ -188,10 +195,16 @@ class PageService:
         return parts(self.settings, opened=self._runs.providers)
 
     def close(self) -> None:
-        """Lets the runs go, so that they can be resumed, deletes what was removed, and ends the thread."""
+        """Lets the runs and uploads go, so that they can be resumed, deletes what was removed, and ends the thread."""
         self.closed = True
+        self._stopping.set()
+        for uploads in self._uploads.values():
+            uploads.join()
         self.purge()
         self._wait(self._stack.aclose())
+        self._end_loop()
+
+    def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -203,3 +216,44 @@ class PageService:
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return waiting.result()
+
+
+# The process has one service, which no visitor can have made twice or taken away. Streamlit's cache would not do: any
+# visitor can have it emptied.
+
+_lock = threading.Lock()
+_open: list[PageService] = []
+
+
+def is_open() -> bool:
+    return bool(_open)
+
+
+def open_service() -> PageService:
+    """The service of this process, made when it is first asked for. Raises what making it raises."""
+    with _lock:
+        if not _open:
+            _open.append(PageService())
+        return _open[0]
+
+
+def reopen(settings: Settings) -> None:
+    """Opens the service anew with other settings. What is at work is stopped, and can be gone on with."""
+    with _lock:
+        PageService(settings).close()  # what cannot be used is said before anything ends
+        PageService.chosen = settings
+        while _open:
+            _open.pop().close()
+
+
+def close_service() -> None:
+    with _lock:
+        while _open:
+            _open.pop().close()
+
+
+@contextlib.contextmanager
+def ballots() -> Iterator[Ballots]:
+    """The ballots of a preference study, without anything else of the service."""
+    with contextlib.closing(Database(load_settings().database_path)) as database:
+        yield Ballots(database)

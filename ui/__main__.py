@@ -1,0 +1,52 @@
+"""`python -m ui`: the page. This module only parses; the rest is imported when it runs."""
+
+import argparse
+import sys
+
+from tools.errors import InputError, SteelmanError
+
+_EPILOG = """\
+examples:
+  python -m ui                          the page on http://127.0.0.1:8501, for this machine
+  python -m ui --port 9000
+  python -m ui --host 0.0.0.0           for other machines too, once people have to log in
+
+Logins are set up in secrets.toml in the data folder (docs/providers.md, "More than one person on the page").
+Settings come from the environment and .env alone; Streamlit's own files and variables (config.toml, STREAMLIT_…) are
+not read. Two of them: STEELMAN_API_UPLOAD, the megabytes that one upload may hold, and STEELMAN_API_HOSTS, the names
+under which a proxy passes requests on.
+
+exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else, 130 interrupted before it listened,
+128 and the signal's number by a second one, which ends it at once
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m ui",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Steelman's page in the browser: ask, watch, read the sides beside each other.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
+    parser.add_argument("--port", type=int, default=8501, help="the port (default: 8501; 0 takes a free one)")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serves the page until it is stopped; every error that is meant for the user becomes one line and a status."""
+    args = build_parser().parse_args(arguments)
+    try:
+        from agent.settings import load_settings
+        from ui.serving import serve
+
+        return serve(load_settings(), args.host, args.port)
+    except SteelmanError as exc:
+        print(f"steelman: {exc}", file=sys.stderr)
+        return 2 if isinstance(exc, InputError) else 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
