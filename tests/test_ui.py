@@ -53,7 +53,6 @@ def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
         return opened[-1]
 
     monkeypatch.setattr("ui.service.PageService", open_service)
-    monkeypatch.setattr("ui.service.load_settings", lambda: settings)
 
     def open_page(**query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "ui" / "app.py"), default_timeout=20)

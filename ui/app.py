@@ -10,7 +10,7 @@ permanent link. What is on the screen is made from the run's rows alone. `?view=
 
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 
 import streamlit as st
 
@@ -18,9 +18,12 @@ if __name__ == "app":  # `streamlit run` imports a file that makes an App, and w
     app = st.App(__file__)
     sys.exit("steelman: start the page with `python -m ui` (make ui); `streamlit run` serves nothing of it.")
 
+from agent.answer.ballots import Ballots
+from agent.settings import load_settings
 from tools.errors import SteelmanError, UnknownRunError
+from tools.store.database import Database
 from ui import answer_view, ask_view, history_view, moves, people, say, watch_view
-from ui.service import PageService, answer_of, ballots, is_open, open_service, reopen
+from ui.service import PageService, answer_of, is_open, open_service, reopen
 from ui.style import STYLE
 
 _OPENING = "Opening. The very first time the sample passages are put into the index …"
@@ -39,8 +42,8 @@ def main() -> None:
         if view == "vote":
             from ui import vote_view
 
-            with ballots() as kept:
-                return vote_view.show(kept)  # without the history, which voters are not to see
+            with closing(Database(load_settings().database_path)) as database:
+                return vote_view.show(Ballots(database))  # without the history, which voters are not to see
 
         def opened() -> PageService:
             with nullcontext() if is_open() else st.spinner(_OPENING):

@@ -44,7 +44,7 @@ def _add(service: PageService) -> None:
                 service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
             except SteelmanError as exc:
                 say.error(str(exc))
-            guard.forget_files()
+            guard.show_field(taken=True)
     if (upload := service.uploads.latest) is not None:
         going = st.fragment(_progress, run_every=None if upload.ended else _EVERY)
         going(service, upload)

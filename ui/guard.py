@@ -1,11 +1,9 @@
-"""What is let through to Streamlit: requests under the page's own names, the messages that the page needs, and files
-for the sessions that were shown a field for them. Everything else is refused before Streamlit keeps any of it."""
+"""What is let through to Streamlit: the messages that the page needs, and files of sessions that were shown a field for
+them. The rest is refused before Streamlit keeps any of it."""
 
 import asyncio
-import contextlib
 import re
-from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
@@ -15,28 +13,24 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec, UploadFileUrlInfo
 
-from tools.net.listening import is_loopback
-
-UPLOADS = "/_stcore/upload_file"
-_FILE = re.compile(rf"{UPLOADS}/([^/]+)/([^/]+)")
-_HEALTH = "/_stcore/health"  # asked for by what looks after containers, by a bare address
-_CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # answered by Streamlit, and asked for by no page
+_UPLOADS = "/_stcore/upload_file"
+_FILE = re.compile(rf"{_UPLOADS}/([^/]+)/([^/]+)")
+_CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # no page asks for them
 _MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "file_urls_request")
-_MOST_SESSIONS = 250
-_PAUSE = 0.02  # seconds between two messages of a session: what comes faster waits in its sender
-_MOST_FILES = 1000
-_SESSIONS_OF_FILES = 10  # all sessions together hold as much as so many full ones
+_MOST_SESSIONS, _MOST_FILES = 250, 1000
+_FULL_SESSIONS = 10  # all sessions together hold as many bytes as so many full ones
+_PAUSE = 0.02  # seconds between two messages of a session; what comes faster waits in its sender
 Refusal = tuple[int, str]
 
 
 class ReceivedFiles(MemoryUploadedFileManager):
     """Uploaded files until the page takes them. most: bytes that one session may have here.
 
-    A session is given ids for files once the page has shown it a field for them, and sends one file under each.
+    A session gets ids for its files once the page has shown it a field, and sends one file under each id.
     """
 
-    def __init__(self, endpoint: str, most: int) -> None:
-        super().__init__(endpoint)
+    def __init__(self, most: int) -> None:
+        super().__init__(_UPLOADS)
         self._most = most
         self._given: dict[str, dict[str, int]] = {}  # session: id: bytes, 0 before any come
 
@@ -45,11 +39,25 @@ class ReceivedFiles(MemoryUploadedFileManager):
 
     def get_upload_urls(self, session_id: str, file_names: Sequence[str]) -> list[UploadFileUrlInfo]:
         given = self._given.get(session_id)
-        if given is None:
-            return []
-        urls = super().get_upload_urls(session_id, file_names[: _MOST_FILES - len(given)])
-        given.update(dict.fromkeys((url.file_id for url in urls), 0))
+        room = 0 if given is None else _MOST_FILES - len(given)
+        urls = super().get_upload_urls(session_id, file_names[: max(0, room)])
+        (given or {}).update(dict.fromkeys((url.file_id for url in urls), 0))
         return urls
+
+    def refusal(self, session_id: str, file_id: str, size: int) -> Refusal | None:
+        """Why a file may not come; keeps room for one that may."""
+        given = self._given.get(session_id, {})
+        if given.get(file_id) != 0 or size < 1:
+            return 403, "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
+        if sum(given.values()) + size > self._most:
+            return (
+                413,
+                f"One upload holds {self._most >> 20} MB at most (STEELMAN_API_UPLOAD). Send fewer at once.",
+            )
+        if sum(sum(each.values()) for each in list(self._given.values())) + size > _FULL_SESSIONS * self._most:
+            return 503, "Others are sending files. Wait a moment, then send yours again."
+        given[file_id] = size
+        return None
 
     def add_file(self, session_id: str, file: UploadedFileRec) -> None:
         if file.file_id in self._given.get(session_id, {}):  # else the session has ended, or its files were taken
@@ -63,91 +71,51 @@ class ReceivedFiles(MemoryUploadedFileManager):
         super().remove_session_files(session_id)
         self._given.pop(session_id, None)
 
-    @contextlib.contextmanager
-    def receiving(self, session_id: str, file_id: str, size: int) -> Iterator[Refusal | None]:
-        """Keeps room for a file while it comes; yields why it may not come."""
-        given, megabytes = self._given.get(session_id, {}), self._most // 2**20
-        if given.get(file_id) != 0 or size < 1:
-            yield 403, "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
-        elif sum(given.values()) + size > self._most:
-            yield 413, f"One upload holds {megabytes} MB at most (STEELMAN_API_UPLOAD). Send fewer files at a time."
-        elif sum(sum(each.values()) for each in list(self._given.values())) + size > _SESSIONS_OF_FILES * self._most:
-            yield 503, "Others are sending files. Wait a moment, then send yours again."
-        else:
-            given[file_id] = size
-            try:
-                yield None
-            finally:
-                if file_id in given and not self.get_files(session_id, [file_id]):
-                    given[file_id] = 0
 
-
-def show_field() -> None:
-    """The session that is being drawn may send files."""
-    if (here := get_script_run_ctx()) and isinstance(here.uploaded_file_mgr, ReceivedFiles):
+def show_field(*, taken: bool = False) -> None:
+    """Lets the session that is being drawn send files. taken: those that it sent are needed no more."""
+    here = get_script_run_ctx()
+    if here and taken:
+        here.uploaded_file_mgr.remove_session_files(here.session_id)
+    if here and isinstance(here.uploaded_file_mgr, ReceivedFiles):
         here.uploaded_file_mgr.show_field(here.session_id)
 
 
-def forget_files() -> None:
-    """Frees the memory of the files of the session that is being drawn: they were taken."""
-    if here := get_script_run_ctx():
-        here.uploaded_file_mgr.remove_session_files(here.session_id)
-    show_field()
-
-
 class Guard:
-    """Stands before Streamlit's application. names: hosts under which it is reached, besides those of loopback."""
+    """Stands before Streamlit's application."""
 
-    def __init__(self, app: ASGIApp, files: ReceivedFiles, names: frozenset[str]) -> None:
-        self._app, self._files, self._names = app, files, names
+    def __init__(self, app: ASGIApp, files: ReceivedFiles) -> None:
+        self._app, self._files = app, files
         self._sessions = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] != "lifespan" and (refusal := self._refusal(scope)):
+            await PlainTextResponse(f"{refusal[1]}\n", refusal[0], {"Connection": "close"})(scope, receive, send)
+        elif scope["type"] != "websocket":
             await self._app(scope, receive, send)
-        elif refusal := self._refusal(scope):
-            await _refuse(refusal)(scope, receive, send)
-        elif scope["type"] == "websocket":
+        else:
             self._sessions += 1
             try:
                 await self._app(scope, _needed(receive), send)
             finally:
                 self._sessions -= 1
-        elif scope["method"] == "PUT" and (sent := _FILE.fullmatch(scope["path"])):
-            size = Headers(scope=scope).get("content-length", "")
-            with self._files.receiving(sent[1], sent[2], int(size) if size.isdecimal() else 0) as fault:
-                await (_refuse(fault) if fault else self._app)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Refusal | None:
-        headers = Headers(scope=scope)
-        host, origin = headers.get("host", ""), headers.get("origin")
-        name = _host_of(f"//{host}")
-        if not (is_loopback(name) or name in self._names or scope["path"] == _HEALTH):
-            return 421, "The page is not known under this name. Whoever runs it can add it to STEELMAN_API_HOSTS."
-        if origin and origin.partition("://")[2] != host:
+        headers, path = Headers(scope=scope), scope["path"]
+        if "origin" in headers and headers["origin"].partition("://")[2] != headers.get("host"):
             return 403, "This came from another site's page. Open Steelman's own."
-        if scope["path"].startswith(_CLOSED):
+        if path.startswith(_CLOSED):
             return 404, "There is nothing here."
         if scope["type"] == "websocket" and self._sessions >= _MOST_SESSIONS:
             return 503, "As many windows are open as the page can serve. Come back in a moment."
+        if scope.get("method") == "PUT" and (sent := _FILE.fullmatch(path)):
+            size = headers.get("content-length", "")
+            return self._files.refusal(sent[1], sent[2], int(size) if size.isdecimal() else 0)
         return None
 
 
-def _host_of(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _refuse(refusal: Refusal) -> PlainTextResponse:
-    return PlainTextResponse(f"{refusal[1]}\n", refusal[0], {"Connection": "close"})
-
-
 def _needed(receive: Receive) -> Receive:
-    """The messages of a session that the page needs; others would empty caches, tell of the machine or write files."""
+    """The messages of a session that the page needs: others empty caches, tell of the machine, or write files on it."""
     ready = 0.0
 
     async def received() -> Message:
@@ -166,9 +134,8 @@ def _needed(receive: Receive) -> Receive:
 
 
 def _is_needed(data: bytes) -> bool:
-    back = BackMsg()
-    with contextlib.suppress(Exception):  # what cannot be parsed is dropped
-        back.ParseFromString(data)
-    asked = back.WhichOneof("type")
-    download = asked == "backend_operation_request" and back.backend_operation_request.HasField("deferred_file")
-    return download or asked in _MESSAGES
+    try:
+        back = BackMsg.FromString(data)
+    except Exception:  # noqa: BLE001  # protobuf's own, which has no types
+        return False
+    return back.WhichOneof("type") in _MESSAGES or back.backend_operation_request.HasField("deferred_file")

@@ -12,7 +12,9 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import portalocker
 from pydantic import BaseModel, ValidationError
 
 from agent.commands.ingest import read_pages
@@ -26,7 +28,7 @@ from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
-_SENT, _LOCK = "upload.json", "lock"
+_SENT = "upload.json"
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
 _GIVEN_UP = "it was interrupted each time that it began, and its files were removed. Add them again, fewer at a time."
@@ -51,10 +53,6 @@ class Upload:
     report: IngestReport = field(default_factory=IngestReport)
     error: str = ""
     ended: bool = False
-
-
-class _StoppedError(Exception):
-    """The service closes. The upload stays where it is."""
 
 
 class Uploads:
@@ -90,26 +88,21 @@ class Uploads:
         self._store.check_name(name := self._named(collection))
         sent = Sent(person=self._person, collection=name, files=[f for f, _ in files], addresses=list(addresses))
         folder = folder_of(self._settings) / uuid.uuid4().hex
-        with disk_errors(folder):
+        with contextlib.ExitStack() as undo, disk_errors(folder):
             keep_folder_private(folder.parent)
             folder.mkdir(mode=0o700)
-        held = contextlib.ExitStack()
-        try:
-            held.enter_context(_locked(folder))
-            with disk_errors(folder):
-                for path, (_, content) in zip(_paths(folder, sent), files, strict=True):
-                    path.write_bytes(content)
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            (lock := _lock_of(folder)).acquire()
+            for path, (_, content) in zip(_paths(folder, sent), files, strict=True):
+                path.write_bytes(content)
             _keep(folder, sent)  # last: without it the upload never began
-        except BaseException:
-            held.close()
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return self.go_on(folder, sent, held)
+            undo.pop_all()
+        return self.go_on(folder, sent, lock)
 
-    def go_on(self, folder: Path, sent: Sent, held: contextlib.ExitStack) -> Upload:
-        """Starts to store what was sent. held: closed once nothing more is done to it."""
+    def go_on(self, folder: Path, sent: Sent, lock: Any) -> Upload:
+        """Starts to store what was sent. lock: the folder's, held; it is released at the end."""
         self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses))
-        self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, held), daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, lock), daemon=True)
         self._thread.start()
         return self.latest
 
@@ -118,37 +111,30 @@ class Uploads:
         if self._thread is not None:
             self._thread.join(_JOIN_SECONDS)
 
-    def _work(self, upload: Upload, folder: Path, sent: Sent, held: contextlib.ExitStack) -> None:
-        with held:
-            try:
-                if sent.tries > _MOST_TRIES:
-                    raise InputError(_GIVEN_UP)
-                documents = self._documents(upload, folder, sent)
-                ingester = Ingester(self._store, self._search, self._search.encoder)
-                ingester.ingest(documents, upload.collection, report=upload.report)
-            except _StoppedError:
-                pass
-            except SteelmanError as exc:
-                upload.error = str(exc)
-            finally:
-                if not self._stopping.is_set():
-                    shutil.rmtree(folder, ignore_errors=True)
-                upload.ended = True
+    def _work(self, upload: Upload, folder: Path, sent: Sent, lock: Any) -> None:
+        try:
+            if sent.tries > _MOST_TRIES:
+                raise InputError(_GIVEN_UP)
+            ingester = Ingester(self._store, self._search, self._search.encoder)
+            ingester.ingest(self._documents(upload, folder, sent), upload.collection, report=upload.report)
+        except SteelmanError as exc:
+            upload.error = str(exc)
+        finally:
+            if not self._stopping.is_set():
+                shutil.rmtree(folder, ignore_errors=True)
+            lock.release()
+            upload.ended = True
 
     def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
         # A file of the same name replaces the one that was sent before.
         files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
         for document in read_all(files, upload.report, limits=reading_limits(self._settings)):
-            self._check_going()
+            if self._stopping.is_set():
+                return  # what is left stays in its folder
             yield document
-        if sent.addresses:
+        if sent.addresses and not self._stopping.is_set():
             upload.report.reading, upload.report.begun = "web pages", upload.total
             yield from asyncio.run(read_pages(sent.addresses, upload.report.problems))
-        self._check_going()  # the last file may have been cut off
-
-    def _check_going(self) -> None:
-        if self._stopping.is_set():
-            raise _StoppedError
 
 
 def folder_of(settings: Settings) -> Path:
@@ -158,9 +144,10 @@ def folder_of(settings: Settings) -> Path:
 
 def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
     """Goes on with what other processes left, and removes what they had not wholly taken in. of: a person's uploads."""
-    for folder in sorted(folder_of(settings).glob("*/")):
-        with contextlib.suppress(OSError, StoreError), contextlib.ExitStack() as held:
-            held.enter_context(_locked(folder))
+    for folder in sorted(folder_of(settings).glob("*")):
+        lock = _lock_of(folder)
+        with contextlib.suppress(portalocker.LockException, OSError, StoreError):  # some process is at work on it
+            lock.acquire()
             try:
                 sent = Sent.model_validate_json((folder / _SENT).read_bytes())
             except (FileNotFoundError, ValidationError):
@@ -168,27 +155,12 @@ def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
                 continue
             sent.tries += 1
             _keep(folder, sent)
-            of(sent.person).go_on(folder, sent, held.pop_all())
+            of(sent.person).go_on(folder, sent, lock)
 
 
-def has_unfinished(settings: Settings) -> bool:
-    return any(folder_of(settings).glob("*/"))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other processes off the upload while this one lives. Raises BlockingIOError where one is at work on it."""
-    import portalocker
-
-    lock = portalocker.Lock(folder / _LOCK, "a", timeout=0, flags=portalocker.LOCK_EX | portalocker.LOCK_NB)
-    try:
-        lock.acquire()
-    except portalocker.LockException as exc:
-        raise BlockingIOError from exc
-    try:
-        yield
-    finally:
-        lock.release()
+def _lock_of(folder: Path) -> Any:
+    """Held by the process that is at work on an upload, as long as it lives."""
+    return portalocker.Lock(folder / "lock", "a", timeout=0)
 
 
 def _keep(folder: Path, sent: Sent) -> None:

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from copy import copy
 from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
-from agent.answer.ballots import Ballots
 from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
@@ -23,11 +22,10 @@ from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
-from agent.settings import Settings, load_settings
+from agent.settings import Settings
 from tools.errors import RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
-from tools.store.database import Database
 from tools.store.store import SAMPLES
 from ui.indexing import Uploads, finish_uploads
 
@@ -218,8 +216,7 @@ class PageService:
         return waiting.result()
 
 
-# The process has one service, which no visitor can have made twice or taken away. Streamlit's cache would not do: any
-# visitor can have it emptied.
+# The process has one service. Streamlit's cache is no place for it, since any visitor can have that emptied.
 
 _lock = threading.Lock()
 _open: list[PageService] = []
@@ -238,22 +235,13 @@ def open_service() -> PageService:
 
 
 def reopen(settings: Settings) -> None:
-    """Opens the service anew with other settings. What is at work is stopped, and can be gone on with."""
-    with _lock:
-        PageService(settings).close()  # what cannot be used is said before anything ends
-        PageService.chosen = settings
-        while _open:
-            _open.pop().close()
+    """Has the service opened anew with other settings. What is at work is stopped, and can be gone on with."""
+    PageService(settings).close()  # what cannot be used is said before anything ends
+    PageService.chosen = settings
+    close_service()
 
 
 def close_service() -> None:
     with _lock:
         while _open:
             _open.pop().close()
-
-
-@contextlib.contextmanager
-def ballots() -> Iterator[Ballots]:
-    """The ballots of a preference study, without anything else of the service."""
-    with contextlib.closing(Database(load_settings().database_path)) as database:
-        yield Ballots(database)
