@@ -59,11 +59,12 @@ def chromium() -> Iterator["Browser"]:
 class PageServer:
     """The page, served by a process that knows nothing of this one's environment, while the context is open.
 
-    home: its data, its log and its home folder. Raises ModelError with what it said where it does not come up.
+    home: its data, its log and its home folder; variables: more of its environment. Raises ModelError with what it said
+    where it does not come up.
     """
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path, **variables: str) -> None:
+        self.home, self._variables = home, variables
         self.data = home / "data"
         self.log = home / "page.log"
         self.port = free_port()
@@ -75,7 +76,9 @@ class PageServer:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "ui", "--port", str(self.port)],
                 cwd=self.home,  # without a .env
-                env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ} | told,
+                env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
+                | told
+                | self._variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -94,6 +97,10 @@ class PageServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def said(self) -> str:
         """All that it wrote to its terminal."""

@@ -2,12 +2,14 @@
 them. The rest is refused before Streamlit keeps any of it."""
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnected
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -17,8 +19,10 @@ _UPLOADS = "/_stcore/upload_file"
 _FILE = re.compile(rf"{_UPLOADS}/([^/]+)/([^/]+)")
 _CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # no page asks for them
 _MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "file_urls_request")
-_MOST_SESSIONS, _MOST_FILES = 250, 1000
+_MOST_SESSIONS = 100  # each takes four of the thousand descriptors that a process usually has
+_MOST_FILES = 1000
 _FULL_SESSIONS = 10  # all sessions together hold as many bytes as so many full ones
+_DROPPED = 200_000_000  # bytes of a refused body that are received, and not kept
 _PAUSE = 0.02  # seconds between two messages of a session; what comes faster waits in its sender
 Refusal = tuple[int, str]
 
@@ -38,10 +42,10 @@ class ReceivedFiles(MemoryUploadedFileManager):
         self._given.setdefault(session_id, {})
 
     def get_upload_urls(self, session_id: str, file_names: Sequence[str]) -> list[UploadFileUrlInfo]:
-        given = self._given.get(session_id)
-        room = 0 if given is None else _MOST_FILES - len(given)
-        urls = super().get_upload_urls(session_id, file_names[: max(0, room)])
-        (given or {}).update(dict.fromkeys((url.file_id for url in urls), 0))
+        if (given := self._given.get(session_id)) is None:
+            return []
+        urls = super().get_upload_urls(session_id, file_names[: _MOST_FILES - len(given)])
+        given.update((url.file_id, 0) for url in urls)
         return urls
 
     def refusal(self, session_id: str, file_id: str, size: int) -> Refusal | None:
@@ -58,6 +62,12 @@ class ReceivedFiles(MemoryUploadedFileManager):
             return 503, "Others are sending files. Wait a moment, then send yours again."
         given[file_id] = size
         return None
+
+    def settle(self, session_id: str, file_id: str) -> None:
+        """Frees the room of a file that did not come."""
+        given = self._given.get(session_id, {})
+        if file_id in given and not self.get_files(session_id, [file_id]):
+            given[file_id] = 0
 
     def add_file(self, session_id: str, file: UploadedFileRec) -> None:
         if file.file_id in self._given.get(session_id, {}):  # else the session has ended, or its files were taken
@@ -89,16 +99,22 @@ class Guard:
         self._sessions = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "lifespan" and (refusal := self._refusal(scope)):
-            await PlainTextResponse(f"{refusal[1]}\n", refusal[0], {"Connection": "close"})(scope, receive, send)
-        elif scope["type"] != "websocket":
-            await self._app(scope, receive, send)
-        else:
+        refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
+        if refusal:
+            await _refuse(refusal, scope, receive, send)
+        elif scope["type"] == "websocket":
             self._sessions += 1
             try:
-                await self._app(scope, _needed(receive), send)
+                with contextlib.suppress(WebSocketDisconnected):  # the visitor left, which is nothing to log
+                    await self._app(scope, _needed(receive), send)
             finally:
                 self._sessions -= 1
+        else:
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                if sent := _FILE.fullmatch(scope.get("path", "")):
+                    self._files.settle(sent[1], sent[2])
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -106,12 +122,22 @@ class Guard:
             return 403, "This came from another site's page. Open Steelman's own."
         if path.startswith(_CLOSED):
             return 404, "There is nothing here."
-        if scope["type"] == "websocket" and self._sessions >= _MOST_SESSIONS:
+        if self._sessions >= _MOST_SESSIONS and (scope["type"] == "websocket" or path == "/"):
             return 503, "As many windows are open as the page can serve. Come back in a moment."
         if scope.get("method") == "PUT" and (sent := _FILE.fullmatch(path)):
             size = headers.get("content-length", "")
             return self._files.refusal(sent[1], sent[2], int(size) if size.isdecimal() else 0)
         return None
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close"})  # a browser shows no text here
+        return
+    left = _DROPPED  # a sender who is cut off sees no answer
+    while left > 0 and (part := await receive()).get("more_body"):
+        left -= len(part["body"])
+    await PlainTextResponse(f"{refusal[1]}\n", refusal[0])(scope, receive, send)
 
 
 def _needed(receive: Receive) -> Receive:
