@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpx
 from conftest import ROOT
@@ -106,7 +107,7 @@ async def start_beside_a_configuration(given: Mapping[str, str], bench: Bench) -
         return Outcome(".".join(str(b) for b in reversed(bytes.fromhex(address))), server.said())
 
 
-async def visit(given: Sequence[Mapping[str, object]], bench: Bench) -> Outcome:
+async def visit(given: Sequence[Mapping[str, Any]], bench: Bench) -> Outcome:
     """All views, each after the messages, by somebody who has not logged in. status: what the data folder has."""
     server = _page(logins=True)
     async with page_session(server.port) as session:
@@ -207,7 +208,7 @@ async def ask_for(given: str, bench: Bench) -> Outcome:
 _REFUSED, _USE = "on 0.0.0.0 other machines reach the page", "`python -m ui`"
 _NOT_ASKED, _CHOOSE = "has not asked for this file", "Open Documents, log in if asked to"
 _ELSEWHERE = {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0", "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "true"}
-_ODD: list[Mapping[str, object]] = [
+_ODD: list[Mapping[str, Any]] = [
     *({name: True} for name in ("clear_cache", "load_git_info", "set_run_on_save", "debug_shutdown_runtime")),
     {"file_urls_request": {"request_id": "1", "file_names": ["a.txt"]}},
     {"backend_operation_request": {"request_id": "2", "install_skills": {}}},

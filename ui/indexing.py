@@ -92,17 +92,18 @@ class Uploads:
             keep_folder_private(folder.parent)
             folder.mkdir(mode=0o700)
             undo.callback(shutil.rmtree, folder, ignore_errors=True)
-            (lock := _lock_of(folder)).acquire()
+            held = undo.enter_context(contextlib.ExitStack())
+            held.enter_context(_lock_of(folder))
             for path, (_, content) in zip(_paths(folder, sent), files, strict=True):
                 path.write_bytes(content)
             _keep(folder, sent)  # last: without it the upload never began
             undo.pop_all()
-        return self.go_on(folder, sent, lock)
+        return self.go_on(folder, sent, held)
 
-    def go_on(self, folder: Path, sent: Sent, lock: Any) -> Upload:
-        """Starts to store what was sent. lock: the folder's, held; it is released at the end."""
+    def go_on(self, folder: Path, sent: Sent, held: contextlib.ExitStack) -> Upload:
+        """Starts to store what was sent. held: the folder's lock, which is let go at the end."""
         self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses))
-        self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, lock), daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, held), daemon=True)
         self._thread.start()
         return self.latest
 
@@ -111,7 +112,7 @@ class Uploads:
         if self._thread is not None:
             self._thread.join(_JOIN_SECONDS)
 
-    def _work(self, upload: Upload, folder: Path, sent: Sent, lock: Any) -> None:
+    def _work(self, upload: Upload, folder: Path, sent: Sent, held: contextlib.ExitStack) -> None:
         try:
             if sent.tries > _MOST_TRIES:
                 raise InputError(_GIVEN_UP)
@@ -122,7 +123,7 @@ class Uploads:
         finally:
             if not self._stopping.is_set():
                 shutil.rmtree(folder, ignore_errors=True)
-            lock.release()
+            held.close()
             upload.ended = True
 
     def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
@@ -145,9 +146,8 @@ def folder_of(settings: Settings) -> Path:
 def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
     """Goes on with what other processes left, and removes what they had not wholly taken in. of: a person's uploads."""
     for folder in sorted(folder_of(settings).glob("*")):
-        lock = _lock_of(folder)
-        with contextlib.suppress(portalocker.LockException, OSError, StoreError):  # some process is at work on it
-            lock.acquire()
+        with contextlib.suppress(portalocker.LockException, OSError, StoreError), contextlib.ExitStack() as held:
+            held.enter_context(_lock_of(folder))  # else some process is at work on it
             try:
                 sent = Sent.model_validate_json((folder / _SENT).read_bytes())
             except (FileNotFoundError, ValidationError):
@@ -155,7 +155,7 @@ def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
                 continue
             sent.tries += 1
             _keep(folder, sent)
-            of(sent.person).go_on(folder, sent, lock)
+            of(sent.person).go_on(folder, sent, held.pop_all())
 
 
 def _lock_of(folder: Path) -> Any:
