@@ -52,7 +52,7 @@ def logins() -> Mapping[str, Any] | None:
         auth = st.secrets.get("auth")
     except (StreamlitSecretNotFoundError, UnicodeDecodeError, OSError) as exc:
         if any(Path(file).exists() for file in st.get_option("secrets.files")):
-            what = "cannot be read, or is no TOML in UTF-8. Correct it, and load this page."
+            what = "cannot be read, or is no TOML in UTF-8. Correct it, and start the page again."
             raise SettingsError(f"nobody can log in: secrets.toml {what}") from exc
         return None
     return auth if auth is None or isinstance(auth, Mapping) else {}
