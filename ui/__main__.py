@@ -11,13 +11,10 @@ examples:
   python -m ui --port 9000
   python -m ui --host 0.0.0.0           for other machines too, once people have to log in
 
-Logins are set up in secrets.toml in the data folder (docs/providers.md, "More than one person on the page").
-Settings come from the environment and .env alone; Streamlit's own files and variables (config.toml, STREAMLIT_…) are
-not read. Two of them: STEELMAN_API_UPLOAD, the megabytes that one upload may hold, and STEELMAN_API_HOSTS, the names
-under which a proxy passes requests on.
+Logins are set up in secrets.toml in the data folder (docs/providers.md, "More than one person on the page"); settings
+in the environment or .env (STEELMAN_API_UPLOAD, …). Streamlit's own files and variables are not read.
 
-exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else, 130 interrupted before it listened,
-128 and the signal's number by a second one, which ends it at once
+exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else
 """
 
 

@@ -35,7 +35,8 @@ def _add(service: PageService) -> None:
     named = service.called(latest.collection) if latest else USER_COLLECTION
     into = st.text_input("Into the collection", named, max_chars=64, key="into")  # not cleared with the form
     with st.form("add", clear_on_submit=True):
-        files = st.file_uploader("Files", [ending[1:] for ending in READERS], accept_multiple_files=True)
+        named = f"Files, {service.settings.api_upload} MB together at most"
+        files = st.file_uploader(named, [ending[1:] for ending in READERS], accept_multiple_files=True)
         guard.show_field()
         pasted = st.text_area("Or addresses of web pages, one a line", height=80)
         if st.form_submit_button("Add", type="primary"):

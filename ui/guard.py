@@ -54,10 +54,8 @@ class ReceivedFiles(MemoryUploadedFileManager):
         if given.get(file_id) != 0 or size < 1:
             return 403, "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
         if sum(given.values()) + size > self._most:
-            return (
-                413,
-                f"One upload holds {self._most >> 20} MB at most (STEELMAN_API_UPLOAD). Send fewer at once.",
-            )
+            most = f"{self._most >> 20} MB at most (STEELMAN_API_UPLOAD)"
+            return 413, f"One upload holds {most}. Send fewer at once."
         if sum(sum(each.values()) for each in list(self._given.values())) + size > _FULL_SESSIONS * self._most:
             return 503, "Others are sending files. Wait a moment, then send yours again."
         given[file_id] = size
