@@ -2,8 +2,9 @@
 
 import argparse
 import sys
+from functools import partial
 
-from tools.errors import InputError, SteelmanError
+from agent.__main__ import run_command
 
 _EPILOG = """\
 examples:
@@ -31,18 +32,16 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serves the page until it is stopped; every error that is meant for the user becomes one line and a status."""
-    args = build_parser().parse_args(arguments)
-    try:
-        from agent.settings import load_settings
-        from ui.serving import serve
+    """Serves the page until it is stopped; whatever goes wrong becomes one line for the user and an exit status."""
+    return run_command(partial(_run, arguments), "ui")
 
-        return serve(load_settings(), args.host, args.port)
-    except SteelmanError as exc:
-        print(f"steelman: {exc}", file=sys.stderr)
-        return 2 if isinstance(exc, InputError) else 1
-    except KeyboardInterrupt:
-        return 130
+
+def _run(arguments: list[str] | None) -> int:
+    args = build_parser().parse_args(arguments)
+    from agent.settings import load_settings
+    from ui.serving import serve
+
+    return serve(load_settings(), args.host, args.port)
 
 
 if __name__ == "__main__":
