@@ -92,7 +92,7 @@ ask: $(RUNTIME)
 	@$(BIN)/python -m agent ask "$$Q"
 
 ui: $(RUNTIME)
-	@$(BIN)/python -m streamlit run ui/app.py
+	@$(BIN)/python -m ui
 
 # On this machine only, and nothing is sent to anybody unless LANGSMITH_TRACING says so.
 studio: $(STUDIO)

@@ -139,7 +139,7 @@ class Settings(Network):
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
     api_hosts: Annotated[str, AfterValidator(forms.host_names)] = _text(
-        "Names under which callers reach it, besides this machine's: api.example.org, ..."
+        "Names under which callers reach it, and browsers the page, besides this machine's: api.example.org, ..."
     )
     api_origins: Annotated[str, AfterValidator(forms.origins)] = _text(
         "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
@@ -154,7 +154,7 @@ class Settings(Network):
     api_rate: Annotated[str, AfterValidator(forms.rates)] = Field(
         default="600/minute", description="Requests of one key: 600/minute, or several rates: 20/second; 600/minute."
     )
-    api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most.")
+    api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most, on the page too.")
     api_log_questions: bool = Field(default=False, description="Whether questions stand in the logs.")
 
     @field_validator("judge", mode="before")

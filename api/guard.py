@@ -8,7 +8,6 @@ resolves to this machine (DNS rebinding). Neither gets past here. A key is neede
 import asyncio
 import contextlib
 import hmac
-import ipaddress
 import math
 import re
 import time
@@ -28,6 +27,7 @@ from api.observing import Metrics, Observed
 from api.outside import link
 from api.problems import ProblemError, problem_of
 from tools.errors import StoreError
+from tools.net.listening import is_loopback
 
 _PROBES = frozenset(("/healthz", "/readyz"))
 """What is answered to a caller that knows no name of the server."""
@@ -194,11 +194,3 @@ def _ended(headers: Headers, receive: Receive, send: Send) -> tuple[Receive, Sen
         await send(message)
 
     return received, sent
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine and nothing else."""
-    try:
-        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

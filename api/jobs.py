@@ -234,7 +234,7 @@ class Jobs:
 
     def _forget_old(self) -> None:
         """Removes what ended a week ago, and what a killed server left."""
-        for path in self._folder.iterdir():
+        for path in self._folder.glob("j*"):  # the page keeps its uploads beside them
             with contextlib.suppress(OSError):
                 if path.stem[:13] not in self._at_work and time.time() - path.stat().st_mtime > _KEPT_SECONDS:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()

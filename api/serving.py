@@ -7,13 +7,9 @@ Slow senders and slow readers are not timed here: that is the work of a proxy.
 
 import asyncio
 import contextlib
-import os
-import signal
 import socket
-import threading
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -21,7 +17,7 @@ from fastapi import FastAPI
 from agent.runs.service import open_runs
 from agent.settings import Settings
 from api.callers import Keys
-from api.guard import Guard, is_loopback
+from api.guard import Guard
 from api.mcp.server import mount
 from api.observing import SERVER, Metrics, configure, told_by_loop
 from api.outside import Outside
@@ -29,8 +25,9 @@ from api.problems import RESPONSES, add_handlers
 from api.routes import completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
 from tools.documents.apart import stop_readers
-from tools.errors import InputError, SteelmanError
+from tools.errors import InputError
 from tools.memory import regular_trims, use_few_heaps
+from tools.net.listening import Server, is_loopback, listen
 from tools.store.database import Database
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
@@ -81,38 +78,7 @@ def _watch(service: Service, figures: Metrics) -> None:
 
 
 _CLOSING_SECONDS = 3
-_CUT_SECONDS = 9.0
-_BACKLOG = 512
 _MOST_CONNECTIONS = 512
-
-
-class _Server(uvicorn.Server):
-    """Says where it listens once it does; ends quietly on a signal, which uvicorn would send itself once more.
-
-    A model that still computes cannot be interrupted: the process ends without it. What is cut off loses nothing, since
-    a change of the store is one transaction, and runs that nobody lets go of are free once their heartbeat is stale.
-    """
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal gives the process some seconds, the second none."""
-        if self.should_exit:
-            os._exit(128 + sig)
-        cut = threading.Timer(_CUT_SECONDS, os._exit, (0,))
-        cut.daemon = True
-        cut.start()
-        super().handle_exit(sig, frame)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        host, port = self.servers[0].sockets[0].getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        SERVER.info("Steelman listens on http://%s:%d (Ctrl-C stops it; docs/api.md)", shown, port)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        for sig in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(sig, self.handle_exit)  # to the very end, since a second one has to be heard
-        yield
 
 
 def serve(settings: Settings) -> int:
@@ -124,24 +90,11 @@ def serve(settings: Settings) -> int:
     use_few_heaps()
     configure(settings)
     _check_locked(settings)
-    with contextlib.closing(_listening(settings.api_host, settings.api_port)) as listening:
+    with contextlib.closing(listen(settings.api_host, settings.api_port)) as listening:
         loop = uvicorn.Config("", log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=loop) as runner:
             runner.run(_serve(settings, listening))
     return 0
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Callers queue here from now on, so that a second server on the port is refused before it has opened anything."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except OSError as exc:
-        why = exc.strerror if isinstance(exc, socket.gaierror) else os.strerror(exc.errno or 0)
-        raise SteelmanError(
-            f"cannot listen on port {port} of {host} ({why}). Give an address of this machine with --host, and a port "
-            f"that is free with --port {port + 1}, or 0."
-        ) from exc
 
 
 async def _serve(settings: Settings, listening: socket.socket) -> None:
@@ -151,9 +104,13 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
     ) as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
         try:
-            await _Server(config_of(app, settings)).serve([listening])
+            await Server(config_of(app, settings), _say_where).serve([listening])
         finally:
             stop_readers()  # whose files nobody waits for any more
+
+
+def _say_where(address: str) -> None:
+    SERVER.info("Steelman listens on %s (Ctrl-C stops it; docs/api.md)", address)
 
 
 def _check_locked(settings: Settings) -> None:

@@ -59,29 +59,26 @@ def chromium() -> Iterator["Browser"]:
 class PageServer:
     """The page, served by a process that knows nothing of this one's environment, while the context is open.
 
-    home: its data, its log and its home folder. Raises ModelError with what it said where it does not come up.
+    home: its data, its log and its home folder; variables: more of its environment. Raises ModelError with what it said
+    where it does not come up.
     """
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path, **variables: str) -> None:
+        self.home, self._variables = home, variables
         self.data = home / "data"
         self.log = home / "page.log"
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "PageServer":
-        settings = self.home / ".streamlit" / "config.toml"
-        settings.parent.mkdir(exist_ok=True)
-        if not settings.exists():  # the page's own, without a .env and the secrets of the folder that they are from
-            settings.symlink_to(ROOT / ".streamlit" / settings.name)
-        app = str(ROOT / "ui" / "app.py")
-        told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "NO_COLOR": "1"}
-        port = f"--server.port={self.port}"
+        told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", app, port, "--server.headless=true"],
-                cwd=self.home,
-                env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ} | told,
+                [sys.executable, "-m", "ui", "--port", str(self.port)],
+                cwd=self.home,  # without a .env
+                env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
+                | told
+                | self._variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -100,6 +97,10 @@ class PageServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def said(self) -> str:
         """All that it wrote to its terminal."""

@@ -12,6 +12,7 @@ from typing import Any
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 _WAIT = 150.0  # seconds, on a machine that others work on
 _WHOLE = ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
@@ -23,7 +24,9 @@ class PageSession:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._elements: dict[tuple[int, ...], tuple[str, str, Any]] = {}
-        self.query = self._run = ""
+        self.query = self._run = self.id = ""
+        self.kinds: set[str] = set()
+        self._file_ids: list[str] | None = None
         self._repeated: dict[str, asyncio.Task[None]] = {}
         self._news = asyncio.Event()
 
@@ -39,7 +42,24 @@ class PageSession:
                 "string_value" if isinstance(value, str) else "trigger_value",
                 value,
             )
-        await self._socket.send(wanted.SerializeToString())
+        await self.send(wanted)
+
+    async def send(self, message: BackMsg) -> None:
+        await self._socket.send(message.SerializeToString())
+
+    async def closed(self) -> None:
+        """Until the server has closed the connection. Raises ConnectionClosed, which says why."""
+        await self._socket.wait_closed()
+        await self._socket.send(b"")
+
+    async def file_ids(self, count: int) -> list[str]:
+        """The ids under which files may be sent."""
+        asked = BackMsg()
+        asked.file_urls_request.request_id, self._file_ids = "1", None
+        asked.file_urls_request.file_names.extend(["a.txt"] * count)
+        await self.send(asked)
+        await self.until(lambda: self._file_ids is not None, "ids of files")
+        return self._file_ids or []
 
     async def go(self, query: str) -> None:
         """To an address of the page, as by the browser's own buttons."""
@@ -80,15 +100,19 @@ class PageSession:
     # What comes
 
     async def follow(self) -> None:
-        async for data in self._socket:
-            assert isinstance(data, bytes)
-            self._take(ForwardMsg.FromString(data))
-            self._news.set()
+        with contextlib.suppress(ConnectionClosed):  # whoever waits for it says so
+            async for data in self._socket:
+                assert isinstance(data, bytes)
+                self._take(ForwardMsg.FromString(data))
+                self._news.set()
 
     def _take(self, message: ForwardMsg) -> None:
         kind, run = message.WhichOneof("type"), message.metadata.run
-        if kind == "new_session":
-            self._run = run.script_run_id
+        self.kinds.add(kind or "")
+        if kind == "file_urls_response":
+            self._file_ids = [url.file_id for url in message.file_urls_response.file_urls]
+        elif kind == "new_session":
+            self._run, self.id = run.script_run_id, message.new_session.initialize.session_id
             self._stop(() if run.fragment_ids else self._repeated)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             shown = self._run, message.delta.fragment_id, message.delta.new_element

@@ -39,9 +39,8 @@ def provider() -> Iterator[Provider]:
 def shared_page(filled: Path, provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     server = PageServer(tmp_path_factory.mktemp("shared"))
     shutil.copytree(filled, server.data)
-    (server.home / ".streamlit").mkdir()
     secrets = provider.secrets(f"{server.url}/oauth2callback")
-    (server.home / ".streamlit" / "secrets.toml").write_text(secrets)
+    (server.data / "secrets.toml").write_text(secrets)
     with server:
         yield server
 

@@ -1,42 +1,32 @@
-"""The page: `make ui`, or `python -m streamlit run ui/app.py`.
+"""The page's script, which `python -m ui` (`make ui`) serves.
 
     empty page ─ask▶ run ─▶ (sides are edited) ─▶ watch ─▶ answer ─follow up▶ run …
         │
         └─ sidebar: history, documents, settings
 
 A run's id is in the address (`?run=…`), so a reload or a dropped connection finds it again, and every answer has a
-permanent link. What is on the screen is made from the run's rows alone. `?view=vote` is a preference study's page, for
-which nobody logs in.
+permanent link. What is on the screen is made from the run's rows alone. `?view=vote` is a preference study's page.
 """
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import closing, nullcontext
 
 import streamlit as st
 
-ROOT = Path(__file__).parents[1]
-if str(ROOT) not in sys.path:  # Streamlit puts only the script's own folder there
-    sys.path.insert(0, str(ROOT))
+if __name__ == "app":  # `streamlit run` imports a file that makes an App, and would listen as others' files say
+    app = st.App(__file__)
+    sys.exit("steelman: start the page with `python -m ui` (make ui); `streamlit run` serves nothing of it.")
 
-from agent.settings import Settings  # noqa: E402  # needs the path above
-from tools.errors import SteelmanError, UnknownRunError  # noqa: E402
-from ui import answer_view, ask_view, history_view, moves, people, say, watch_view  # noqa: E402
-from ui.service import PageService, answer_of  # noqa: E402
-from ui.style import STYLE  # noqa: E402
+from agent.answer.ballots import Ballots
+from agent.settings import load_settings
+from tools.errors import SteelmanError, UnknownRunError
+from tools.store.database import Database
+from ui import answer_view, ask_view, history_view, moves, people, say, watch_view
+from ui.service import PageService, answer_of, is_open, open_service, reopen
+from ui.style import STYLE
 
-
-@st.cache_resource(show_spinner="Opening. The very first time the sample passages are put into the index …")
-def open_service() -> PageService:
-    return PageService()
-
-
-def reopen(settings: Settings) -> None:
-    """Opens the service anew with other settings. What is at work is stopped, and can be gone on with."""
-    PageService(settings).close()  # what cannot be used is said before anything ends
-    open_service().close()
-    PageService.chosen = settings
-    open_service.clear()
+_OPENING = "Opening. The very first time the sample passages are put into the index …"
 
 
 def main() -> None:
@@ -44,7 +34,7 @@ def main() -> None:
     st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
     st.html(STYLE)
     try:
-        person = "" if view == "vote" else people.person()
+        person = people.person()
         if person is None:
             return people.show_login()
         aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
@@ -52,10 +42,12 @@ def main() -> None:
         if view == "vote":
             from ui import vote_view
 
-            return vote_view.show(open_service().ballots)  # without the history, which voters are not to see
+            with closing(Database(load_settings().database_path)) as database:
+                return vote_view.show(Ballots(database))  # without the history, which voters are not to see
 
         def opened() -> PageService:
-            return open_service().of(person)
+            with nullcontext() if is_open() else st.spinner(_OPENING):
+                return open_service().of(person)
 
         if view == "settings":
             from ui import settings_view

@@ -10,7 +10,7 @@ from tools.documents.readers import READERS
 from tools.errors import SteelmanError
 from tools.language.words import count
 from tools.store.store import SAMPLES
-from ui import say, source_view
+from ui import guard, say, source_view
 from ui.indexing import Upload
 from ui.service import PageService
 from ui.shown import escaped, label, text
@@ -35,7 +35,9 @@ def _add(service: PageService) -> None:
     named = service.called(latest.collection) if latest else USER_COLLECTION
     into = st.text_input("Into the collection", named, max_chars=64, key="into")  # not cleared with the form
     with st.form("add", clear_on_submit=True):
-        files = st.file_uploader("Files", [ending[1:] for ending in READERS], accept_multiple_files=True)
+        named = f"Files, {service.settings.api_upload} MB together at most"
+        files = st.file_uploader(named, [ending[1:] for ending in READERS], accept_multiple_files=True)
+        guard.show_field()
         pasted = st.text_area("Or addresses of web pages, one a line", height=80)
         if st.form_submit_button("Add", type="primary"):
             try:
@@ -43,6 +45,7 @@ def _add(service: PageService) -> None:
                 service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
             except SteelmanError as exc:
                 say.error(str(exc))
+            guard.show_field(taken=True)
     if (upload := service.uploads.latest) is not None:
         going = st.fragment(_progress, run_every=None if upload.ended else _EVERY)
         going(service, upload)

@@ -1,22 +1,47 @@
-"""Documents that are put into a collection while the page is looked at: one upload at a time, in a thread."""
+"""Documents that are put into a collection while the page is looked at: one upload of a person at a time, in a thread.
+
+An upload lies in a folder of its own below the data folder until it has ended. What a process left there is finished by
+the next one. A lock tells which uploads some process is at work on.
+"""
 
 import asyncio
+import contextlib
 import shutil
-import tempfile
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import portalocker
+from pydantic import BaseModel, ValidationError
 
 from agent.commands.ingest import read_pages
 from agent.runs.parts import reading_limits
 from agent.settings import Settings
+from tools.disk import disk_errors, keep_folder_private
 from tools.documents.document import InputFile
 from tools.documents.ingest import Ingester, IngestReport, read_all
-from tools.errors import InputError, SteelmanError
+from tools.errors import InputError, SteelmanError, StoreError
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
+
+_SENT = "upload.json"
+_MOST_TRIES = 3
+_JOIN_SECONDS = 3.0
+_GIVEN_UP = "it was interrupted each time that it began, and its files were removed. Add them again, fewer at a time."
+
+
+class Sent(BaseModel):
+    """What finishing an upload takes, beside its files, whose names there are numbers. `tries`: how often it began."""
+
+    person: str
+    collection: str  # as the store has it
+    files: list[str]
+    addresses: list[str]
+    tries: int = 1
 
 
 @dataclass
@@ -34,16 +59,25 @@ class Uploads:
     """A person's uploads into the store; where nobody logs in, those of whoever looks at the page."""
 
     def __init__(
-        self, settings: Settings, store: Store, search: HybridSearch, named: Callable[[str], str] = str
+        self,
+        settings: Settings,
+        store: Store,
+        search: HybridSearch,
+        stopping: threading.Event,
+        person: str = "",
+        named: Callable[[str], str] = str,
     ) -> None:
-        """named: what the store calls a collection of theirs."""
-        self._settings, self._store, self._search, self._named = settings, store, search, named
+        """stopping: set to have what is at work end soon; named: what the store calls a collection of theirs."""
+        self._settings, self._store, self._search = settings, store, search
+        self._stopping, self._person, self._named = stopping, person, named
+        self._thread: threading.Thread | None = None
         self.latest: Upload | None = None
 
     def begin(self, files: Sequence[tuple[str, bytes]], addresses: Sequence[str], collection: str) -> Upload:
         """Starts to read the files, by name and content, and the pages at the addresses.
 
-        Raises InputError for nothing to read, another collection's name than one can have, or while one goes on.
+        Raises InputError for nothing to read, another collection's name than one can have, or while one goes on, and
+        StoreError where the data folder cannot take the files.
         """
         if not files and not addresses:
             raise InputError("choose a file, or paste an address that begins with http:// or https://.")
@@ -52,31 +86,89 @@ class Uploads:
         if self.latest is not None and not self.latest.ended:
             raise InputError("an upload is going on. Wait for its end, then add more.")
         self._store.check_name(name := self._named(collection))
-        folder = Path(tempfile.mkdtemp(prefix="steelman-upload-"))
-        kept: list[InputFile] = []
-        for number, (sent, content) in enumerate(files):
-            path = folder / f"{number}{Path(sent).suffix.lower()}"
-            path.write_bytes(content)
-            kept.append(InputFile(path, sent, sent))  # a file of this name replaces the one that was sent before
-        self.latest = Upload(name, len(kept) + len(addresses))
-        threading.Thread(target=self._work, args=(self.latest, folder, kept, addresses), daemon=True).start()
+        sent = Sent(person=self._person, collection=name, files=[f for f, _ in files], addresses=list(addresses))
+        folder = folder_of(self._settings) / uuid.uuid4().hex
+        with contextlib.ExitStack() as undo, disk_errors(folder):
+            keep_folder_private(folder.parent)
+            folder.mkdir(mode=0o700)
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            held = undo.enter_context(contextlib.ExitStack())
+            held.enter_context(_lock_of(folder))
+            for path, (_, content) in zip(_paths(folder, sent), files, strict=True):
+                path.write_bytes(content)
+            _keep(folder, sent)  # last: without it the upload never began
+            undo.pop_all()
+        return self.go_on(folder, sent, held)
+
+    def go_on(self, folder: Path, sent: Sent, held: contextlib.ExitStack) -> Upload:
+        """Starts to store what was sent. held: the folder's lock, which is let go at the end."""
+        self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses))
+        self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, held), daemon=True)
+        self._thread.start()
         return self.latest
 
-    def _work(self, upload: Upload, folder: Path, files: Sequence[InputFile], addresses: Sequence[str]) -> None:
+    def join(self) -> None:
+        """Waits for what is at work, some seconds at most."""
+        if self._thread is not None:
+            self._thread.join(_JOIN_SECONDS)
+
+    def _work(self, upload: Upload, folder: Path, sent: Sent, held: contextlib.ExitStack) -> None:
         try:
-            documents = self._documents(upload, files, addresses)
+            if sent.tries > _MOST_TRIES:
+                raise InputError(_GIVEN_UP)
             ingester = Ingester(self._store, self._search, self._search.encoder)
-            ingester.ingest(documents, upload.collection, report=upload.report)
+            ingester.ingest(self._documents(upload, folder, sent), upload.collection, report=upload.report)
         except SteelmanError as exc:
             upload.error = str(exc)
         finally:
+            if not self._stopping.is_set():
+                shutil.rmtree(folder, ignore_errors=True)
+            held.close()
             upload.ended = True
-            shutil.rmtree(folder, ignore_errors=True)
 
-    def _documents(
-        self, upload: Upload, files: Sequence[InputFile], addresses: Sequence[str]
-    ) -> Iterator[SourceDocument]:
-        yield from read_all(files, upload.report, limits=reading_limits(self._settings))
-        if addresses:
+    def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
+        # A file of the same name replaces the one that was sent before.
+        files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
+        for document in read_all(files, upload.report, limits=reading_limits(self._settings)):
+            if self._stopping.is_set():
+                return  # what is left stays in its folder
+            yield document
+        if sent.addresses and not self._stopping.is_set():
             upload.report.reading, upload.report.begun = "web pages", upload.total
-            yield from asyncio.run(read_pages(addresses, upload.report.problems))
+            yield from asyncio.run(read_pages(sent.addresses, upload.report.problems))
+
+
+def folder_of(settings: Settings) -> Path:
+    """The uploads of the page; those of the API lie beside them, with other names."""
+    return settings.data_dir / "uploads" / "page"
+
+
+def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
+    """Goes on with what other processes left, and removes what they had not wholly taken in. of: a person's uploads."""
+    for folder in sorted(folder_of(settings).glob("*")):
+        with contextlib.suppress(portalocker.LockException, OSError, StoreError), contextlib.ExitStack() as held:
+            held.enter_context(_lock_of(folder))  # else some process is at work on it
+            try:
+                sent = Sent.model_validate_json((folder / _SENT).read_bytes())
+            except (FileNotFoundError, ValidationError):
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            sent.tries += 1
+            _keep(folder, sent)
+            of(sent.person).go_on(folder, sent, held.pop_all())
+
+
+def _lock_of(folder: Path) -> Any:
+    """Held by the process that is at work on an upload, as long as it lives."""
+    return portalocker.Lock(folder / "lock", "a", timeout=0)
+
+
+def _keep(folder: Path, sent: Sent) -> None:
+    with disk_errors(folder):
+        part = folder / f"{_SENT}.part"
+        part.write_text(sent.model_dump_json(), encoding="utf-8")
+        part.replace(folder / _SENT)
+
+
+def _paths(folder: Path, sent: Sent) -> list[Path]:
+    return [folder / f"{number}{Path(name).suffix.lower()}" for number, name in enumerate(sent.files)]

@@ -21,7 +21,7 @@ def person() -> str | None:
 
     Raises SettingsError for secrets that cannot be read: a mistake in them must not open the page to everybody.
     """
-    if _auth() is None:
+    if logins() is None:
         return ""
     return f"{st.user['iss']} {st.user['sub']}" if st.user.get("is_logged_in") else None
 
@@ -30,7 +30,7 @@ def show_login() -> None:
     """What this is, and a button for each provider."""
     ask_view.lead()
     say.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")
-    parts = (_auth() or {}).items()
+    parts = (logins() or {}).items()
     named: list[str | None] = [name for name, part in parts if isinstance(part, Mapping) and name != "client_kwargs"]
     for name in named or [None]:
         if st.button(f"Log in with {name}" if name else "Log in", type="primary"):
@@ -46,13 +46,13 @@ def show_name() -> None:
     st.button("Log out", key="log-out", type="tertiary", on_click=st.logout)
 
 
-def _auth() -> Mapping[str, Any] | None:
+def logins() -> Mapping[str, Any] | None:
     """The settings of logins, None where there are none."""
     try:
         auth = st.secrets.get("auth")
     except (StreamlitSecretNotFoundError, UnicodeDecodeError, OSError) as exc:
         if any(Path(file).exists() for file in st.get_option("secrets.files")):
-            what = "cannot be read, or is no TOML in UTF-8. Correct it, and load this page."
+            what = "cannot be read, or is no TOML in UTF-8. Correct it, and start the page again."
             raise SettingsError(f"nobody can log in: secrets.toml {what}") from exc
         return None
     return auth if auth is None or isinstance(auth, Mapping) else {}

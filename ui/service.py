@@ -13,7 +13,6 @@ from copy import copy
 from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
-from agent.answer.ballots import Ballots
 from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
@@ -28,7 +27,7 @@ from tools.errors import RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
 from tools.store.store import SAMPLES
-from ui.indexing import Uploads
+from ui.indexing import Uploads, finish_uploads
 
 T = TypeVar("T")
 
@@ -62,15 +61,21 @@ class PageService:
         self._thread = threading.Thread(target=self._turn, name="steelman-service", daemon=True)
         self._thread.start()
         self._stack = AsyncExitStack()
-        self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings, max_concurrent=AT_ONCE)))
+        try:
+            opening = self._stack.enter_async_context(open_runs(settings, max_concurrent=AT_ONCE))
+            self._runs: Runs = self._wait(opening)
+        except BaseException:
+            self._end_loop()
+            raise
         self.search = self._runs.providers.search
         self._uploads: dict[str, Uploads] = {}
+        self._stopping = threading.Event()
         self._see("")
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
         self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
-        self.ballots = Ballots(self._runs.database)
+        finish_uploads(self.settings, lambda person: self.of(person).uploads)
 
     def of(self, person: str) -> "PageService":
         """The same service with what a person may see: everybody's runs and collections, and their own."""
@@ -83,7 +88,7 @@ class PageService:
         database = self._runs.database
         self.rows = RunStore(database, person)  # read by the page's own threads, which no run holds up
         self.threads, self.store = ThreadStore(database, person), self._runs.store.of(person)
-        made = Uploads(self.settings, self.store, self.search, self.named)
+        made = Uploads(self.settings, self.store, self.search, self._stopping, person, self.named)
         self.uploads = self._uploads.setdefault(person, made)
 
     def named(self, name: str) -> str:
@@ -188,10 +193,16 @@ class PageService:
         return parts(self.settings, opened=self._runs.providers)
 
     def close(self) -> None:
-        """Lets the runs go, so that they can be resumed, deletes what was removed, and ends the thread."""
+        """Lets the runs and uploads go, so that they can be resumed, deletes what was removed, and ends the thread."""
         self.closed = True
+        self._stopping.set()
+        for uploads in self._uploads.values():
+            uploads.join()
         self.purge()
         self._wait(self._stack.aclose())
+        self._end_loop()
+
+    def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -203,3 +214,34 @@ class PageService:
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return waiting.result()
+
+
+# The process has one service. Streamlit's cache is no place for it, since any visitor can have that emptied.
+
+_lock = threading.Lock()
+_open: list[PageService] = []
+
+
+def is_open() -> bool:
+    return bool(_open)
+
+
+def open_service() -> PageService:
+    """The service of this process, made when it is first asked for. Raises what making it raises."""
+    with _lock:
+        if not _open:
+            _open.append(PageService())
+        return _open[0]
+
+
+def reopen(settings: Settings) -> None:
+    """Has the service opened anew with other settings. What is at work is stopped, and can be gone on with."""
+    PageService(settings).close()  # what cannot be used is said before anything ends
+    PageService.chosen = settings
+    close_service()
+
+
+def close_service() -> None:
+    with _lock:
+        while _open:
+            _open.pop().close()

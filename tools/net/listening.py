@@ -1,0 +1,74 @@
+"""Where a server of this project listens, and how it ends: the API and the page share both."""
+
+import contextlib
+import ipaddress
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Generator
+from types import FrameType
+
+import uvicorn
+
+from tools.errors import SteelmanError
+
+_BACKLOG = 512
+_CUT_SECONDS = 9.0
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine and nothing else."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Callers queue here from now on, so that a second server on the port is refused before it has opened anything.
+
+    Raises SteelmanError where it cannot listen.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as exc:
+        number = 0 if isinstance(exc, socket.gaierror) else getattr(exc, "errno", None)
+        why = os.strerror(number) if number else getattr(exc, "strerror", None) or str(exc)
+        raise SteelmanError(
+            f"cannot listen on port {port} of {host} ({why}). Give an address of this machine with --host, and a port "
+            f"that is free with --port {port + 1}, or 0."
+        ) from exc
+
+
+class Server(uvicorn.Server):
+    """Says where it listens once it does; ends quietly on a signal, which uvicorn would send itself once more.
+
+    A model that still computes cannot be interrupted: the process ends without it. What is cut off loses nothing, since
+    a change of the store is one transaction, and runs that nobody lets go of are free once their heartbeat is stale.
+    """
+
+    def __init__(self, config: uvicorn.Config, say: Callable[[str], object]) -> None:
+        super().__init__(config)
+        self._say = say
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal gives the process some seconds, the second none."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        cut = threading.Timer(_CUT_SECONDS, os._exit, (0,))
+        cut.daemon = True
+        cut.start()
+        super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        self._say(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sig, self.handle_exit)  # to the very end, since a second one has to be heard
+        yield

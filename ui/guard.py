@@ -1,0 +1,165 @@
+"""What is let through to Streamlit: the messages that the page needs, and files of sessions that were shown a field for
+them. The rest is refused before Streamlit keeps any of it."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnected
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec, UploadFileUrlInfo
+
+_UPLOADS = "/_stcore/upload_file"
+_FILE = re.compile(rf"{_UPLOADS}/([^/]+)/([^/]+)")
+_CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # no page asks for them
+_MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "file_urls_request")
+_MOST_SESSIONS = 100  # each takes four of the thousand descriptors that a process usually has
+_MOST_FILES = 1000
+_FULL_SESSIONS = 10  # all sessions together hold as many bytes as so many full ones
+_DROPPED = 200_000_000  # bytes of a refused body that are received, and not kept
+_PAUSE = 0.02  # seconds between two messages of a session; what comes faster waits in its sender
+Refusal = tuple[int, str]
+
+
+class ReceivedFiles(MemoryUploadedFileManager):
+    """Uploaded files until the page takes them. most: bytes that one session may have here.
+
+    A session gets ids for its files once the page has shown it a field, and sends one file under each id.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(_UPLOADS)
+        self._most = most
+        self._given: dict[str, dict[str, int]] = {}  # session: id: bytes, 0 before any come
+
+    def show_field(self, session_id: str) -> None:
+        self._given.setdefault(session_id, {})
+
+    def get_upload_urls(self, session_id: str, file_names: Sequence[str]) -> list[UploadFileUrlInfo]:
+        if (given := self._given.get(session_id)) is None:
+            return []
+        urls = super().get_upload_urls(session_id, file_names[: _MOST_FILES - len(given)])
+        given.update((url.file_id, 0) for url in urls)
+        return urls
+
+    def refusal(self, session_id: str, file_id: str, size: int) -> Refusal | None:
+        """Why a file may not come; keeps room for one that may."""
+        given = self._given.get(session_id, {})
+        if given.get(file_id) != 0 or size < 1:
+            return 403, "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
+        if sum(given.values()) + size > self._most:
+            most = f"{self._most >> 20} MB at most (STEELMAN_API_UPLOAD)"
+            return 413, f"One upload holds {most}. Send fewer at once."
+        if sum(sum(each.values()) for each in list(self._given.values())) + size > _FULL_SESSIONS * self._most:
+            return 503, "Others are sending files. Wait a moment, then send yours again."
+        given[file_id] = size
+        return None
+
+    def settle(self, session_id: str, file_id: str) -> None:
+        """Frees the room of a file that did not come."""
+        given = self._given.get(session_id, {})
+        if file_id in given and not self.get_files(session_id, [file_id]):
+            given[file_id] = 0
+
+    def add_file(self, session_id: str, file: UploadedFileRec) -> None:
+        if file.file_id in self._given.get(session_id, {}):  # else the session has ended, or its files were taken
+            super().add_file(session_id, file)
+
+    def remove_file(self, session_id: str, file_id: str) -> None:
+        super().remove_file(session_id, file_id)
+        self._given.get(session_id, {}).pop(file_id, None)
+
+    def remove_session_files(self, session_id: str) -> None:
+        super().remove_session_files(session_id)
+        self._given.pop(session_id, None)
+
+
+def show_field(*, taken: bool = False) -> None:
+    """Lets the session that is being drawn send files. taken: those that it sent are needed no more."""
+    here = get_script_run_ctx()
+    if here and taken:
+        here.uploaded_file_mgr.remove_session_files(here.session_id)
+    if here and isinstance(here.uploaded_file_mgr, ReceivedFiles):
+        here.uploaded_file_mgr.show_field(here.session_id)
+
+
+class Guard:
+    """Stands before Streamlit's application."""
+
+    def __init__(self, app: ASGIApp, files: ReceivedFiles) -> None:
+        self._app, self._files = app, files
+        self._sessions = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
+        if refusal:
+            await _refuse(refusal, scope, receive, send)
+        elif scope["type"] == "websocket":
+            self._sessions += 1
+            try:
+                with contextlib.suppress(WebSocketDisconnected):  # the visitor left, which is nothing to log
+                    await self._app(scope, _needed(receive), send)
+            finally:
+                self._sessions -= 1
+        else:
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                if sent := _FILE.fullmatch(scope.get("path", "")):
+                    self._files.settle(sent[1], sent[2])
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        headers, path = Headers(scope=scope), scope["path"]
+        if "origin" in headers and headers["origin"].partition("://")[2] != headers.get("host"):
+            return 403, "This came from another site's page. Open Steelman's own."
+        if path.startswith(_CLOSED):
+            return 404, "There is nothing here."
+        if self._sessions >= _MOST_SESSIONS and (scope["type"] == "websocket" or path == "/"):
+            return 503, "As many windows are open as the page can serve. Come back in a moment."
+        if scope.get("method") == "PUT" and (sent := _FILE.fullmatch(path)):
+            size = headers.get("content-length", "")
+            return self._files.refusal(sent[1], sent[2], int(size) if size.isdecimal() else 0)
+        return None
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close"})  # a browser shows no text here
+        return
+    left = _DROPPED  # a sender who is cut off sees no answer
+    while left > 0 and (part := await receive()).get("more_body"):
+        left -= len(part["body"])
+    await PlainTextResponse(f"{refusal[1]}\n", refusal[0])(scope, receive, send)
+
+
+def _needed(receive: Receive) -> Receive:
+    """The messages of a session that the page needs: others empty caches, tell of the machine, or write files on it."""
+    ready = 0.0
+
+    async def received() -> Message:
+        nonlocal ready
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive":
+                return message
+            now = asyncio.get_running_loop().time()
+            await asyncio.sleep(ready - now)
+            ready = max(now, ready) + _PAUSE
+            if _is_needed(message.get("bytes") or b""):
+                return message
+
+    return received
+
+
+def _is_needed(data: bytes) -> bool:
+    try:
+        back = BackMsg.FromString(data)
+    except Exception:  # noqa: BLE001  # protobuf's own, which has no types
+        return False
+    return back.WhichOneof("type") in _MESSAGES or back.backend_operation_request.HasField("deferred_file")

@@ -1,0 +1,104 @@
+"""The page as a server: Streamlit's application under options of this project alone, behind the guard (ui/guard.py)."""
+
+import contextlib
+import os
+import secrets
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import uvicorn
+from streamlit import config
+from streamlit.runtime import Runtime, RuntimeConfig
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
+from streamlit.web.bootstrap import prepare_streamlit_environment
+from streamlit.web.server.starlette import create_starlette_app
+
+from agent.forms import split_list
+from agent.settings import Settings
+from tools.documents.apart import stop_readers
+from tools.errors import InputError, SteelmanError
+from tools.net.listening import Server, is_loopback, listen
+from ui import people
+from ui.guard import Guard, ReceivedFiles
+from ui.indexing import folder_of
+from ui.service import close_service, open_service
+
+_HERE = Path(__file__).parent
+_LARGEST_MESSAGE = 1_000_000
+_CLOSING_SECONDS = 2
+
+
+def serve(settings: Settings, host: str, port: int) -> int:
+    """Listens until it is stopped.
+
+    Raises InputError where other machines could reach it without a login, and SteelmanError where it cannot listen.
+    """
+    _configure(settings, host)
+    logins = people.logins()
+    if logins is None and not is_loopback(host):
+        raise InputError(
+            f"on {host} other machines reach the page, and nobody has to log in.",
+            hint="Leave out --host, or set up logins first: docs/providers.md, 'More than one person on the page'.",
+        )
+    back = urlsplit(str((logins or {}).get("redirect_uri", ""))).hostname
+    names = ("localhost", "127.0.0.1", "::1", host, back, *split_list(settings.api_hosts))
+    config.set_option("server.allowedHosts", [name for name in names if name])
+    with contextlib.closing(listen(host, port)) as listening:
+        config.set_option("server.port", listening.getsockname()[1])
+        if any(folder_of(settings).glob("*")):
+            threading.Thread(target=_finish_uploads, daemon=True).start()
+        try:
+            Server(_served(settings), _say_where).run(sockets=[listening])
+        finally:
+            close_service()
+            stop_readers()  # whose files nobody waits for any more
+    return 0
+
+
+def _configure(settings: Settings, host: str) -> None:
+    """Sets Streamlit's options. Its other files and its variables count for nothing: those of the folder that this is
+    started in are somebody else's, and could open the page to others."""
+    config.get_config_files = lambda file_name: [str(_HERE / ".streamlit" / file_name)]
+    files = [_HERE.parent / ".streamlit" / "secrets.toml", settings.data_dir / "secrets.toml"]  # the last one counts
+    own = {
+        "server.address": host,
+        "server.maxUploadSize": settings.api_upload,
+        "server.cookieSecret": secrets.token_hex(32),
+        "browser.gatherUsageStats": False,
+        "secrets.files": [str(file) for file in files],
+    }
+    config.get_config_options(force_reparse=True, options_from_flags=own)
+    for folder in (".", os.path.expanduser("~")):  # noqa: PTH111  # where there is no home, this is no error
+        other = Path(folder, ".streamlit", "secrets.toml").absolute()
+        if other.exists() and other not in files:
+            print(f"Not read: {other}. Logins are set up in {files[-1]}.", file=sys.stderr)
+
+
+def _served(settings: Settings) -> uvicorn.Config:
+    script, files = str(_HERE / "app.py"), ReceivedFiles(settings.api_upload << 20)
+    prepare_streamlit_environment(script)
+    app = create_starlette_app(Runtime(RuntimeConfig(script, MemoryMediaFileStorage("/media"), files)))
+    return uvicorn.Config(
+        Guard(app, files),
+        http="h11",  # whose heads have a limit
+        ws="websockets-sansio",
+        ws_max_size=_LARGEST_MESSAGE,
+        ws_per_message_deflate=False,
+        proxy_headers=False,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
+    )
+
+
+def _say_where(address: str) -> None:
+    print(f"Steelman's page is on {address} (Ctrl-C stops it)", flush=True)
+
+
+def _finish_uploads() -> None:
+    with contextlib.suppress(SteelmanError):  # the first visitor is told
+        open_service()
