@@ -137,7 +137,10 @@ def test_the_first_seconds(samples_page: PageServer, visit: Visit) -> None:
     assert visitor.page.get_by_test_id("stPills").or_(visitor.page.get_by_test_id("stButtonGroup")).count() == 1
     for said in ("547 sample passages", "flat earth", "Should schools ban smartphones?"):
         assert said in visitor.page.inner_text("body")
-    visitor.go("/?q=Are+zoos+cruel%3F").answered("Are zoos cruel?")
+    visitor.go("/?q=Are+zoos+cruel%3F").field(FIRST).wait_for()
+    visitor.until(lambda: visitor.field(FIRST).input_value() == "Are zoos cruel?", "the question of the address")
+    visitor.button("Ask").click()
+    visitor.answered("Are zoos cruel?")
 
 
 def test_a_double_click_begins_one_run_and_the_next_can_be_asked(samples_page: PageServer, visit: Visit) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 from agent_fixtures import QUESTION
 from model_server import ModelServer, Reply
+from page_app import Client, Pages, click, html
 from providers import build
 from streamlit.testing.v1 import AppTest
-from test_ui import click, html, page  # noqa: F401  # page is a fixture
+from test_ui import page  # noqa: F401  # a fixture
 from test_ui_parts import ANSWER, HOSTILE, passage
 
 from agent.answer.ballots import CRITERIA, Ballots, Choice, Vote
@@ -115,20 +117,27 @@ def test_a_ballot_tells_nobody_which_page_is_which(ballots: Ballots) -> None:
 # The page
 
 
+def cookie(app: AppTest) -> dict[str, str]:
+    """What the page has the browser keep."""
+    [(name, token)] = re.findall(r"document\.cookie = '(\w+)=([\w-]+);", html(app))
+    return {name: token}
+
+
 def test_a_person_votes_leaves_comes_back_and_corrects(
-    page: Callable[..., AppTest],  # noqa: F811
+    page: Pages,  # noqa: F811
     ballots: Ballots,
 ) -> None:
     app = page(view="vote")
-    voter = str(app.query_params["voter"])
-    assert voter.startswith("voter-")
+    page.client = Client(cookies=cookie(app))
     assert "1 of 2" in html(app)
-    assert "<script>" not in html(app)
+    assert "<script>alert" not in html(app)
     assert not [b for b in app.button if b.label in ("New question", "Settings")], "no history beside the ballot"
-    first = ballots.drawn_for(voter)[0]
     app.radio[0].set_value("left").run()
-    assert [vote.choices for vote in ballots.votes(voter)] == [{"organisation": "left"}]
-    app = page(view="vote", voter=voter)  # a reload, or another day
+    [vote] = ballots.votes()
+    voter = vote.voter
+    first = ballots.drawn_for(voter)[0]
+    assert (vote.ballot, vote.choices) == (first.id, {"organisation": "left"})
+    app = page(view="vote")  # a reload, or another day
     assert [radio.value for radio in app.radio] == ["left", None, None, None]
     assert next(b for b in app.button if b.label == "Next").disabled
     for number, said in enumerate(("same", "right", "right"), start=1):
@@ -154,6 +163,36 @@ def test_a_person_votes_leaves_comes_back_and_corrects(
     assert "Thank you" in html(app)
     assert next(v for v in ballots.votes(voter) if v.ballot == first.id).choices["organisation"] == "right"
     assert not app.exception
+
+
+def test_a_vote_is_read_and_changed_in_its_browser_alone(page: Pages, ballots: Ballots) -> None:  # noqa: F811
+    app = page(view="vote")
+    kept = cookie(app)
+    app.text_area[0].set_value("My reason.").run()
+    [voter] = {vote.voter for vote in ballots.votes()}
+    token = kept["steelman_voter"]
+    assert len(token) >= 43
+    assert token not in voter, "figures name voters"
+    tried: list[tuple[dict[str, str], dict[str, Any]]] = [({}, {"voter": voter}), ({"steelman_voter": voter}, {})]
+    for cookies, query in [*tried, ({}, {"voter": token, "n": "1"})]:
+        page.client = Client(cookies=cookies)
+        other = page(view="vote", **query)
+        assert "My reason." not in [area.value for area in other.text_area]
+        other.text_area[0].set_value("Another's.").run()
+        assert token not in cookie(other).values()
+    assert [vote.reason for vote in ballots.votes(voter)] == ["My reason."]
+    page.client = Client(cookies=kept)
+    assert "My reason." in [area.value for number in "12" for area in page(view="vote", n=number).text_area]
+
+
+def test_where_people_log_in_a_vote_is_the_persons(page: Pages, ballots: Ballots) -> None:  # noqa: F811
+    ann, bob = ({"is_logged_in": True, "iss": "https://id.example.org", "sub": name} for name in ("ann", "bob"))
+    page(ann, view="vote").text_area[0].set_value("Ann's.").run()
+    for claims, sees in ((bob, False), (ann, True)):
+        shown = [area.value for number in "12" for area in page(claims, view="vote", n=number).text_area]
+        assert ("Ann's." in shown) is sees
+    assert "steelman_voter" not in html(page(ann, view="vote"))
+    assert "ann" not in ballots.votes()[0].voter
 
 
 # The suite

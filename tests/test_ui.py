@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agent_fixtures import QUESTION
-from conftest import ROOT
 from numpy.typing import NDArray
+from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 from written_answers import answer, cited, stands
@@ -23,48 +23,17 @@ from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.models.encoders.encoder import MiniLM
-from tools.models.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store
-from ui.service import PageService, close_service
+from ui.service import PageService
 
 
 @pytest.fixture
-def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
+def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
     """Opens the page over instant providers, whose judge takes a moment."""
-    import streamlit as st
-    from streamlit import config
-    from streamlit.runtime.secrets import Secrets
-
     (settings.data_dir / "cache").symlink_to(shared_cache)
-
-    def score(pair: Pair) -> float:
-        time.sleep(0.005)
-        return 0.1 if " not " in pair.statement else 0.9
-
-    monkeypatch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
-    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
-    monkeypatch.setattr(st, "secrets", Secrets())
-    config.set_option("secrets.files", [str(settings.data_dir.parent / "secrets.toml")])
-    opened: list[PageService] = []
-
-    def open_service(chosen: Settings | None = None) -> PageService:
-        opened.append(PageService(chosen or getattr(open_service, "chosen", settings)))
-        return opened[-1]
-
-    monkeypatch.setattr("ui.service.PageService", open_service)
-
-    def open_page(**query: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "ui" / "app.py"), default_timeout=20)
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
-
-    yield open_page
-    close_service()
-    for door in opened:
-        if not door.closed:
-            door.close()
+    with open_pages(settings, monkeypatch) as pages:
+        yield pages
 
 
 def ask(app: AppTest, question: str, *, review: bool = False) -> AppTest:
@@ -74,31 +43,14 @@ def ask(app: AppTest, question: str, *, review: bool = False) -> AppTest:
     return click(app, "Ask")
 
 
-def click(app: AppTest, label: str) -> AppTest:
-    return next(b for b in app.button if b.label == label).click().run()
-
-
 def shown_run(app: AppTest) -> str:
     """The run in the address."""
     value = app.query_params.get("run", "")
     return value if isinstance(value, str) else value[0]
 
 
-def html(app: AppTest) -> str:
-    return "".join(e.proto.body for e in app.get("html"))
-
-
 def labels(app: AppTest) -> list[str]:
     return [b.label for b in app.button]
-
-
-def until(app: AppTest, there: Callable[[AppTest], object]) -> AppTest:
-    for _ in range(100):
-        if there(app):
-            return app
-        time.sleep(0.1)
-        app.run()
-    raise AssertionError(html(app))
 
 
 def answered(app: AppTest) -> bool:
@@ -398,21 +350,12 @@ ANN, BOB = ({"is_logged_in": True, "iss": "https://id.example.org", "sub": n, "n
 @pytest.fixture
 def page_of(page: Callable[..., AppTest]) -> Callable[..., AppTest]:
     """The page as somebody opens it where people log in; nobody yet, where the claims are empty."""
-
-    def open_page(claims: dict[str, object], **query: str) -> AppTest:
-        app = page(**query)
-        app.secrets = {
-            "auth": {"redirect_uri": "http://127.0.0.1/oauth2callback", "client_kwargs": {"prompt": "login"}}
-        }
-        app.user = dict(claims)
-        return app.run()
-
-    return open_page
+    return page
 
 
 def test_who_is_not_logged_in_sees_a_button_alone(page_of: Callable[..., AppTest]) -> None:
     asked = shown_run(until(ask(page_of(ANN), QUESTION), answered))
-    views = ({"view": view} for view in ("documents", "settings", "vote"))
+    views = [{"view": name} for name in ("documents", "settings", "vote")]
     for query in ({}, {"run": asked}, {"run": asked, "view": "compare"}, *views):
         app = page_of({}, **query)
         assert (labels(app), len(app.text_input)) == (["Log in"], 0)

@@ -22,7 +22,7 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import cited_view, ledger, shown, source_view
+from ui import cited_view, ledger, settings_view, shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -280,3 +280,12 @@ def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:
         f'<p class="sm-small">{t}</p>' for t in ("Counted.", "Long &lt;b&gt;.")
     ]
     assert [e.proto.body for e in at.main.get("html")][:1] == ['<p class="sm-small">It failed.</p>']
+
+
+# The settings
+
+
+def test_each_address_that_can_be_set_names_the_key_that_it_is_sent() -> None:
+    shown = {name for names in settings_view._GROUPS.values() for name in names}
+    assert {name for name in shown if name.endswith(("_url", "_host"))} - {"searxng_url"} == set(settings_view._KEYS)
+    assert set(settings_view._KEYS.values()) <= shown

@@ -22,7 +22,7 @@ from agent.answer.ballots import Ballots
 from agent.settings import load_settings
 from tools.errors import SteelmanError, UnknownRunError
 from tools.store.database import Database
-from ui import answer_view, ask_view, history_view, moves, people, say, watch_view
+from ui import answer_view, ask_view, history_view, moves, people, rights, say, watch_view
 from ui.service import PageService, answer_of, is_open, open_service, reopen
 from ui.style import STYLE
 
@@ -43,7 +43,7 @@ def main() -> None:
             from ui import vote_view
 
             with closing(Database(load_settings().database_path)) as database:
-                return vote_view.show(Ballots(database))  # without the history, which voters are not to see
+                return vote_view.show(Ballots(database), person)  # without the history, which voters are not to see
 
         def opened() -> PageService:
             with nullcontext() if is_open() else st.spinner(_OPENING):
@@ -66,7 +66,7 @@ def main() -> None:
             if person:
                 people.show_name()
     except SteelmanError as exc:
-        say.error(str(exc))
+        say.error(rights.cause(exc))
 
 
 def _run(opened: Callable[[], PageService], run_id: str) -> None:
@@ -81,6 +81,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         watch_view.show(service, run, on_end=st.rerun)
         ask_view.form(opened, shown=run.id)
         return
+    answer = rights.seen(answer, service.settings)
     if st.query_params.get("view") == "compare":
         from ui import vote_view
 

@@ -11,7 +11,7 @@ from agent.options import Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import SteelmanError
 from tools.store.store import SAMPLES
-from ui import moves, say
+from ui import moves, rights, say
 from ui.service import PageService, answer_of
 from ui.shown import escaped, text
 
@@ -25,7 +25,6 @@ def home(open_service: Callable[[], PageService]) -> None:
     _scope(open_service)
     _example()
     _topics(open_service)
-    _asked_by_address(open_service)
 
 
 def lead() -> None:
@@ -39,7 +38,7 @@ def lead() -> None:
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
     """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen; what was
-    typed for another is not kept."""
+    typed for another is not kept. An address with `?q=` fills the field, and a person asks."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     example = "What about the cost?" if thread else "Should schools ban smartphones?"
     if asked := st.query_params.get("q"):
@@ -72,7 +71,7 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
         web = places.get("web", True)
         web = st.checkbox("Search the web too", web, key=f"web{thread}{shown}") if service.has_web else web
         if not service.has_web:
-            how = "" if service.person else " Settings tell how to turn one on."
+            how = " Settings tell how to turn one on." if rights.may_set() else ""
             say.small(f"The web is not searched: no search engine is on.{how}")
         review = st.checkbox("Let me edit the sides first")
     chosen: dict[str, Any] = {"depth": depth or "normal", "web": web, "review": review}
@@ -113,13 +112,6 @@ def _topics(open_service: Callable[[], PageService]) -> None:
         begin(open_service(), chosen)
 
 
-def _asked_by_address(open_service: Callable[[], PageService]) -> None:
-    """Asks what the address gives, where nothing of it would leave this machine."""
-    asked = st.query_params.get("q", "")
-    if asked and open_service().stays_here:
-        begin(open_service(), asked)
-
-
 def ask(service: PageService, question: str, thread: str | None, options: dict[str, Any]) -> None:
     """Asks it. What only the answer before it has to tell is told there, and begins no run."""
     before = answer_of(service.rows.get(thread)) if thread else None
@@ -143,7 +135,7 @@ def begin(
         with st.spinner("Reading the question …"):
             run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
     except SteelmanError as exc:
-        say.error(str(exc))
+        say.error(rights.cause(exc))
         return
     go(run=run_id)
     st.rerun()

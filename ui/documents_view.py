@@ -10,7 +10,7 @@ from tools.documents.readers import READERS
 from tools.errors import SteelmanError
 from tools.language.words import count
 from tools.store.store import SAMPLES
-from ui import guard, say, source_view
+from ui import guard, rights, say, source_view
 from ui.indexing import Upload
 from ui.service import PageService
 from ui.shown import escaped, label, text
@@ -44,7 +44,7 @@ def _add(service: PageService) -> None:
                 sent = [(file.name, file.getvalue()) for file in files]
                 service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
             except SteelmanError as exc:
-                say.error(str(exc))
+                say.error(rights.cause(exc))
             guard.show_field(taken=True)
     if (upload := service.uploads.latest) is not None:
         going = st.fragment(_progress, run_every=None if upload.ended else _EVERY)
@@ -67,13 +67,13 @@ def _progress(service: PageService, upload: Upload) -> None:
     told = f"{count(report.stored, 'document')} stored in '{service.called(upload.collection)}'"
     say.line(f"{told} ({count(report.passages, 'passage')}), {report.unchanged:,} unchanged.")
     if upload.error:
-        say.error(upload.error)
+        say.error(rights.cause(upload.error))
     for problem in report.problems[:_PROBLEMS]:
-        say.warning(f"Not read: {problem}")
+        say.warning(f"Not read: {rights.masked(problem, service.settings)}")
     if (more := len(report.problems) - _PROBLEMS) > 0:
         say.small(f"… and {more} more that could not be read.")
     for note in report.notes:
-        say.small(note)
+        say.small(rights.masked(note, service.settings))
 
 
 def _collections(service: PageService) -> None:

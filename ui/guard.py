@@ -1,12 +1,11 @@
 """What is let through to Streamlit: the messages that the page needs, and files of sessions that were shown a field for
 them. The rest is refused before Streamlit keeps any of it."""
 
-import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnected
@@ -23,7 +22,8 @@ _MOST_SESSIONS = 100  # each takes four of the thousand descriptors that a proce
 _MOST_FILES = 1000
 _FULL_SESSIONS = 10  # all sessions together hold as many bytes as so many full ones
 _DROPPED = 200_000_000  # bytes of a refused body that are received, and not kept
-_PAUSE = 0.02  # seconds between two messages of a session; what comes faster waits in its sender
+_UNFRAMED = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
+"""Keeps other sites from showing the page inside theirs, where a visitor would click on what they do not see."""
 Refusal = tuple[int, str]
 
 
@@ -108,8 +108,14 @@ class Guard:
             finally:
                 self._sessions -= 1
         else:
+
+            async def unframed(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    MutableHeaders(scope=message).update(_UNFRAMED)
+                await send(message)
+
             try:
-                await self._app(scope, receive, send)
+                await self._app(scope, receive, unframed)
             finally:
                 if sent := _FILE.fullmatch(scope.get("path", "")):
                     self._files.settle(sent[1], sent[2])
@@ -139,19 +145,12 @@ async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) 
 
 
 def _needed(receive: Receive) -> Receive:
-    """The messages of a session that the page needs: others empty caches, tell of the machine, or write files on it."""
-    ready = 0.0
+    """Passes on the messages that the page needs. Others clear caches, tell of the machine, or write files on it."""
 
     async def received() -> Message:
-        nonlocal ready
         while True:
             message = await receive()
-            if message["type"] != "websocket.receive":
-                return message
-            now = asyncio.get_running_loop().time()
-            await asyncio.sleep(ready - now)
-            ready = max(now, ready) + _PAUSE
-            if _is_needed(message.get("bytes") or b""):
+            if message["type"] != "websocket.receive" or _is_needed(message.get("bytes") or b""):
                 return message
 
     return received

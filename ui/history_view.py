@@ -7,7 +7,7 @@ import streamlit as st
 from agent.answer.words import day
 from agent.runs.threads import Thread
 from tools.errors import SteelmanError
-from ui import say
+from ui import rights, say
 from ui.ask_view import go
 from ui.service import PageService
 from ui.shown import escaped, label
@@ -67,7 +67,7 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
     try:
         service.remove_thread(thread.id)
     except SteelmanError as exc:
-        say.error(str(exc))
+        say.error(rights.cause(exc))
         return
     st.session_state["removed"] = thread, shown if here else ""
     if here:

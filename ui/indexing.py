@@ -51,7 +51,7 @@ class Upload:
     collection: str
     total: int  # files and addresses
     report: IngestReport = field(default_factory=IngestReport)
-    error: str = ""
+    error: SteelmanError | None = None
     ended: bool = False
 
 
@@ -119,7 +119,7 @@ class Uploads:
             ingester = Ingester(self._store, self._search, self._search.encoder)
             ingester.ingest(self._documents(upload, folder, sent), upload.collection, report=upload.report)
         except SteelmanError as exc:
-            upload.error = str(exc)
+            upload.error = exc
         finally:
             if not self._stopping.is_set():
                 shutil.rmtree(folder, ignore_errors=True)

@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitAuthError, StreamlitSecretNotFoundError
 
-from tools.errors import SettingsError
-from ui import ask_view, say
+from tools.errors import InputError
+from ui import say
 
 _NAMES = ("name", "preferred_username", "email")
 
@@ -19,7 +19,7 @@ def person() -> str | None:
     """Who is at the page, by the provider and its own name for them, which nobody else ever gets, as an address may be;
     empty where there are no logins, None for who has to log in first.
 
-    Raises SettingsError for secrets that cannot be read: a mistake in them must not open the page to everybody.
+    Raises InputError for secrets that cannot be read: a mistake in them must not open the page to everybody.
     """
     if logins() is None:
         return ""
@@ -28,6 +28,8 @@ def person() -> str | None:
 
 def show_login() -> None:
     """What this is, and a button for each provider."""
+    from ui import ask_view  # which asks here what a visitor may know
+
     ask_view.lead()
     say.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")
     parts = (logins() or {}).items()
@@ -53,6 +55,6 @@ def logins() -> Mapping[str, Any] | None:
     except (StreamlitSecretNotFoundError, UnicodeDecodeError, OSError) as exc:
         if any(Path(file).exists() for file in st.get_option("secrets.files")):
             what = "cannot be read, or is no TOML in UTF-8. Correct it, and start the page again."
-            raise SettingsError(f"nobody can log in: secrets.toml {what}") from exc
+            raise InputError(f"nobody can log in: secrets.toml {what}") from exc
         return None
     return auth if auth is None or isinstance(auth, Mapping) else {}

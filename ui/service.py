@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
-from agent.commands.doctor import Part, parts
+from agent.commands.doctor import Finding, Part, examine, parts
 from agent.options import Depth, RunOptions
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
@@ -44,6 +44,7 @@ def answer_of(run: RunRow) -> Answer | None:
 
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
 _UNDO_SECONDS = 600.0
+_FOUND_SECONDS = 60.0  # within which no provider is tried again, since that may cost something
 AT_ONCE = 2
 """Runs worked on at a time; more would only make each of them late."""
 
@@ -72,7 +73,8 @@ class PageService:
         self._stopping = threading.Event()
         self._see("")
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
-        self._beginning = threading.Lock()
+        self._beginning, self._examining = threading.Lock(), threading.Lock()
+        self._found: dict[str, tuple[float, Finding]] = {}
         self.closed = False
         self.purge(_UNDO_SECONDS)
         finish_uploads(self.settings, lambda person: self.of(person).uploads)
@@ -118,11 +120,6 @@ class PageService:
     def has_web(self) -> bool:
         """Whether a search engine is on."""
         return self._runs.providers.web is not None
-
-    @property
-    def stays_here(self) -> bool:
-        """Whether nothing of a question leaves this process."""
-        return not self.has_web and not self._runs.providers.remotes
 
     def start(
         self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
@@ -191,6 +188,15 @@ class PageService:
     def parts(self) -> list[Part]:
         """What can be tried of the providers, those that are open as they are."""
         return parts(self.settings, opened=self._runs.providers)
+
+    def examine(self, part: Part) -> Finding:
+        """What came of trying it less than a minute ago, else of trying it now."""
+        with self._examining:
+            at, finding = self._found.get(part.name, (0.0, None))
+            if finding is None or time.monotonic() - at > _FOUND_SECONDS:
+                finding = examine(part)
+                self._found[part.name] = time.monotonic(), finding
+            return finding
 
     def close(self) -> None:
         """Lets the runs and uploads go, so that they can be resumed, deletes what was removed, and ends the thread."""

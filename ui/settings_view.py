@@ -1,14 +1,18 @@
 """The settings: what is on and answers, and what can be set here for as long as the page's server runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import streamlit as st
+from pydantic import SecretStr
 
-from agent.commands.doctor import Finding, examine
+from agent.answer.words import provider_name
+from agent.commands.doctor import Finding
+from agent.models.from_settings import DEFAULT_MODEL, build_engine, build_judge
 from agent.settings import Settings, load_settings, variable_of
-from tools.errors import SteelmanError
-from ui import say
+from tools.errors import SettingsError, SteelmanError
+from tools.net.http import without_login
+from ui import rights, say
 from ui.service import PageService
 from ui.shown import text
 
@@ -41,24 +45,31 @@ _GROUPS = {
     },
 }
 """The settings that can be set here, with what each is called; the help beside it tells its name in .env."""
+_KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # the key that each address is sent
 
 
 def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
-    """The form, and beside it the same as `python -m agent doctor`; each part is tried while the page is drawn."""
+    """The form for those who may change settings, and beside it what `python -m agent doctor` finds; others see what
+    serves, and whether it answers."""
     say.title("Settings")
     form, found = st.columns([2, 3], gap="large")
     with form:
-        if service.person:
-            say.small("These are for everybody who logs in, and are set by whoever runs this page, in .env.")
-        else:
+        if rights.may_set():
             _form(service, reopen)
+        elif service.person:
+            who = "They are set by whoever runs this page, in .env, and by those whom STEELMAN_ADMINS names there."
+            say.small(f"These are for everybody who logs in. {who} You would be: {service.person}")
+        else:
+            say.small("These are for everybody who uses this page, and are set at the machine that serves it.")
     with found:
         st.html("<h2>What is on, and whether it answers</h2>")
         place, lines = st.empty(), list[str]()
         for part in service.parts():
-            place.html("".join([*lines, _line("…", part.name, "")]))
-            lines.append(_found(examine(part)))
+            if part.check or rights.may_set():
+                place.html("".join([*lines, _line("…", part.name, "")]))
+                lines.append(_found(service.examine(part), service.settings))
         place.html("".join(lines))
+        say.small("Each was tried less than a minute ago.")
 
 
 def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
@@ -70,26 +81,34 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
         changes: dict[str, Any] = {}
         for group, names in _GROUPS.items():
             with st.expander(group, expanded=group == "Chat model"):
-                fields = {name: _field(service.settings, name, called) for name, called in names.items()}
-                changes |= {name: value for name, value in fields.items() if value is not None}
+                changes |= {name: _field(service.settings, name, called) for name, called in names.items()}
         if not st.form_submit_button("Use these", type="primary"):
             return
     try:
-        reopen(load_settings(**_kept(service.settings), **changes))
+        changed = load_settings(**(dict(service.settings) | changes))
+        _check_keys(service.settings, changed, [key for key in changes if isinstance(changes[key], SecretStr)])
+        if rights.may_set():
+            reopen(changed)
     except SteelmanError as exc:
-        say.error(str(exc))
+        say.error(rights.cause(exc))
         return
     st.rerun()
 
 
-def _kept(settings: Settings) -> dict[str, Any]:
-    """What was set here before, and every other setting as it is."""
-    shown = {name for names in _GROUPS.values() for name in names}
-    return {name: getattr(settings, name) for name in Settings.model_fields if name not in shown}
+def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) -> None:
+    """Raises SettingsError where a key would go to another address than until now. stored: those nobody typed now."""
+    for name, key in _KEYS.items():
+        moved = getattr(changed, name) != getattr(settings, name)
+        if moved and key in stored and getattr(changed, key).get_secret_value():
+            called = next(names[key] for names in _GROUPS.values() if key in names)
+            raise SettingsError(
+                f"{variable_of(name)} is another server now, which is not sent the stored key. Type its key into "
+                f"'{called}', or 'none' if it wants none. Nothing was changed."
+            )
 
 
 def _field(settings: Settings, name: str, called: str) -> Any:
-    """The field of one setting, and its value; a key that nothing was typed for stays as it is."""
+    """The field of one setting, and its value; a key that nothing was typed for stays the SecretStr that it is."""
     about, now = Settings.model_fields[name], getattr(settings, name)
     told = f"{about.description} In .env: `{variable_of(name)}`"
     choices = get_args(about.annotation)
@@ -98,13 +117,31 @@ def _field(settings: Settings, name: str, called: str) -> Any:
     if name.endswith("_key"):
         hint = "set; type another to change it" if now.get_secret_value() else ""
         typed = st.text_input(called, type="password", placeholder=hint, help=told)
-        return typed or now.get_secret_value()
-    return st.text_input(called, now, help=told)
+        return typed or now
+    typed = st.text_input(called, without_login(now) if name.endswith("_url") else now, help=told)
+    return now if typed == without_login(now) else typed
 
 
-def _found(finding: Finding) -> str:
-    how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
-    return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
+def _serving(settings: Settings, part: str) -> str:
+    """Who serves a part of the page, for visitors."""
+    judge, engine = build_judge(settings), build_engine(settings)
+    names = {
+        "chat model": settings.model or DEFAULT_MODEL,
+        "judge": judge.name if judge else "",
+        "encoder": settings.embeddings_model or settings.encoder,
+        "indexes": "Chroma server" if settings.chroma_url else "",
+        "web search": engine.title if engine else "",
+        "language": "",
+    }
+    return rights.masked(provider_name(names[part]), settings) or "embedded" if part in names else ""
+
+
+def _found(finding: Finding, settings: Settings) -> str:
+    said = finding.detail + (f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else "")
+    if not rights.may_set():
+        failed = rights.cause(finding.error) if finding.error else ""
+        said = ": ".join(filter(None, (_serving(settings, finding.name), failed)))
+    return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, said)
 
 
 def _line(state: str, name: str, said: str) -> str:

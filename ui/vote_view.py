@@ -1,10 +1,12 @@
 """An answer beside a plain list of what its run found; and the preference study: one ballot at a time, two pages beside
-each other, four questions and a reason. The voter's random name and the place are in the address, and each choice is
-stored as it is made, so that a reload loses nothing.
+each other, four questions and a reason. Each choice is stored as it is made, so that a reload loses nothing. Votes are
+those of the person who logged in, else of a random token in a cookie of the voter's browser.
 """
 
+import re
 import secrets
 from collections.abc import Sequence
+from hashlib import sha256
 
 import streamlit as st
 
@@ -12,6 +14,7 @@ from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote, 
 from agent.answer.model import Answer
 from tools.language.words import count
 from tools.passages import Passage
+from tools.store.store import Store
 from ui import say
 from ui.shown import text
 
@@ -20,9 +23,18 @@ _SMALL = dict.fromkeys(("strength", "may_speak", "gap"), "sm-small")
 _CLASSES = {"head": "sm-thesis sm-apart", "leaning": "sm-claim leaning", **_SMALL}
 
 
-def show(ballots: Ballots) -> None:
-    """The ballot that is next for the voter, or thanks."""
-    voter = st.query_params["voter"] = st.query_params.get("voter", "")[:80] or f"voter-{secrets.token_hex(4)}"
+_COOKIE = "steelman_voter"
+_KEEP = f"""<script>{{
+document.currentScript.remove();
+const secure = location.protocol === 'https:' ? '; secure' : '';
+document.cookie = '{_COOKIE}=%s; path=/; max-age=31536000; samesite=strict' + secure;
+}}</script>"""
+
+
+def show(ballots: Ballots, person: str) -> None:
+    """The ballot that is next for the voter, or thanks. person: who logged in, empty without logins."""
+    secret = f"{Store(ballots.database).store_id()} {person or _token()}"  # figures name voters, whom nobody can guess
+    voter = f"voter-{sha256(secret.encode()).hexdigest()[:32]}"
     drawn, votes = ballots.drawn_for(voter), {vote.ballot: vote for vote in ballots.votes(voter)}
     named = st.query_params.get("n", "")
     waiting = (i for i, ballot in enumerate(drawn) if ballot.id not in votes or not votes[ballot.id].complete)
@@ -40,6 +52,15 @@ def show(ballots: Ballots) -> None:
     if at and st.button("Back", type="tertiary"):
         st.query_params["n"] = str(at)
         st.rerun()
+
+
+def _token() -> str:
+    """The secret of this browser, the same in each visit."""
+    kept = st.context.cookies.get(_COOKIE, "")
+    new = kept if re.fullmatch(r"[\w-]{43}", kept, re.ASCII) else secrets.token_urlsafe(32)
+    token: str = st.session_state.setdefault("voter", new)
+    st.html(_KEEP % token, unsafe_allow_javascript=True)
+    return token
 
 
 def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) -> None:

@@ -10,11 +10,12 @@ from typing import Any, Literal
 import streamlit as st
 
 from agent.answer.words import same
+from agent.runs.executor import RunFailure
 from agent.runs.store import Event, RunRow
 from agent.state import is_answer
 from tools.errors import SteelmanError, UnknownRunError
 from tools.language.words import count
-from ui import say
+from ui import rights, say
 from ui.service import AT_ONCE, PageService
 from ui.shown import label, text
 
@@ -143,7 +144,7 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
     except UnknownRunError:  # deleted meanwhile: the page says so
         on_end()
     except SteelmanError as exc:
-        say.error(str(exc))
+        say.error(rights.cause(exc))
 
 
 def _control(service: PageService, run: RunRow) -> None:
@@ -152,7 +153,9 @@ def _control(service: PageService, run: RunRow) -> None:
         if st.button("Stop", key="stop"):
             service.cancel(run.id)
         return
-    gone = run.error or "This run was interrupted: its process is gone."
+    failed = [event.data for event in service.rows.events(run.id, 0) if event.kind == "failed" and run.error]
+    failure = rights.cause(RunFailure(**failed[-1]).cause()) if failed else ""
+    gone = failure or "This run was interrupted: its process is gone."
     say.warning("This run was stopped." if run.status == "cancelled" else gone)
     if st.button("Go on with it", key="resume"):
         service.resume(run.id)

@@ -217,7 +217,7 @@ def closing(answer: Answer, *, whole_id: bool = False, asked: str = "") -> str:
     """Which run, when it was asked, who served it, how long it took and what it cost."""
     run_id = answer.run_id if whole_id else answer.run_id[:6]
     names = set(answer.providers.values()) - {"rules"}  # no provider is asked for what rules tell
-    kinds = sorted({"embedded" if "embedded" in name else _model(name) for name in names})
+    kinds = sorted({"embedded" if "embedded" in name else provider_name(name) for name in names})
     when = [f"asked on {day(datetime.fromisoformat(asked).astimezone().date().isoformat())}"] if asked else []
     parts = [f"{REMINDER} Run {run_id}", *when, f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
@@ -226,7 +226,7 @@ def closing(answer: Answer, *, whole_id: bool = False, asked: str = "") -> str:
     return " · ".join(parts)
 
 
-def _model(name: str) -> str:
+def provider_name(name: str) -> str:
     """A provider's name for people: without what only tells one version of its prompt or weights from another."""
     return _VERSION.sub("", name)
 

@@ -61,12 +61,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of trying a part: what it is, what failed and what to do next, or how it is turned on."""
+    """What came of trying a part: what it is, what failed (`error`) and what to do next, or how it is turned on."""
 
     name: str
     state: CheckState
     detail: str
     seconds: float = 0.0
+    error: SteelmanError | None = None
 
 
 def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[Part]:
@@ -85,15 +86,14 @@ def examine(part: Part) -> Finding:
     """Tries the part, which may take up to half a minute where a server is silent."""
     if part.check is None:
         return Finding(part.name, "off", part.turned_on)
-    began = time.monotonic()
-    state: CheckState = "ok"
+    began, error = time.monotonic(), None
     try:
         detail = part.check()
     except SteelmanError as exc:
-        state, detail = "fails", str(exc)
+        detail, error = str(exc), exc
     for secret in part.secrets:
         detail = detail.replace(secret, "…")
-    return Finding(part.name, state, detail, time.monotonic() - began)
+    return Finding(part.name, "fails" if error else "ok", detail, time.monotonic() - began, error)
 
 
 def _secrets(settings: Settings) -> tuple[str, ...]:

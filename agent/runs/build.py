@@ -102,7 +102,8 @@ def _optional(model: ChatModel) -> CruxWriter:
         try:
             return await crux_by_chat(model, one, other)
         except ProviderError as exc:
-            current_log().note("scope", f"What the dispute turns on was not written: {as_sentence(str(exc))}")
+            not_written = "What the dispute turns on was not written"
+            current_log().note("scope", f"{not_written}: {as_sentence(str(exc))}", f"{not_written}.")
             return None
 
     return crux

@@ -1,0 +1,92 @@
+"""What a visitor of the page may change and see. Its settings and the full text of failures are for a visitor at this
+machine; where people log in, for those whom STEELMAN_ADMINS names.
+"""
+
+import re
+from functools import cache, partial
+
+import streamlit as st
+
+from agent.answer.model import Answer
+from agent.forms import split_list
+from agent.settings import Settings, load_settings
+from tools import errors
+from tools.net.http import without_login
+from ui import people
+
+_HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
+_OF_BROWSERS = "(Accept|Sec)(-.*)?|Cache-Control|Connection|Cookie|Dnt|Host|Origin|Pragma|Priority|Upgrade|User-Agent"
+_PRIVATE = ("_url", "_host", "_proxy", "_dir", "_file")  # how settings end that hold addresses and folders
+_FOLDERS = re.compile(r"(?<![\w./:])(?:/[\w.@+-]+)+/")
+_CAUSES = {
+    errors.SettingsError: "a setting of this page does not allow it. Whoever runs it can say more.",
+    errors.StoreError: "the stored data cannot be used now. Try again, or tell whoever runs this page.",
+    errors.ModelError: "a model of this page cannot be used. Tell whoever runs it.",
+    errors.DeadlineError: "a provider did not answer in time. Try again later.",
+    errors.ProviderDownError: "a provider cannot be reached, is late, or refuses what it is asked. Try again later.",
+    errors.ProviderError: "a provider gave no answer that can be used. Try again later.",
+}
+"""Told to visitors in place of texts that may hold addresses, folders and what a server said."""
+_UNDONE = {
+    "failed": "A part of the run failed, and what it would have found is missing.",
+    "degraded": "A provider failed, and another one stood in for it.",
+    "late": "Time ran out before all was done.",
+    "scope": "",
+}
+
+
+def at_machine() -> bool:
+    """Whether the visitor's browser runs on this machine, as far as its connection shows. A proxy connects from here
+    too: it shows by the name that was asked for, or by a header that no browser sends."""
+    headers, ip = st.context.headers, st.context.ip_address  # None for loopback
+    host = headers.get("Host", "")
+    named = _HERE.fullmatch(host) and headers.get("Origin") in (f"http://{host}", f"https://{host}")
+    direct = all(re.fullmatch(_OF_BROWSERS, name) for name in headers)
+    return bool(named) and direct and ip in (None, "::ffff:127.0.0.1")
+
+
+def may_set() -> bool:
+    """Whether the visitor may change the page's settings, and see all of a failure. A person is named by issuer and
+    subject, or by an e-mail address that the login provider verified, since anybody can claim one."""
+    try:
+        if not (person := people.person()):
+            return person == "" and at_machine()
+        names, email = _admins(), str(st.user.get("email")).lower()
+    except errors.SteelmanError:
+        return False
+    verified = st.user.get("email_verified") in (True, "true") and email.isascii() and " " not in email
+    return person in names or (verified and email in map(str.lower, names))
+
+
+@cache
+def _admins() -> list[str]:
+    return split_list(load_settings().admins)
+
+
+def cause(exc: errors.SteelmanError) -> str:
+    """The error for this visitor: all of it, or why in our own words."""
+    known = (words for kind, words in _CAUSES.items() if isinstance(exc, kind))
+    return str(exc) if may_set() else next(known, exc.remote_text)
+
+
+def seen(answer: Answer, settings: Settings) -> Answer:
+    """The answer with notes and names of providers as this visitor may see them."""
+    if may_set():
+        return answer
+    notes, hide = [], partial(masked, settings=settings)
+    for note in answer.notes:
+        told = (note.brief or _UNDONE[note.kind]) if note.kind in _UNDONE else ""
+        notes.append(note.model_copy(update={"text": hide(told or note.text), "brief": hide(note.brief)}))
+    names = {stage: hide(name) for stage, name in answer.providers.items()}
+    return answer.model_copy(update={"notes": notes, "providers": names})
+
+
+def masked(text: str, settings: Settings) -> str:
+    """The text, for visitors without the addresses of the settings and without folders."""
+    if may_set():
+        return text
+    private = [without_login(str(value)) for name, value in settings if name.endswith(_PRIVATE)]
+    private += [value.rpartition("://")[2].partition("/")[0] for value in private]
+    for known in sorted(filter(None, private), key=len, reverse=True):
+        text = text.replace(known, "…")
+    return _FOLDERS.sub("", text)
