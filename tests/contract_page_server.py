@@ -203,7 +203,7 @@ async def open_windows(given: int, bench: Bench) -> Outcome:
 
 async def ask_for(given: str, bench: Bench) -> Outcome:
     reply = await asyncio.to_thread(lambda: httpx.get(f"{_page(logins=True).url}{given}", trust_env=False))
-    return Outcome(reply.status_code, reply.text)
+    return Outcome(reply.status_code, f"{reply.text} {reply.headers.get('content-security-policy', '')}")
 
 
 _REFUSED, _USE = "on 0.0.0.0 other machines reach the page", "`python -m ui`"
@@ -245,6 +245,7 @@ ROWS = [
     ),
     Row("a large message", send_too_much, 3_000_000, 1009, "exceeds limit"),
     Row("more windows than it serves", open_windows, 130, 503, "As many windows are open", "Come back in a moment"),
+    Row("framed by another site", ask_for, "/", 200, "frame-ancestors 'none'"),
     Row("Streamlit's figures", ask_for, "/_stcore/metrics", 404, "There is nothing here"),
     Row("Streamlit's door for programs", ask_for, "/_stcore/agent/openapi.json", 404, "There is nothing here"),
 ]
