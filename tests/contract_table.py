@@ -13,10 +13,12 @@ import pytest
 
 @dataclass(frozen=True)
 class Bench:
-    """What a door may use: a folder of its own, and the means to change the environment."""
+    """What a door may use: a folder of its own, the means to change the environment, and the address of a server for
+    programs that all rows share, over the instant documents."""
 
     folder: Path
     patch: pytest.MonkeyPatch
+    standing: Callable[[], str]
 
 
 @dataclass(frozen=True)

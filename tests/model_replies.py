@@ -1,4 +1,5 @@
-"""What the scripted model server says and hears: its replies in the shapes of OpenAI's and vLLM's interfaces."""
+"""What the scripted model server says and hears: its replies in the shapes of OpenAI's and vLLM's interfaces, and
+of vendors that have their own."""
 
 import json
 import zlib
@@ -164,3 +165,34 @@ def scores(body: Body, score: Callable[[str, str], float]) -> Reply:
     tokens = sum(len(a.split()) + len(b.split()) for a, b in both)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
     return Reply({**_head(body, "list"), "data": data, "usage": usage})
+
+
+PATHS = {"anthropic": "/v1/messages", "google_genai": ":streamGenerateContent", "ollama": "/api/chat"}
+"""Where each vendor is asked."""
+
+
+def reply_of(vendor: str, content: Any, given: int = 20, made: int = 5) -> Reply:
+    """A reply of a vendor by name, in two parts of its own stream format; given, made: its tokens."""
+    text, events = content if isinstance(content, str) else json.dumps(content), list[dict[str, Any]]()
+    for n, part in enumerate((text[: len(text) // 2], text[len(text) // 2 :])):
+        usage = {"input_tokens": given, "output_tokens": made * n}
+        if vendor == "anthropic":
+            begun = {"id": "1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
+            text_block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": part}
+            events += [] if n else [{"type": "message_start", "message": begun}]
+            events += [] if n else [{"type": "content_block_start", "index": 0, "content_block": text_block}]
+            events += [{"type": "content_block_delta", "index": 0, "delta": delta}]
+            events += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}] * n
+        elif vendor == "google_genai":  # each part counts all that has come so far
+            said = {"content": {"role": "model", "parts": [{"text": part}]}, **({"finishReason": "STOP"} if n else {})}
+            counts = {"promptTokenCount": given, "candidatesTokenCount": made * n}
+            events += [{"candidates": [said], "usageMetadata": counts}]
+        else:
+            counts = {"prompt_eval_count": given, "eval_count": made, "done_reason": "stop"} if n else {}
+            events += [{"model": "m", "message": {"role": "assistant", "content": part}, "done": bool(n), **counts}]
+    kind, lines = "text/event-stream", [json.dumps(event) for event in events]
+    if vendor == "ollama":
+        return Reply(raw="\n".join(lines).encode(), headers={"Content-Type": "application/x-ndjson"})
+    heads = [f"event: {event['type']}\n" if "type" in event else "" for event in events]
+    stream = "".join(f"{head}data: {line}\n\n" for head, line in zip(heads, lines, strict=True))
+    return Reply(raw=stream.encode(), headers={"Content-Type": kind})

@@ -13,6 +13,7 @@ Leaving the block raises AssertionError where a script went unused or a request 
 """
 
 import json
+import ssl
 import sys
 import threading
 import time
@@ -80,10 +81,13 @@ class ModelServer(Served):
         most_logprobs: int = 20,
         score_paths: Sequence[str] = ("/score", "/v1/score"),
         strict: bool = True,
+        tls: ssl.SSLContext | None = None,
+        proxy: bool = False,
     ) -> None:
         """judge: a prompt's probability of Yes. embed: a text's vector. score: of two texts. most_logprobs: 400 above.
-        score_paths: the ones that exist. The rest reads as in the class and in `Reply`."""
-        self.key, self.models, self.strict = key, models, strict
+        score_paths: the ones that exist. tls: what it speaks; proxy: inside of tunnels only, which it answers itself.
+        The rest reads as in the class and in `Reply`."""
+        self.key, self.models, self.strict, self.tls, self.proxy = key, models, strict, tls, proxy
         self.judge, self.embed, self.score = judge, embed or word_vector, score or word_overlap
         self.score_paths = score_paths
         self.requests: list[Request] = []
@@ -173,13 +177,31 @@ class _Server(Connections):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         error = sys.exc_info()[1]
-        if not isinstance(error, ConnectionError):
+        if not isinstance(error, ConnectionError | ssl.SSLError):
             self.owner.errors.append(f"the server itself failed: {error!r}")
 
 
 class _Handler(Silent, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def setup(self, tunnelled: bool = False) -> None:
+        server = cast(_Server, self.server)
+        if server.owner.tls and server.owner.proxy is tunnelled:
+            self.request = server.owner.tls.wrap_socket(self.request, server_side=True)
+            server.connections.add(self.request)
+        super().setup()
+
+    def finish(self) -> None:
+        super().finish()
+        if isinstance(self.request, ssl.SSLSocket):
+            cast(_Server, self.server).connections.discard(self.request)
+            self.request.close()
+
+    def do_CONNECT(self) -> None:
+        cast(_Server, self.server).owner.requests.append(Request(self.path, {}, None, time.monotonic()))
+        self.wfile.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+        self.setup(tunnelled=True)
 
     def do_GET(self) -> None:
         self._serve(None)

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from loopback import Speaks
 from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
-from ways import Speaks
 
 from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
