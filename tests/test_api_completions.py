@@ -18,12 +18,13 @@ from conftest import ROOT
 from instant_providers import InstantExpander
 from markdown_it import MarkdownIt
 from model_server import ModelServer
-from providers import build
+from providers import ScriptedJudge, build
 
 from agent.runs.build import build_providers
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from tools.errors import ProviderError
+from tools.models.judges.judge import Pair
 from tools.store.database import Database
 
 
@@ -190,6 +191,17 @@ def test_a_follow_up_goes_on_from_the_reply_that_is_sent_back() -> None:
     assert f"Goes on from: {VOTING}" in second.choices[0].message.content
     assert f"Read as: {VOTING}" in third.choices[0].message.content
     assert "rhyme" not in first.choices[0].message.content
+
+
+def test_an_app_that_wants_what_comes_next_gets_the_answers_follow_ups(settings: Settings) -> None:
+    def sided(pair: Pair) -> float:  # each passage speaks for one side, by the number of its bridge's arches
+        return 0.9 if ("not" in pair.statement) == any(even in pair.text for even in "2468") else 0.1
+
+    with api(settings, build(judge=ScriptedJudge(sided))) as address, client(address) as llm:
+        answer = ask(llm).choices[0].message.content
+        history = f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: {answer}\n</chat_history>"
+        reply = ask(llm, said("user", f'### Xxx:\nJSON: {{ "follow_ups": ["?"] }}\n### Xxx:\n{history}'))
+    assert "Strongest counter-argument to 1?" in json.loads(reply.choices[0].message.content)["follow_ups"]
 
 
 def test_a_conversation_that_is_not_ours_is_the_context(standing: Door, llm: Any) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
 
@@ -34,7 +35,7 @@ def with_(settings: Settings, **changes: object) -> Settings:
     return settings.model_copy(update=changes)
 
 
-# Names and pages
+# Names, pages and probes
 
 
 def test_names_of_this_server(settings: Settings) -> None:
@@ -49,6 +50,53 @@ def test_other_names_are_refused(address: str) -> None:
             problem_of(httpx.get(f"{address}{path}", headers={"Host": host}), 403, "unknown-host")
     problem = httpx.post(f"{address}/v1/ask", json=ASK, headers={"Host": host})
     assert "STEELMAN_API_HOSTS" in problem_of(problem, 403, "unknown-host")["detail"]
+
+
+POD = "HTTP/1.1\r\nHost: 10.1.2.3:8000"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (f"GET /healthz {POD}", '200 OK {"status":"ok"}'),
+        ("GET /readyz HTTP/1.1\r\nHost: [fd00::7]:8000", '200 OK {"status":"ready"}'),
+        ("GET /readyz HTTP/1.0", '200 OK {"status":"ready"}'),
+        (f"HEAD /readyz {POD}", "200 OK "),
+    ],
+)
+def test_a_probe_may_ask_by_any_name(address: str, asked: str, said: str) -> None:
+    with connected(address) as connection:
+        connection.sendall(f"{asked}\r\nConnection: close\r\n\r\n".encode())
+        top, _, body = read_to_end(connection).decode().partition("\r\n\r\n")
+    assert f"{top.splitlines()[0]} {body}" == f"HTTP/1.1 {said}"
+
+
+def test_a_probe_is_not_told_why_the_server_is_not_ready(settings: Settings) -> None:
+    with api(settings) as address, contextlib.closing(sqlite3.connect(settings.database_path)) as database:
+        database.execute("ALTER TABLE collections RENAME TO others")
+        problem = problem_of(httpx.get(f"{address}/readyz", headers={"Host": "10.1.2.3:8000"}), 503, "not-ready")
+    assert not [word for word in ("collections", "store") if word in problem["detail"]]
+
+
+def test_links_begin_with_the_address_of_the_settings_and_never_with_what_callers_send(settings: Settings) -> None:
+    for public, sent in (
+        ("https://example.org/a", {"Host": "example.org"}),
+        ("", {"X-Forwarded-Host": "evil.example"}),
+    ):
+        with api(with_(settings, public_url=public)) as address, httpx.Client(base_url=address, headers=sent) as http:
+            run = http.post(f"{public[19:]}/v1/ask", json={**ASK, "wait_seconds": 0})  # a proxy may leave the path on
+            asked = {"model": "steelman", "messages": [{"role": "user", "content": QUESTION}]}
+            reply = http.post("/v1/chat/completions", json=asked, timeout=30)
+            noted = reply.json()["choices"][0]["message"]["annotations"][0]["url_citation"]["url"]
+            servers = [f"{one['url']}/v1" for one in http.get("/openapi.json").json().get("servers", ())]
+            links = [run.headers["location"], reply.headers["content-location"]]
+            page = http.get("/docs").text.partition("url: '")[2]
+            assert http.get("/v1/runs", headers={"Origin": "https://example.org"}).status_code == (
+                200 if public else 403
+            )
+            assert {link.partition("/v1")[0] for link in (*links, *servers)} == {public}
+            assert noted.startswith(public or address)
+            assert page.startswith(f"{public[19:]}/openapi.json"), page[:99]
 
 
 def test_where_other_machines_are_let_in_any_name_will_do_and_a_key_is_needed(settings: Settings) -> None:

@@ -6,11 +6,13 @@ import logging
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,13 +22,16 @@ from agent_fixtures import QUESTION
 from conftest import ROOT, Spawn
 from providers import build
 
-from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
+from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, build_parser, main
 from agent.answer.model import Answer
+from agent.commands.ingest import _columns
 from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
+from tools.errors import UnknownCollectionError, command
 from tools.store.database import Database
+from tools.store.store import Store
 
 Cli = Callable[..., "tuple[int, str, str]"]
 
@@ -394,3 +399,14 @@ def test_progress_is_shown_to_a_terminal_only(settings: Settings) -> None:
     assert json.loads(out)["outcome"] == "answered"
     for told in ("Reading", "Sides: ", "Searching", "Judging", "Writing", "Checking", "Done."):
         assert told in shown.decode()
+
+
+@pytest.mark.parametrize("name", ["My Notes", "it's", "-x", "Größe", "$HOME;"])
+def test_commands_that_hints_offer_can_be_pasted_whatever_the_name(settings: Settings, name: str) -> None:
+    with closing(Database(settings.database_path)) as database, pytest.raises(UnknownCollectionError) as unknown:
+        Store(database).collection(name)
+    columns = _columns(build_parser().parse_args(["ingest", "x", f"--collection={name}", f"--title={name}"]))
+    typed = [unknown.value.hint.split("`")[1], columns.hint, command("python -m agent delete", name, name)]
+    read = [vars(build_parser().parse_args(shlex.split(t.removeprefix("Type: "))[3:])) for t in typed]
+    fields = ("collection", "title", "name", "document")
+    assert [v for each in read for k, v in each.items() if k in fields and v] == [name] * 5

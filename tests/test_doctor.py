@@ -279,3 +279,16 @@ def test_keys_are_not_printed() -> None:
 def test_a_prompt_that_no_chat_model_would_be_asked_is_refused(judge: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="STEELMAN_JUDGE_URL"):
         build_judge(load_settings(judge_prompt=tmp_path / "p.txt", **judge))
+
+
+def test_the_doctor_names_each_vendor_with_its_address(server: ModelServer) -> None:
+    pytest.importorskip("langchain_ollama")
+    server.on(lambda _: True, Reply({"models": [{"name": "m-1:latest"}, {"name": "m-2"}]}), path="/api/tags")
+    given = {"openai_base_url": server.url, "model": "test-model", "ollama_host": server.root}
+    for name, said in (
+        ("m-1", f"test-model at {server.url}, ollama:m-1 at {server.root}; the embedded one stands in"),
+        ("m-3", f"{server.root} does not offer ollama:m-3. It offers: m-1:latest, m-2."),
+    ):
+        found = parts(load_settings(**given, model_write=f"ollama:{name}"))
+        assert next(examine(part).detail for part in found if part.name == "chat model").startswith(said)
+    assert {r.path for r in server.requests} == {"/v1/models", "/api/tags"}  # nothing that costs was asked

@@ -313,3 +313,27 @@ def test_the_ending_says_how(ending: str, tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_refused_before_any_work(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         check_ending(tmp_path / name)
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "html"])
+def test_notes_are_one_line_unless_they_are_asked_for(form: str, tmp_path: Path) -> None:
+    notes = [
+        Note(kind="scope", text="Counted for ‘For’ and not quoted: “A”."),
+        *(Note(kind="degraded", text=f"x failed ({i}).", brief="The model x failed.") for i in ("frame", "write")),
+        Note(kind="skipped", text="The web was not searched: no search engine is set."),
+    ]
+
+    def shown(explain: bool, given: list[Note]) -> str:
+        answer = answer_with("Bridges", notes=given)
+        if form == "terminal":
+            return " ".join(to_terminal(answer, 104, bold=False, explain=explain).split())
+        write_answer(answer, tmp_path / f"a.{form}", explain=explain)
+        page = (tmp_path / f"a.{form}").read_text()
+        return page if explain else re.sub("(?s)<details.*</details>", "", page)  # what is folded
+
+    line = "The web was not searched: no search engine is set. The model x failed."
+    assert line in shown(False, notes)
+    assert "Counted for" not in shown(False, notes)
+    assert line in shown(True, notes)
+    assert "Counted for" in shown(True, notes)
+    assert "\n> " not in shown(False, notes[:1])

@@ -272,3 +272,20 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
 def test_json_without_rows(tmp_path: Path, data: str, says: str) -> None:
     with pytest.raises(SourceError, match=rf"^a\.json[:,] ?(?:{says})"):
         raise next(e for e in read_file(made(tmp_path, "a.json", data), "a.json") if isinstance(e, SourceError))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "id,text\n7,Ferries leave room for ships.,\n",
+        "id,text,\n7,Ferries leave room for ships.\n",
+        "\ufeffid\ttext\n7\tFerries leave room for ships.\t\t\n8\tBoats leave at noon.\n",
+        "id;text\n7;Ferries leave room for ships.;\n8;One, two, three, and more;\n",
+        "Report,,\nid,text,\n7,Ferries leave room for ships.,\n",
+    ],
+)
+def test_cells_without_names_and_a_title_above_are_left_out(tmp_path: Path, data: str) -> None:
+    found = Reading(made(tmp_path, "rows.csv", data))
+    assert (found.ids[0], found.texts[0]) == ("7", "Ferries leave room for ships.")
+    assert found.problems == []
+    assert not [note for note in found.notes if "names no columns" in note]

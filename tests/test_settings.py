@@ -94,3 +94,12 @@ def test_a_login_in_an_address_that_is_refused_is_not_shown(monkeypatch: pytest.
     with pytest.raises(SettingsError, match=r"CHROMA_URL cannot be 'ftp://chroma\.example'") as caught:
         load_settings()
     assert "hidden" not in str(caught.value)
+
+
+def test_ollamas_address_is_read_as_ollama_reads_it() -> None:
+    here = "http://127.0.0.1"
+    for given, address in (
+        *(("127.0.0.1", f"{here}:11434"), (":9000", f"{here}:9000"), ("http://0.0.0.0:9000/", f"{here}:9000")),
+        *(("https://gpu.example/ollama", "https://gpu.example/ollama"), ("[::]:9000", f"{here}:9000")),
+    ):
+        assert load_settings(ollama_host=given).ollama_host == address

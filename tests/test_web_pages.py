@@ -60,6 +60,21 @@ WALLS = [
     (article("The old harbour", STORY, '<script type="application/ld+json">{"@type": "NewsArticle", '
              '"isAccessibleForFree": "False"}</script>'), "a subscription is asked for"),
     (article("The old harbour", STORY[:1]), f"too little text \\(under {FEWEST_WORDS} words\\)"),
+    (article("Parking fees to rise | Courier", [
+        "With your agreement we and our 812 partners store and read information on your device to show personalised "
+        "advertising and content, to measure how it performs and to learn about our audience. You can accept everything, refuse "
+        "everything, or look at each purpose in turn. Your choice can be changed whenever you like.",
+    ]), "consent to cookies is asked for"),
+    (article("We couldn't find that", [
+        "The page you are looking for may have been moved or renamed, or the link that brought you here may be old. "
+        "Check the address, use the search box above, or start again from the home page. If you think that something "
+        "is broken please tell us which link you followed, so that we can put it right for the next reader.",
+    ]), "the page is not there"),
+    (article("The school that banned homework", [
+        "When the bell rings at Saint Brannoc's, nobody carries a bag home. You have read all that can be had for "
+        "nothing in November. Choose a plan to go on reading: 6 euros a month or 11 with the printed paper; students "
+        "pay half. Subscribers get the Saturday letter and audio versions of long reports. You can cancel at any time.",
+    ]), "a subscription is asked for"),
     ("", "no text was found"),
     ("<html><body><nav><a href='/'>Home</a></nav></body></html>", "too little text"),
 ]  # fmt: skip
@@ -75,6 +90,16 @@ def test_a_long_article_may_speak_of_walls() -> None:
     more = [f"{text} In the year {year} it was the same." for year in range(1990, 2000) for text in STORY]
     found = read_page(html_page(article("On walls", [words, *more])))
     assert "not a robot" in found.text
+
+
+def test_a_short_article_may_speak_of_them_in_their_words() -> None:
+    text = (
+        "My mother is eighty-three and cannot tell a traffic light from a letterbox in a grainy picture. By the "
+        "reckoning of her pension provider she is not a robot only on good days. The tests were a clever idea in 2003. "
+        "Today machines solve each captcha better than people do: a report found 98 per cent for software and 71 for "
+        "those over seventy. What remains is a toll, paid by those least able to pay it."
+    )
+    assert "98 per cent" in read_page(html_page(article("Are you human? The tyranny of the puzzle box", [text]))).text
 
 
 # Addresses

@@ -15,7 +15,7 @@ Mode = Literal["json_schema", "json_object", "text"]
 _LADDER: tuple[Mode, ...] = ("json_schema", "json_object", "text")
 _KEYWORDS = frozenset(("type", "enum", "items", "anyOf", "$ref", "$defs"))
 """The keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document, beside
-those of objects; each vendor's table stands in `tests/vendor_tables`. Lengths are checked when the reply is read."""
+those of objects (`docs/providers.md`). Lengths are checked when the reply is read."""
 _LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
 """Of vLLM, Ollama and llama.cpp only: they hold small models to an end, which some do not find by themselves."""
 _ABOUT_FORM = frozenset((400, 415, 422, 501))

@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering_model import FRAMED, SIDES, STAGES, QuickJudge, WordEncoder, case_of, documents, stand_in, store_library
+from answering_model import (
+    FRAMED,
+    QUESTION,
+    SIDES,
+    STAGES,
+    QuickJudge,
+    WordEncoder,
+    case_of,
+    documents,
+    stand_in,
+    store_library,
+)
 from model_replies import Body
 from model_server import ModelServer
 from numpy.typing import NDArray
@@ -63,3 +74,20 @@ async def answered_while_documents_change(
             answer = await runs.answer(await runs.start(question, options))
     cited = [f"[{bool(c.quote)} {c.publisher}]" for c in answer.citations]
     return "\n".join([answer.outcome, *cited, *(n.text for n in answer.notes)])
+
+
+@pytest.mark.parametrize("change", ["delete", "replace"])
+@pytest.mark.parametrize("providers", ["embedded", "chat"])
+async def test_an_answer_quotes_what_was_there_and_says_so(
+    providers: str, change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = await answered_while_documents_change(providers, change, QUESTION, tmp_path, monkeypatch)
+    assert told.startswith("answered\n[True ")
+    assert "Replaced or deleted while this was answered" in told
+
+
+async def test_a_question_in_another_language_is_read_by_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "chat", "", "Sollte man wählen müssen?"
+    assert "from German" in await answered_while_documents_change(*asked, tmp_path, monkeypatch)
