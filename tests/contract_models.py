@@ -127,6 +127,7 @@ TELLS: tuple[tuple[str, Door, Reply | Script, str, str], ...] = (
     ("LM Studio without /v1", bare, raw({"error": "Unexpected endpoint"}), "does not know the address", "ends in /v1"),
     ("no money", chat, error(429, "Pay.", code="insufficient_quota"), "allows no more requests now", "(3 requests"),
     ("no money, with status 200", chat, raw({"error": {"message": "Pay.", "code": 402}}), "status 402: Pay", "(3 re"),
+    ("no money, with status 400", chat, error(400, "No credit."), "refused the request (No credit)", "(3 requests"),
     ("fails in the middle", chat, LATE, "the server told of an error in its reply (Out of memory)", ""),
     ("filters its answer", chat, Reply("", finish_reason="content_filter"), "content filter stopped it", "(3 requests"),
     ("filters the prompt", chat, error(400, "No.", code="content_filter"), "refused the request (No)", "(3 requests"),
@@ -217,7 +218,7 @@ JUDGING: tuple[tuple[str, int, Reply, str, str, str], ...] = (
 )  # fmt: skip
 ROWS = (
     *(Row(what, door, given, "answered", how) for what, door, given, how in ADAPTS),
-    *(Row(what, door, given, "failed", *told) for what, door, given, *told in TELLS),
-    *(Row(what, embeddings, (sizes, how, more), *told) for what, sizes, how, more, *told in SIZES),
-    *(Row(what, judging, (most, how), *told) for what, most, how, *told in JUDGING),
+    *(Row(what, door, given, "failed", cause, do) for what, door, given, cause, do in TELLS),
+    *(Row(what, embeddings, (n, how, more), came, cause, do) for what, n, how, more, came, cause, do in SIZES),
+    *(Row(what, judging, (most, how), came, cause, do) for what, most, how, came, cause, do in JUDGING),
 )

@@ -114,7 +114,7 @@ FAILS: tuple[tuple[str, tuple[Door, ...], Place, str, str], ...] = (
     ("fails", CLIENTS, says("500 No", "oh dear", met=3), "failed (status 500: oh dear)", ""),
     ("fails", (ddgs,), says("500 No", met=1), "failed (status 500)", ""),
     ("moved", (*CLIENTS, chroma), says("302 No", met=1, Location=OFF), "is at another address now", "Set the address"),
-    *(("no reply", (*SEARCH, ddgs), says("200 OK", text), "something that is no", "") for text in ("<{", "")),
+    *(("no reply", (*SEARCH, ddgs), says("200 OK", text), "something that is no", "") for text in ("<{", "", "null")),
     *(("no reply", (chroma,), says("200 OK", text), "is no Chroma server", "CHROMA_URL") for text in ("<{", "null")),
 )  # fmt: skip
 ANSWERS: tuple[tuple[str, tuple[Door, ...], Place], ...] = (
@@ -128,7 +128,7 @@ ANSWERS: tuple[tuple[str, tuple[Door, ...], Place], ...] = (
 )
 HIDDEN = (KEY, "hunter2")
 ROWS = (
-    *(Row(what, door, where, "failed", *told, HIDDEN) for what, doors, where, *told in FAILS for door in doors),
+    *(Row(what, door, at_, "failed", told, do, HIDDEN) for what, doors, at_, told, do in FAILS for door in doors),
     *(Row(what, door, where, "answered") for what, doors, where in ANSWERS for door in doors),
     Row("silent", judge, says(then="hang"), "answered", "nan"),
 )

@@ -188,8 +188,8 @@ def reply_of(vendor: str, content: Any, given: int = 20, made: int = 5) -> Reply
             counts = {"promptTokenCount": given, "candidatesTokenCount": made * n}
             events += [{"candidates": [said], "usageMetadata": counts}]
         else:
-            counts = {"prompt_eval_count": given, "eval_count": made, "done_reason": "stop"} if n else {}
-            events += [{"model": "m", "message": {"role": "assistant", "content": part}, "done": bool(n), **counts}]
+            ended = {"prompt_eval_count": given, "eval_count": made, "done_reason": "stop"} if n else {}
+            events += [{"model": "m", "message": {"role": "assistant", "content": part}, "done": bool(n), **ended}]
     kind, lines = "text/event-stream", [json.dumps(event) for event in events]
     if vendor == "ollama":
         return Reply(raw="\n".join(lines).encode(), headers={"Content-Type": "application/x-ndjson"})

@@ -1,6 +1,7 @@
 """The stages that a chat model does: what each asks over HTTP, and what it makes of good, poor and hostile replies."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from agent.evidence.claims import check_grounding
 from agent.models.inference import Models
 from agent.models.providers import Brief
 from agent.stages.expand import expand_by_chat
-from agent.stages.frame import frame_by_chat
+from agent.stages.frame import frame_by_chat, frame_by_rules, frame_by_rules_then_chat
 from agent.stages.requery import MOST_QUERIES, queries_by_chat
+from agent.stages.stage import Fallback
 from agent.stages.write import write_by_chat
 from agent.state import Claim, FramingState, Perspective
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -56,6 +59,17 @@ def passage(number: int, text: str, title: str = "") -> Passage:
 
 
 # --- frame ------------------------------------------------------------------------------------------------------------
+
+
+async def test_rules_frame_what_the_model_does_not_and_the_answer_says_so(
+    server: ModelServer, model: ChatModel
+) -> None:
+    server.on("", "")
+    frame = frame_by_rules_then_chat(Fallback("frame", model), partial(frame_by_chat, model), frame_by_rules)
+    with budget_scope(Budget(), log := StageLog()):
+        await frame("And who pays?", ["Is art good?"])
+    assert "is empty. The embedded" in log.notes[0][1]
+    assert "failed, and embedded providers stood in." in "".join(log.briefs.values())
 
 
 async def test_a_question_is_framed_with_the_threads_questions_as_data(server: ModelServer, model: ChatModel) -> None:

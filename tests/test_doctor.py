@@ -284,9 +284,9 @@ def test_a_prompt_that_no_chat_model_would_be_asked_is_refused(judge: dict[str, 
 def test_the_doctor_names_each_vendor_with_its_address(server: ModelServer) -> None:
     pytest.importorskip("langchain_ollama")
     server.on(lambda _: True, Reply({"models": [{"name": "m-1:latest"}, {"name": "m-2"}]}), path="/api/tags")
-    given = {"openai_base_url": server.url, "model": "test-model", "ollama_host": server.root}
+    given = {"openai_base_url": server.url, "model": "small", "ollama_host": server.root}
     for name, said in (
-        ("m-1", f"test-model at {server.url}, ollama:m-1 at {server.root}; the embedded one stands in"),
+        ("m-1", f"small at {server.url}, ollama:m-1 at {server.root}; the embedded one stands in"),
         ("m-3", f"{server.root} does not offer ollama:m-3. It offers: m-1:latest, m-2."),
     ):
         found = parts(load_settings(**given, model_write=f"ollama:{name}"))

@@ -62,8 +62,8 @@ WALLS = [
     (article("The old harbour", STORY[:1]), f"too little text \\(under {FEWEST_WORDS} words\\)"),
     (article("Parking fees to rise | Courier", [
         "With your agreement we and our 812 partners store and read information on your device to show personalised "
-        "advertising and content, to measure how it performs and to learn about our audience. You can accept everything, refuse "
-        "everything, or look at each purpose in turn. Your choice can be changed whenever you like.",
+        "advertising and content, to measure how it performs and to learn about our audience. Refuse everything, or "
+        "look at each purpose in turn. Your choice can be changed whenever you like.",
     ]), "consent to cookies is asked for"),
     (article("We couldn't find that", [
         "The page you are looking for may have been moved or renamed, or the link that brought you here may be old. "
