@@ -107,7 +107,7 @@ ADAPTS: tuple[tuple[str, Door, Reply | Script, str], ...] = (
     ("no system turn in a template", chat, no("system", 500, "System role not supported"), "the last for json_schema"),
     ("no heat", chat_of(temperature=0.2), no("temperature", 400, "no temperature"), "4 requests"),
     *((f"no schema at {v}", chat_of(v), no("schema", 400, "schema", type="x"), "") for v in VENDORS),
-    ("one at a time", chat, slow_alone, "4 requests"),
+    ("one at a time", chat, slow_alone, ""),
     ("slower than it may be silent", MUTE, Reply(GOOD, delay=0.5), "3 requests"),
     *((f"thinks {o}", chat, Reply(f"{o}{DRAFT}{o[0]}/{o[1:]}{SAID}"), "") for o in ("<think>", "[THINK]", "◁think▷")),
     ("thinks in seed's marks", chat, Reply(f"<seed:think>{DRAFT}</seed:think>{SAID}"), "3 requests"),

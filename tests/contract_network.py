@@ -110,7 +110,7 @@ FAILS: tuple[tuple[str, tuple[Door, ...], Place, str, str], ...] = (
     ("not there", CLIENTS, says("404 No", "who?", met=0), "does not know the address or the model (status 404", ""),
     ("too often", CLIENTS, says("429 No", met=3), "allows no more requests now (status 429", ""),
     ("too often", (ddgs,), says("429 No", met=1), "answers no program now (status 429)", "Wait some minutes, or set"),
-    ("later", CLIENTS, says("429 No", met=1, Retry_After=3600), "allows no more requests now (status 429", ""),
+    ("later", CLIENTS, says("429 No", met=1, Retry_After=40), "allows no more requests now (status 429", ""),
     ("fails", CLIENTS, says("500 No", "oh dear", met=3), "failed (status 500: oh dear)", ""),
     ("fails", (ddgs,), says("500 No", met=1), "failed (status 500)", ""),
     ("moved", (*CLIENTS, chroma), says("302 No", met=1, Location=OFF), "is at another address now", "Set the address"),

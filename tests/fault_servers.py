@@ -43,7 +43,7 @@ def says(
         lines = {"Content_Type": "application/json", **({} if then else {"Content_Length": len(body)}), **head}
         headers = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in lines.items())
         said = f"HTTP/1.1 {said}\r\n{headers}Connection: close\r\n\r\n{body}".encode()
-    until = time.time() + (0.5 if then in ("hang", "drip") else 9)
+    until = time.time() + (0.5 if then in ("hang", "drip") else 60)
     with Speaks(said, then) as server, budget_scope(Budget(deadline_at=until)):
         yield f"{scheme}://127.0.0.1:{server.port}"
     assert not met or server.met == met, f"{server.met} requests"
