@@ -51,15 +51,12 @@ async def chat_app(given: list[dict[str, str]], bench: Bench) -> Outcome:
         return Outcome(reply.status_code, f"{whole}\nruns: {asked}")
 
 
-async def settings(given: bytes | dict[str, str] | None, bench: Bench) -> Outcome:
-    """What every door says of `.env` with these bytes, of variables, or of a folder in its place; else the key."""
+async def settings(given: bytes | dict[str, str], bench: Bench) -> Outcome:
+    """What every door says of `.env` with these bytes, or of variables; else the key."""
     (file := bench.folder / "own" / ".env").parent.mkdir()
     bench.patch.chdir(file.parent)
     bench.patch.setenv("STEELMAN_ENV_FILE", str(file))
-    if given is None:
-        file.mkdir()
-    elif isinstance(given, bytes):
-        file.write_bytes(given)
+    file.write_bytes(given if isinstance(given, bytes) else b"")
     for name, value in given.items() if isinstance(given, dict) else ():
         bench.patch.setenv(name, value)
     heard: dict[str, int] = {}
@@ -117,11 +114,10 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
     ("asks of tags", said("Give arguments for and against tags in the text of a message."), "# ", "runs: ['Give arg"),
 )
 # Each line: situation, `.env` or variables, cause, remedy
-SETTINGS: tuple[tuple[str, bytes | dict[str, str] | None, str, str], ...] = (
+SETTINGS: tuple[tuple[str, bytes | dict[str, str], str, str], ...] = (
     ("Windows-1252", b"A=b\nOPENAI_API_KEY=\x93secret", "line 2 (OPENAI_API_KEY) holds what is no UTF-8", "Save the"),
     ("UTF-16 added to UTF-8", b"A=b\n" + "MODEL=m".encode("utf-16-le"), "line 2 holds a NUL", "Save the file as UTF-8"),
     ("UTF-8 added to UTF-16", "A=b\n".encode("utf-16") + b"A_KEY=s\n", "line 2 cannot be understood", "Save the file"),
-    ("a folder", None, ".env is a folder", "Remove it"),
     ("one smart quote", 'OPENAI_API_KEY="secret”'.encode(), "line 1 (OPENAI_API_KEY) cannot", "OPENAI_API_KEY=VA"),
     ("another shell's form", b"$env:SERPER_API_KEY='secret'", "line 1 (SERPER_API_KEY)", "Write SERPER_API_KEY=VALUE"),
     ("smart quotes", "OPENAI_API_KEY=“secret”".encode(), "OPENAI_API_KEY holds a curly quotation mark", "straight"),
