@@ -169,6 +169,7 @@ def test_an_index_of_another_time_is_made_again(folder: Path, tmp_path: Path) ->
     [
         ("No space left on device (os error 28)", StoreFullError),
         ("Permission denied (os error 13)", StoreError),
+        ("Nobody has ever seen this one", StoreError),
         ("Too many open files (os error 24)", StoreError),
     ],
 )
@@ -180,7 +181,7 @@ def test_what_is_not_the_indexes_fault_removes_nothing(
     house.find(text(5))
 
     def fails(*_: object) -> None:
-        raise index_error("dense", folder, RuntimeError(words))
+        raise index_error("dense", folder, RuntimeError(words), {})
 
     house.put("c", late="The late hornet came.")
     monkeypatch.setattr(house.search.dense, at, fails)

@@ -11,14 +11,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_settings import BaseSettings
 
 from tools.models.batching import batches
-from tools.store.index import ALL_PASSAGES, Entry, FolderIndex, Index, damaged_error
+from tools.store.index import ALL_PASSAGES, PANICS, Entry, FolderIndex, Index, damaged_error
+from tools.store.vector_files import check_graphs
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
@@ -26,6 +27,9 @@ _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in
 _PAGE = 100
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _GRAPH = {"hnsw": {"space": "cosine"}}
+_DAMAGE = ("malformed", "file is not a database", "no such table", "no such column", "pickle file: eval error")
+"""What Chroma 1.5 says of a database that is cut, overwritten or another program's, and of a list of ids that is. Of a
+graph it says 'Error loading hnsw index' where memory is short too: `check_graphs` tells what is damaged there."""
 
 
 def _as_given(settings: Any, /, **_: Any) -> None:
@@ -148,6 +152,8 @@ class ChromaIndex(Index):
 class DenseIndex(FolderIndex, ChromaIndex):
     """The embedded index, in files of the data directory."""
 
+    damage: ClassVar = {"InternalError": _DAMAGE, "DatabaseError": _DAMAGE, "PanicException": PANICS}
+
     def __init__(self, folder: Path) -> None:
         FolderIndex.__init__(self, folder)
         ChromaIndex.__init__(self, "collection")
@@ -160,13 +166,12 @@ class DenseIndex(FolderIndex, ChromaIndex):
         import chromadb
         from chromadb.config import Settings
 
+        try:
+            check_graphs(self._files)
+        except ValueError as exc:
+            raise damaged_error(self.name, f"in {self.folder}", exc) from exc
         path = f"{self._files}{next(_SPELLINGS)}"
         return chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
-
-    def _failures(self) -> tuple[type[Exception], ...]:
-        from chromadb.errors import ChromaError
-
-        return ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError, IndexError, TypeError
 
     def _drop(self, name: str) -> None:
         """Chroma leaves the vector files of a deleted collection behind."""
