@@ -151,7 +151,7 @@ class Service:
                 return
             except RunAbandonedError:
                 # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
-                if run_id not in self.left.ids and (await self.runs.run(run_id)).abandoned:
+                if run_id not in self.left.ids and (await self.runs.run(run_id)).interrupted:
                     raise
                 await asyncio.sleep(LOOK_AGAIN)
 

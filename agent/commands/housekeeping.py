@@ -43,6 +43,9 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
+    if store.finished == "/".join(filter(None, (args.name, args.document))):
+        print("It was removed already, by an earlier command that was stopped; nothing of it is left in the indexes.")
+        return OK
     if args.document:
         removed = store.delete_document(args.name, args.document)
         if not removed:
@@ -90,10 +93,11 @@ def runs(args: argparse.Namespace) -> int:
             asyncio.run(_delete_run(settings, store, row.id))
             print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
             return OK
+        store.close_abandoned()
         shown = store.latest(args.limit)
         for row in shown:
             print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {plain(row.question)}")
-        if stopped := [row.id for row in shown if row.abandoned]:
+        if stopped := [row.id for row in shown if row.interrupted]:
             print(f"Go on with an interrupted run: {resume_command(stopped[0])}", file=sys.stderr)
     return OK
 

@@ -17,7 +17,8 @@ from weakref import WeakValueDictionary
 from agent.answer.assemble import answer_of
 from agent.models.providers import Providers
 from agent.options import RunOptions
-from agent.runs.store import RunStatus, RunStore, TableThread, new_owner
+from agent.runs.owners import new_owner
+from agent.runs.store import RunStatus, RunStore, TableThread
 from agent.state import RunState
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError, as_installed

@@ -2,7 +2,9 @@
 how a question becomes a run: the run's usual options, what is refused before it begins, and its first state.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.documents.document import Limits
+from tools.errors import SteelmanError
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store, check_encoder
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from tools.models.encoders.encoder import Encoder
     from tools.store.hybrid import HybridSearch
 
+_LOG = logging.getLogger("steelman.store")
+_MOMENT = 2.0  # seconds that a removal waits for others who work on an index
 BuildProviders = Callable[[Settings, Store], Providers]
 
 
@@ -72,6 +77,7 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
     try:
         store = Store(database)
         parts = Parts(settings, database, store, build(settings, store))
+        finish_removals(store, lambda: parts.providers.search)
         if samples:
             parts.index_samples()
         return parts
@@ -83,16 +89,37 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
 def open_store() -> tuple[Store, Settings]:
     """The store of the settings in force, without any provider."""
     settings = load_settings()
-    return Store(Database(settings.database_path)), settings
+    store = Store(Database(settings.database_path))
+    finish_removals(store, lambda: _indexes(settings, store)[0])
+    return store, settings
 
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them, without the providers of a run."""
+    store, settings = open_store()
+    return store, *_indexes(settings, store)
+
+
+def _indexes(settings: Settings, store: Store) -> "tuple[HybridSearch, Encoder]":
     from tools.models.encoders.encoder import load_encoder
 
-    store, settings = open_store()
     encoder = build_encoder(settings, load_encoder())
-    return store, build_search(settings, store, encoder), encoder
+    return build_search(settings, store, encoder), encoder
+
+
+def finish_removals(store: Store, search: "Callable[[], HybridSearch]") -> None:
+    """Removes from the indexes what a killed command had removed from the store alone; a glance where nothing is left.
+    Where that cannot be done now, it warns, and the next command tries again."""
+    if (removed := store.changes.unfinished()) is None:
+        return
+    try:
+        with closing(search()) as indexes:
+            indexes.refresh(wait=_MOMENT)
+    except SteelmanError as exc:
+        _LOG.warning("The indexes still hold what was removed from the store (%s): %s", removed or "passages", exc)
+        return
+    _LOG.warning("The removal of %s, which an earlier command began, is finished now.", removed or "passages")
+    store.finished = removed
 
 
 REMOTE_PATIENCE = 2.0

@@ -59,9 +59,7 @@ class Runs:
         self, settings: Settings, build: BuildProviders | None = None, max_concurrent: int | None = None
     ) -> None:
         """`max_concurrent`: runs worked on at a time; the others wait their turn, and their deadline with them."""
-        self.settings = settings
-        self._build = build
-        self._max_concurrent = max_concurrent
+        self.settings, self._build, self._max_concurrent = settings, build, max_concurrent
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Runs":
@@ -78,6 +76,7 @@ class Runs:
             self.database, self.providers = self.parts.database, self.parts.providers
             self.store = self.parts.store.of("")  # what is everybody's
             self.run_store = RunStore(self.database)
+            await self._in_thread(self.run_store.close_abandoned)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
             self._graph = build_graph(self.providers, saver)
             given = self._graph, self.providers, self.run_store, self._in_thread
@@ -153,11 +152,11 @@ class Runs:
             for event in await self.recent_events(run.id, after):
                 after = event.number
                 yield event
-            if run.status != "running":
+            if run.status != "running" and not run.interrupted:
                 return
             if exc := self.executor.unrecorded.get(run.id):
                 raise exc
-            if run.abandoned:
+            if run.interrupted:
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
             await self.executor.wait(run.id, news)

@@ -152,7 +152,10 @@ class ChromaIndex(Index):
 class DenseIndex(FolderIndex, ChromaIndex):
     """The embedded index, in files of the data directory."""
 
-    damage: ClassVar = {"InternalError": _DAMAGE, "DatabaseError": _DAMAGE, "PanicException": PANICS}
+    damage: ClassVar = {
+        **dict.fromkeys(("InternalError", "DatabaseError", "OperationalError"), _DAMAGE),
+        "PanicException": PANICS,
+    }
 
     def __init__(self, folder: Path) -> None:
         FolderIndex.__init__(self, folder)

@@ -197,6 +197,12 @@ class Changes:
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
+    def unfinished(self) -> str | None:
+        """What the store removed last, where an index may hold it still, as after a kill between the two; else None."""
+        query = """SELECT (SELECT value FROM meta WHERE key = 'removed') FROM removals JOIN indexes ON number > removal
+            LIMIT 1"""
+        return next((str(row[0] or "") for row in self._db.rows(query)), None)
+
     def position(self, index: str) -> Position | None:
         """How far the index of that name is; None before it was first made."""
         rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
@@ -208,6 +214,12 @@ class Changes:
             values = (index, position.making, position.passage, position.removal)
             db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
             db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
+            db.execute("DELETE FROM meta WHERE key = 'removed' AND NOT EXISTS (SELECT 1 FROM removals)")
+
+
+def name_removal(db: sqlite3.Connection, *names: str) -> None:
+    """Keeps what a command removes (a collection, or one and a document), until the indexes have removed it too."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", ("/".join(names),))
 
 
 def log_removals(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:

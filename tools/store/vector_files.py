@@ -1,5 +1,5 @@
-"""Chroma's vector files, checked before Chroma opens them: its loader (hnswlib) trusts what it reads, and a file that is
-cut or overwritten would end the process by a signal.
+"""Chroma's vector files, checked before Chroma opens them: its loader (hnswlib) trusts what it reads, and a file that
+is cut or overwritten would end the process by a signal.
 
 A collection has a folder: `header.bin` holds sizes and counts, `data_level0.bin` for each element its neighbours, its
 vector and its label, `link_lists.bin` the neighbours on the upper levels, `index_metadata.pickle` the ids.
@@ -27,7 +27,7 @@ def check_graphs(folder: Path) -> None:
     database = folder / "chroma.sqlite3"
     if not database.is_file() or not database.stat().st_size:
         return  # an index that is empty, or misses all that it should hold
-    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as db:
+    with closing(sqlite3.connect(database)) as db:
         written = [folder / row[0] for row in db.execute(_WRITTEN)]
     for graph in written:
         if missing := [name for name in _FILES if not (graph / name).is_file()]:
