@@ -15,6 +15,7 @@ from agent.settings import Settings, load_settings
 from tools.errors import InputError, command
 from tools.language.words import count
 from tools.store.database import Database
+from tools.store.index import removal_name
 from tools.store.store import SAMPLES
 
 _SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}
@@ -43,8 +44,8 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
-    if store.finished == "/".join(filter(None, (args.name, args.document))):
-        print("It was removed already, by an earlier command that was stopped; nothing of it is left in the indexes.")
+    if store.finished == removal_name(args.name, args.document):
+        print("It was removed already, by a command that was stopped; now nothing of it is left in the indexes either.")
         return OK
     if args.document:
         removed = store.delete_document(args.name, args.document)

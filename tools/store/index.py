@@ -217,9 +217,14 @@ class Changes:
             db.execute("DELETE FROM meta WHERE key = 'removed' AND NOT EXISTS (SELECT 1 FROM removals)")
 
 
-def name_removal(db: sqlite3.Connection, *names: str) -> None:
-    """Keeps what a command removes (a collection, or one and a document), until the indexes have removed it too."""
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", ("/".join(names),))
+def removal_name(collection: str, document: str | None = None) -> str:
+    """What a command removes, in words."""
+    return f"document '{document}' of '{collection}'" if document else f"collection '{collection}'"
+
+
+def name_removal(db: sqlite3.Connection, removed: str) -> None:
+    """Keeps the name of what is removed until the indexes have removed it too."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", (removed,))
 
 
 def log_removals(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
