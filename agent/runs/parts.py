@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tools.store.hybrid import HybridSearch
 
 _LOG = logging.getLogger("steelman.store")
-_MOMENT = 2.0  # seconds that a removal waits for others who work on an index
 BuildProviders = Callable[[Settings, Store], Providers]
 
 
@@ -77,7 +76,7 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
     try:
         store = Store(database)
         parts = Parts(settings, database, store, build(settings, store))
-        finish_removals(store, lambda: parts.providers.search)
+        finish_removal(store, parts.providers.search)
         if samples:
             parts.index_samples()
         return parts
@@ -90,36 +89,34 @@ def open_store() -> tuple[Store, Settings]:
     """The store of the settings in force, without any provider."""
     settings = load_settings()
     store = Store(Database(settings.database_path))
-    finish_removals(store, lambda: _indexes(settings, store)[0])
-    return store, settings
+    return open_indexes()[0] if store.changes.unfinished() is not None else store, settings
 
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them, without the providers of a run."""
-    store, settings = open_store()
-    return store, *_indexes(settings, store)
-
-
-def _indexes(settings: Settings, store: Store) -> "tuple[HybridSearch, Encoder]":
     from tools.models.encoders.encoder import load_encoder
 
+    settings = load_settings()
+    store = Store(Database(settings.database_path))
     encoder = build_encoder(settings, load_encoder())
-    return build_search(settings, store, encoder), encoder
+    search = build_search(settings, store, encoder)
+    finish_removal(store, search)
+    return store, search, encoder
 
 
-def finish_removals(store: Store, search: "Callable[[], HybridSearch]") -> None:
+def finish_removal(store: Store, search: "HybridSearch") -> None:
     """Removes from the indexes what a killed command had removed from the store alone; a glance where nothing is left.
     Where that cannot be done now, it warns, and the next command tries again."""
     if (removed := store.changes.unfinished()) is None:
         return
+    what = removed or "passages"
     try:
-        with closing(search()) as indexes:
-            indexes.refresh(wait=_MOMENT)
+        with closing(search):
+            search.refresh()
+        store.finished = removed
+        _LOG.warning("The removal of %s, which an earlier command began, is finished now.", what)
     except SteelmanError as exc:
-        _LOG.warning("The indexes still hold what was removed from the store (%s): %s", removed or "passages", exc)
-        return
-    _LOG.warning("The removal of %s, which an earlier command began, is finished now.", removed or "passages")
-    store.finished = removed
+        _LOG.warning("The indexes still hold what was removed from the store (%s): %s", what, exc)
 
 
 REMOTE_PATIENCE = 2.0

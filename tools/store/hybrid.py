@@ -127,13 +127,10 @@ class HybridSearch:
         self._syncs[0].forget()
         self.dense.close()
 
-    def refresh(self, progress: Progress = lambda *_: None, wait: float | None = None) -> None:
-        """Brings both indexes up to date with the store; makes them where they are missing or damaged.
-
-        wait: seconds to wait for others who work on one, else as long as there is time. Raises StoreBusyError then.
-        """
+    def refresh(self, progress: Progress = lambda *_: None) -> None:
+        """Brings both indexes up to date with the store; makes them where they are missing or damaged."""
         for sync in self._syncs:
-            with sync.locked(time.monotonic() + (lock_timeout() if wait is None else wait)):
+            with sync.locked(time.monotonic() + lock_timeout()):
                 sync.update(progress)
 
     def condition(self) -> list[str]:

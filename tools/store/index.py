@@ -115,11 +115,11 @@ class FolderIndex(Index):
 def index_error(name: str, folder: Path, exc: BaseException, damage: Mapping[str, tuple[str, ...]]) -> StoreError:
     """An index's own words for a failure: IndexDamagedError for what is known to mean damage (see `FolderIndex`).
     Anything else, such as a library that cannot be imported or memory that is short, says nothing about the files."""
-    text = " ".join(str(exc).split())[:_LONGEST_TEXT] or type(exc).__name__
-    if any(words in text for words in _FULL) or _is_short_of_room(folder):
+    if any(words in str(exc) for words in _FULL) or _is_short_of_room(folder):
         return full_error(folder)
-    if any(words in text for words in damage.get(type(exc).__name__, ())):
+    if any(words in str(exc) for words in damage.get(type(exc).__name__, ())):
         return damaged_error(name, f"in {folder}", exc)
+    text = " ".join(str(exc).split())[:_LONGEST_TEXT] or type(exc).__name__
     hint = "If it goes on, make the index again: `python -m agent rebuild`."
     return StoreError(
         f"the {name} index in {folder} cannot be used now ({text}); it was left as it is. Put that right and try "

@@ -45,11 +45,13 @@ def _check_graph(graph: Path) -> None:
     if (
         (version, start, vector_at, label_at + 8) != (_VERSION, 0, 4 * (links0 + 1), size)
         or not 0 < wanted == links <= links0 <= _MOST_LINKS
-        or not 0 < count <= room <= 4 * count + 10_000  # its room is doubled as it grows
+        or not 0 <= count <= room <= 4 * count + 10_000  # its room is doubled as it grows
         or (label_at - vector_at) not in range(4, size, 4)
         or not (0 < spread < _MOST_LINKS and 0 < tried < 100 * _MOST_LINKS)
     ):
         raise ValueError("header.bin is no header")
+    if not count:
+        return
     for name, least in (("length.bin", 4 * count), ("data_level0.bin", size * count)):
         if (graph / name).stat().st_size < least:
             raise ValueError(f"{name} is cut")
