@@ -216,7 +216,7 @@ async def next_command(given: tuple[str, str, str], bench: Bench) -> Outcome:
 
 _AGAIN = "It was removed already, by a command that was stopped"
 _FINISHED = "which an earlier command began, is finished now"
-_REMOVALS = [
+_REMOVALS: list[tuple[str, tuple[str, str, str], int | str, str]] = [
     ("a deletion was killed, and is given again", (_KILLED, "delete c", "delete c"), 0, _AGAIN),
     ("a document's was killed, and is given again", (_KILLED, "delete c d1", "delete c d1"), 0, _AGAIN),
     ("a deletion was killed", (_KILLED, "delete c", "collections"), 0, f"collection 'c', {_FINISHED}"),
@@ -256,7 +256,7 @@ async def after_a_killed_run(given: tuple[str, str], bench: Bench) -> Outcome:
     return Outcome(came.status, came.text + states + str([t.state for t in ThreadStore(database).latest(9)]))
 
 
-_RUNS = [
+_RUNS: list[tuple[str, tuple[str, str], int | str, str, str]] = [
     ("a batch was killed, and is given again", ("BATCH", "BATCH"), 0, "1 answered, 0 failed", "stored: ['done']"),
     (
         "another batch follows",
@@ -275,7 +275,7 @@ ROWS: tuple[Row, ...] = (
         Row(name, question_over_damage, how, 0, f"The {index} index was damaged", "made again from the store", (other,))
         for index, other, (name, how) in _DAMAGED
     ),
-    *(Row(name, question_over_hindrance, how, "kept", *texts, ("was damaged",)) for name, how, *texts in _HINDRANCES),
+    *(Row(name, question_over_hindrance, how, "kept", a, b, ("was damaged",)) for name, how, a, b in _HINDRANCES),
     *(Row(name, next_command, given, status, cause, "removal: finished") for name, given, status, cause in _REMOVALS),
-    *(Row(name, after_a_killed_run, given, status, *texts) for name, given, status, *texts in _RUNS),
+    *(Row(name, after_a_killed_run, given, status, a, b) for name, given, status, a, b in _RUNS),
 )

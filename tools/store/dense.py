@@ -27,7 +27,8 @@ _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in
 _PAGE = 100
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _GRAPH = {"hnsw": {"space": "cosine"}}
-_DAMAGE = ("malformed", "file is not a database", "no such table", "no such column", "pickle file: eval error")
+DAMAGED_IDS = ("pickle file: eval error", "pickle file: decoding error")
+_DAMAGE = ("malformed", "file is not a database", "no such table", "no such column", *DAMAGED_IDS)
 """What Chroma 1.5 says of a database that is cut, overwritten or another program's, and of a list of ids that is. Of a
 graph it says 'Error loading hnsw index' where memory is short too: `check_graphs` tells what is damaged there."""
 

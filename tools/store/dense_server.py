@@ -19,10 +19,10 @@ from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
-from tools.store.dense import ChromaIndex
+from tools.store.dense import DAMAGED_IDS, ChromaIndex
 from tools.store.index import damaged_error
 
-_GRAPH_AT_FAULT = ("Error loading hnsw index", "pickle file: eval error")
+_GRAPH_AT_FAULT = ("Error loading hnsw index", *DAMAGED_IDS)
 """A server's words where it cannot read the vector files of a collection."""
 _START = "Start it (`chroma run --path FOLDER --port PORT`), or "
 _DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."

@@ -15,7 +15,7 @@ _ANALYZER = "english"
 _DAMAGE = (
     *("Data corrupted", "corrupted", "kind: InvalidData", "kind: UnexpectedEof", "FileDoesNotExist"),
     *("schema does not match", "decompressed buffer", "match offset", "Invalid data", "Invalid doc store version"),
-    *("Unsupported sstable version", "Reach end of buffer", "failed to fill whole buffer"),
+    *("Unsupported", "Reach end of buffer", "failed to fill whole buffer"),
 )
 """What tantivy 0.27 says of files that are cut, overwritten, missing or another index's."""
 _WRITER_BYTES = 30_000_000
