@@ -14,9 +14,10 @@ from fastapi import Depends, Request
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
+from agent.runs.executor import TableThread
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import Event, RunRow, RunStatus, TableThread
+from agent.runs.store import Event, RunRow, RunStatus
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
 from api.forms import Cursor

@@ -19,9 +19,17 @@ from agent.answer.followups import opening
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
 from agent.options import RunOptions
-from agent.runs.executor import RECURSION, RunCrashedError, RunExecutor, RunFailure, config_of, resume_command
+from agent.runs.executor import (
+    RECURSION,
+    RunCrashedError,
+    RunExecutor,
+    RunFailure,
+    TableThread,
+    config_of,
+    resume_command,
+)
 from agent.runs.parts import BuildProviders, first_state, open_parts
-from agent.runs.store import Event, RunRow, RunStore, TableThread
+from agent.runs.store import Event, RunRow, RunStore
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError

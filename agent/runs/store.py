@@ -2,24 +2,48 @@
 a heartbeat that it is there.
 """
 
-import asyncio
+import contextlib
 import json
+import os
+import socket
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Literal, ParamSpec, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
-from agent.runs.owners import is_alive
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.run_passages import KeptPassages, WebPassages, drop_stored_copies
 
-P = ParamSpec("P")
-T = TypeVar("T")
+
+def new_owner() -> str:
+    """A name for this process, another one each time: machine:process:random."""
+    return ":".join((_machine() or socket.gethostname(), str(os.getpid()), uuid.uuid4().hex[:6]))
+
+
+@cache
+def _machine() -> str:
+    """The host and the namespace of its process ids; empty where the system does not show who is alive."""
+    with contextlib.suppress(OSError):
+        return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
+    return ""
+
+
+def is_alive(owner: str | None, heartbeat: float | None, patience: float) -> bool:
+    """Whether an owner still works that was last heard of at `heartbeat`, by the clock of its machine. A process of
+    this machine that ended is gone at once, any other after so many seconds of silence; a heartbeat in the future says
+    nothing, since the clock was set back."""
+    machine, _, process = (owner or "").rpartition(":")[0].rpartition(":")
+    if machine and machine == _machine() and not Path(f"/proc/{process}").exists():
+        return False
+    return heartbeat is not None and abs(time.time() - heartbeat) <= patience
+
+
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
@@ -80,18 +104,6 @@ class RunRow:
     def state(self) -> str:
         """The status in a word or two for people."""
         return "interrupted" if self.interrupted else self.status
-
-
-class TableThread:
-    """One thread that reads and writes tables for an event loop, and that no slow provider can hold up."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        """`pool` has one thread."""
-        self.pool = pool
-
-    async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function returns or raises."""
-        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(work, *args, **kwargs))
 
 
 class RunStore:

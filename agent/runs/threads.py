@@ -4,8 +4,7 @@ Where nobody logs in to the page, the person is empty.
 
 from dataclasses import dataclass
 
-from agent.runs.owners import is_alive
-from agent.runs.store import SEEN, STALE_SECONDS, RunStatus
+from agent.runs.store import SEEN, STALE_SECONDS, RunStatus, is_alive
 from tools.store.database import Database
 
 _THREADS = f"""
