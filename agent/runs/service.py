@@ -19,15 +19,7 @@ from agent.answer.followups import opening
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
 from agent.options import RunOptions
-from agent.runs.executor import (
-    RECURSION,
-    RunCrashedError,
-    RunExecutor,
-    RunFailure,
-    TableThread,
-    config_of,
-    resume_command,
-)
+from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableThread, config_of, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore
 from agent.settings import Settings, load_settings
@@ -276,7 +268,7 @@ class Runs:
         if not state.next and any(task.error for task in state.tasks):
             # The stage was cut off after it had written its results and before it had said where to go next. LangGraph
             # takes it for done, with nothing to follow; from its own checkpoint by name it is done again.
-            return None, state.config | {"recursion_limit": RECURSION}
+            return None, config_of(run.id) | {"configurable": state.config["configurable"]}
         return Command(resume=sides) if sides is not None and state.interrupts else None, config_of(run.id)
 
 
