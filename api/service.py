@@ -14,9 +14,10 @@ from fastapi import Depends, Request
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
+from agent.runs.executor import TableThread
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import Event, RunRow, RunStatus, TableThread
+from agent.runs.store import Event, RunRow, RunStatus
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
 from api.forms import Cursor
@@ -151,7 +152,7 @@ class Service:
                 return
             except RunAbandonedError:
                 # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
-                if run_id not in self.left.ids and (await self.runs.run(run_id)).abandoned:
+                if run_id not in self.left.ids and (await self.runs.run(run_id)).interrupted:
                     raise
                 await asyncio.sleep(LOOK_AGAIN)
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from agent.answer.words import same
 from agent.runs.executor import RunFailure
-from agent.runs.store import Event, RunRow
+from agent.runs.store import INTERRUPTED, Event, RunRow
 from agent.state import is_answer
 from tools.errors import SteelmanError, UnknownRunError
 from tools.language.words import count
@@ -153,10 +153,9 @@ def _control(service: PageService, run: RunRow) -> None:
         if st.button("Stop", key="stop"):
             service.cancel(run.id)
         return
-    failed = [event.data for event in service.rows.events(run.id, 0) if event.kind == "failed" and run.error]
+    failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
     failure = rights.cause(RunFailure(**failed[-1]).cause()) if failed else ""
-    gone = failure or "This run was interrupted: its process is gone."
-    say.warning("This run was stopped." if run.status == "cancelled" else gone)
+    say.warning(INTERRUPTED if run.interrupted else failure or "This run was stopped.")
     if st.button("Go on with it", key="resume"):
         service.resume(run.id)
 

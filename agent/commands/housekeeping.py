@@ -15,6 +15,7 @@ from agent.settings import Settings, load_settings
 from tools.errors import InputError, command
 from tools.language.words import count
 from tools.store.database import Database
+from tools.store.index import removal_name
 from tools.store.store import SAMPLES
 
 _SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}
@@ -43,6 +44,9 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
+    if store.finished == removal_name(args.name, args.document):
+        print("It was removed already, by a command that was stopped; now nothing of it is left in the indexes either.")
+        return OK
     if args.document:
         removed = store.delete_document(args.name, args.document)
         if not removed:
@@ -90,10 +94,11 @@ def runs(args: argparse.Namespace) -> int:
             asyncio.run(_delete_run(settings, store, row.id))
             print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
             return OK
+        store.close_abandoned()
         shown = store.latest(args.limit)
         for row in shown:
             print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {plain(row.question)}")
-        if stopped := [row.id for row in shown if row.abandoned]:
+        if stopped := [row.id for row in shown if row.interrupted]:
             print(f"Go on with an interrupted run: {resume_command(stopped[0])}", file=sys.stderr)
     return OK
 

@@ -10,14 +10,16 @@ import logging
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from agent.answer.assemble import answer_of
 from agent.models.providers import Providers
 from agent.options import RunOptions
-from agent.runs.store import RunStatus, RunStore, TableThread, new_owner
+from agent.runs.store import RunStatus, RunStore, new_owner
 from agent.state import RunState
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError, as_installed
@@ -25,6 +27,22 @@ from tools.net.tracing import TracedSpan, langsmith_scope, run_span
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class TableThread:
+    """One thread that reads and writes tables for an event loop, and that no slow provider can hold up."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        """`pool` has one thread."""
+        self.pool = pool
+
+    async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the function returns or raises."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(work, *args, **kwargs))
 
 
 class RunCrashedError(RunError):

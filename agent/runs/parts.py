@@ -2,7 +2,9 @@
 how a question becomes a run: the run's usual options, what is refused before it begins, and its first state.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.documents.document import Limits
+from tools.errors import SteelmanError
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store, check_encoder
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tools.models.encoders.encoder import Encoder
     from tools.store.hybrid import HybridSearch
 
+_LOG = logging.getLogger("steelman.store")
 BuildProviders = Callable[[Settings, Store], Providers]
 
 
@@ -72,6 +76,7 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
     try:
         store = Store(database)
         parts = Parts(settings, database, store, build(settings, store))
+        finish_removal(store, parts.providers.search)
         if samples:
             parts.index_samples()
         return parts
@@ -83,16 +88,35 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
 def open_store() -> tuple[Store, Settings]:
     """The store of the settings in force, without any provider."""
     settings = load_settings()
-    return Store(Database(settings.database_path)), settings
+    store = Store(Database(settings.database_path))
+    return open_indexes()[0] if store.changes.unfinished() is not None else store, settings
 
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them, without the providers of a run."""
     from tools.models.encoders.encoder import load_encoder
 
-    store, settings = open_store()
+    settings = load_settings()
+    store = Store(Database(settings.database_path))
     encoder = build_encoder(settings, load_encoder())
-    return store, build_search(settings, store, encoder), encoder
+    search = build_search(settings, store, encoder)
+    finish_removal(store, search)
+    return store, search, encoder
+
+
+def finish_removal(store: Store, search: "HybridSearch") -> None:
+    """Removes from the indexes what a killed command had removed from the store alone; a glance where nothing is left.
+    Where that cannot be done now, it warns, and the next command tries again."""
+    if (removed := store.changes.unfinished()) is None:
+        return
+    what = removed or "passages"
+    try:
+        with closing(search):
+            search.refresh()
+        store.finished = removed
+        _LOG.warning("The removal of %s, which an earlier command began, is finished now.", what)
+    except SteelmanError as exc:
+        _LOG.warning("The indexes still hold what was removed from the store (%s): %s", what, exc)
 
 
 REMOTE_PATIENCE = 2.0

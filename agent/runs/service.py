@@ -19,9 +19,9 @@ from agent.answer.followups import opening
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
 from agent.options import RunOptions
-from agent.runs.executor import RECURSION, RunCrashedError, RunExecutor, RunFailure, config_of, resume_command
+from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableThread, config_of, resume_command
 from agent.runs.parts import BuildProviders, first_state, open_parts
-from agent.runs.store import Event, RunRow, RunStore, TableThread
+from agent.runs.store import Event, RunRow, RunStore
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
@@ -59,9 +59,7 @@ class Runs:
         self, settings: Settings, build: BuildProviders | None = None, max_concurrent: int | None = None
     ) -> None:
         """`max_concurrent`: runs worked on at a time; the others wait their turn, and their deadline with them."""
-        self.settings = settings
-        self._build = build
-        self._max_concurrent = max_concurrent
+        self.settings, self._build, self._max_concurrent = settings, build, max_concurrent
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Runs":
@@ -78,6 +76,7 @@ class Runs:
             self.database, self.providers = self.parts.database, self.parts.providers
             self.store = self.parts.store.of("")  # what is everybody's
             self.run_store = RunStore(self.database)
+            await self._in_thread(self.run_store.close_abandoned)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
             self._graph = build_graph(self.providers, saver)
             given = self._graph, self.providers, self.run_store, self._in_thread
@@ -153,11 +152,11 @@ class Runs:
             for event in await self.recent_events(run.id, after):
                 after = event.number
                 yield event
-            if run.status != "running":
+            if run.status != "running" and not run.interrupted:
                 return
             if exc := self.executor.unrecorded.get(run.id):
                 raise exc
-            if run.abandoned:
+            if run.interrupted:
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
             await self.executor.wait(run.id, news)
@@ -269,7 +268,7 @@ class Runs:
         if not state.next and any(task.error for task in state.tasks):
             # The stage was cut off after it had written its results and before it had said where to go next. LangGraph
             # takes it for done, with nothing to follow; from its own checkpoint by name it is done again.
-            return None, state.config | {"recursion_limit": RECURSION}
+            return None, config_of(run.id) | {"configurable": state.config["configurable"]}
         return Command(resume=sides) if sides is not None and state.interrupts else None, config_of(run.id)
 
 

@@ -2,19 +2,19 @@
 a heartbeat that it is there.
 """
 
-import asyncio
+import contextlib
 import json
 import os
 import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Literal, ParamSpec, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
@@ -22,21 +22,32 @@ from tools.store.run_passages import KeptPassages, WebPassages, drop_stored_copi
 
 
 def new_owner() -> str:
-    """A name for this process, another one each time: host:process:random."""
-    return ":".join((socket.gethostname(), str(os.getpid()), uuid.uuid4().hex[:6]))
+    """A name for this process, another one each time: machine:process:random."""
+    return ":".join((_machine() or socket.gethostname(), str(os.getpid()), uuid.uuid4().hex[:6]))
 
 
-def is_alive(heartbeat: float | None, patience: float) -> bool:
-    """Whether an owner still works that was last heard of at `heartbeat`, by the clock of its machine. After so many
-    seconds of silence it is gone; one in the future says nothing, since the clock was set back."""
+@cache
+def _machine() -> str:
+    """The host and the namespace of its process ids; empty where the system does not show who is alive."""
+    with contextlib.suppress(OSError):
+        return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
+    return ""
+
+
+def is_alive(owner: str | None, heartbeat: float | None, patience: float) -> bool:
+    """Whether an owner still works that was last heard of at `heartbeat`, by the clock of its machine. A process of
+    this machine that ended is gone at once, any other after so many seconds of silence; a heartbeat in the future says
+    nothing, since the clock was set back."""
+    machine, _, process = (owner or "").rpartition(":")[0].rpartition(":")
+    if machine and machine == _machine() and not Path(f"/proc/{process}").exists():
+        return False
     return heartbeat is not None and abs(time.time() - heartbeat) <= patience
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
+INTERRUPTED = "This run was interrupted: its process is gone."
 _OWNED = "owner = ? AND status = 'running'"
 WITHOUT_ANSWER = (
     "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, person"
@@ -77,7 +88,7 @@ class RunRow:
     @property
     def held(self) -> bool:
         """Whether somebody works on the run, or has yet to let go of it."""
-        return is_alive(self.heartbeat, STALE_SECONDS)
+        return is_alive(self.owner, self.heartbeat, STALE_SECONDS)
 
     @property
     def abandoned(self) -> bool:
@@ -85,21 +96,14 @@ class RunRow:
         return self.status == "running" and not self.held
 
     @property
+    def interrupted(self) -> bool:
+        """Whether it ended with its process, and can be gone on with."""
+        return self.abandoned or (self.status == "cancelled" and self.error is not None)
+
+    @property
     def state(self) -> str:
         """The status in a word or two for people."""
-        return "interrupted" if self.abandoned else self.status
-
-
-class TableThread:
-    """One thread that reads and writes tables for an event loop, and that no slow provider can hold up."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        """`pool` has one thread."""
-        self.pool = pool
-
-    async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function returns or raises."""
-        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(work, *args, **kwargs))
+        return "interrupted" if self.interrupted else self.status
 
 
 class RunStore:
@@ -206,6 +210,21 @@ class RunStore:
             held = [r["id"] for r in db.execute("SELECT id FROM runs WHERE owner = ?", (owner,))]
         for run_id in held:
             self.finish(run_id, owner, "cancelled", {})
+
+    def close_abandoned(self) -> None:
+        """Ends the runs whose process is gone; they can be resumed. Those of the API are left to its next server."""
+        query = "SELECT * FROM runs WHERE status = 'running' AND id NOT IN (SELECT run_id FROM api_runs)"
+        closing = "UPDATE runs SET status = 'cancelled', finished_at = ?, error = ? WHERE id = ? AND owner IS ?"
+        for row in (run_row(r) for r in self._db.rows(query)):
+            if row.abandoned:
+                with self._db.write() as db:
+                    db.execute(f"{closing} AND status = 'running'", (_now(), INTERRUPTED, row.id, row.owner))
+
+    def begun(self, question: str, options: dict[str, Any]) -> RunRow | None:
+        """The last run of everybody's that was begun for this question with these options, follow-ups aside."""
+        query = f"""SELECT {WITHOUT_ANSWER} FROM runs WHERE question = ? AND options = ? AND thread = id AND person = ''
+            AND id NOT IN (SELECT run_id FROM api_runs) ORDER BY created_at DESC, rowid DESC LIMIT 1"""
+        return next((run_row(r) for r in self._db.rows(query, (question, json.dumps(options)))), None)
 
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to release it."""

@@ -15,7 +15,7 @@ _THREADS = f"""
         FROM runs WHERE {SEEN} GROUP BY thread
     )
     SELECT first.thread AS id, COALESCE(NULLIF(t.name, ''), first.question) AS name, n.runs, n.own,
-        first.id AS first, latest.id AS latest, n.at, latest.status, latest.heartbeat
+        first.id AS first, latest.id AS latest, n.at, latest.status, latest.heartbeat, latest.owner, latest.error
     FROM newest n JOIN runs first ON first.rowid = n.first JOIN runs latest ON latest.rowid = n.last
     LEFT JOIN threads t ON t.thread = first.thread AND t.person = :person
     WHERE t.removed_at IS NULL
@@ -39,12 +39,14 @@ class Thread:
     at: str
     status: RunStatus
     heartbeat: float | None
+    owner: str | None
+    error: str | None
 
     @property
     def state(self) -> str:
         """The newest run's status in a word for people."""
-        gone = self.status == "running" and not is_alive(self.heartbeat, STALE_SECONDS)
-        return "interrupted" if gone else self.status
+        gone = self.error if self.status == "cancelled" else not is_alive(self.owner, self.heartbeat, STALE_SECONDS)
+        return "interrupted" if gone and self.status in ("cancelled", "running") else self.status
 
 
 class ThreadStore:

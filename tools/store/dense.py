@@ -6,19 +6,20 @@ import logging
 import re
 import shutil
 import sqlite3
+import struct
 import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_settings import BaseSettings
 
 from tools.models.batching import batches
-from tools.store.index import ALL_PASSAGES, Entry, FolderIndex, Index, damaged_error
+from tools.store.index import ALL_PASSAGES, PANICS, Entry, FolderIndex, Index, damaged_error
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
@@ -26,6 +27,10 @@ _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in
 _PAGE = 100
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _GRAPH = {"hnsw": {"space": "cosine"}}
+DAMAGED_IDS = ("pickle file: eval error", "pickle file: decoding error")
+_DAMAGE = ("malformed", "file is not a database", "no such table", "no such column", *DAMAGED_IDS)
+"""What Chroma 1.5 says of a database that is cut, overwritten or another program's, and of a list of ids that is. Of a
+graph it says 'Error loading hnsw index' where memory is short too: `_check_graphs` tells what is damaged there."""
 
 
 def _as_given(settings: Any, /, **_: Any) -> None:
@@ -36,6 +41,13 @@ def _as_given(settings: Any, /, **_: Any) -> None:
 
 
 BaseSettings.__pydantic_init_subclass__ = classmethod(_as_given)  # type: ignore[method-assign,assignment]
+
+_HEADER = struct.Struct("<i6QiI3QdQ")
+_VERSION = 1
+_FILES = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin", "index_metadata.pickle")
+_MOST_LINKS = 1000
+_DEGREE = 0xFFFF  # the lower half of a list's first word; the upper one marks elements that were removed
+_WRITTEN = """SELECT s.id FROM segments s JOIN max_seq_id m ON m.segment_id = s.id WHERE s.scope = 'VECTOR'"""
 
 
 class ChromaIndex(Index):
@@ -148,6 +160,11 @@ class ChromaIndex(Index):
 class DenseIndex(FolderIndex, ChromaIndex):
     """The embedded index, in files of the data directory."""
 
+    damage: ClassVar = {
+        **dict.fromkeys(("InternalError", "DatabaseError", "OperationalError"), _DAMAGE),
+        "PanicException": PANICS,
+    }
+
     def __init__(self, folder: Path) -> None:
         FolderIndex.__init__(self, folder)
         ChromaIndex.__init__(self, "collection")
@@ -160,13 +177,12 @@ class DenseIndex(FolderIndex, ChromaIndex):
         import chromadb
         from chromadb.config import Settings
 
+        try:
+            _check_graphs(self._files)
+        except ValueError as exc:
+            raise damaged_error(self.name, f"in {self.folder}", exc) from exc
         path = f"{self._files}{next(_SPELLINGS)}"
         return chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
-
-    def _failures(self) -> tuple[type[Exception], ...]:
-        from chromadb.errors import ChromaError
-
-        return ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError, IndexError, TypeError
 
     def _drop(self, name: str) -> None:
         """Chroma leaves the vector files of a deleted collection behind."""
@@ -176,3 +192,71 @@ class DenseIndex(FolderIndex, ChromaIndex):
         for folder in self._files.iterdir():
             if folder.is_dir() and folder.name not in alive:
                 shutil.rmtree(folder)
+
+
+def _check_graphs(folder: Path) -> None:
+    """Raises ValueError, which names the file, where the vector files of Chroma's folder cannot be what it wrote: its
+    loader (hnswlib) trusts what it reads, and one that is cut or overwritten would end the process by a signal.
+
+    `header.bin` holds sizes and counts, `data_level0.bin` for each element its neighbours, its vector and its label,
+    `link_lists.bin` its neighbours on the upper levels, `index_metadata.pickle` the ids. Raises
+    sqlite3.DatabaseError where Chroma's database cannot be read.
+    """
+    database = folder / "chroma.sqlite3"
+    if not database.is_file() or not database.stat().st_size:
+        return  # an index that is empty, or misses all that it should hold
+    with contextlib.closing(sqlite3.connect(database)) as db:
+        written = [folder / row[0] for row in db.execute(_WRITTEN)]
+    for graph in written:
+        if missing := [name for name in _FILES if not (graph / name).is_file()]:
+            raise ValueError(f"{graph / missing[0]} is missing")
+        try:
+            _check_graph(graph)
+        except (ValueError, IndexError, struct.error) as exc:
+            raise ValueError(f"the vector files in {graph} are damaged: {exc}") from exc
+
+
+def _check_graph(graph: Path) -> None:
+    """Raises ValueError, IndexError or struct.error where a size is not that of the file, or a link leads nowhere."""
+    header = _HEADER.unpack((graph / "header.bin").read_bytes())
+    version, start, room, count, size, label_at, vector_at, top, entry, links, links0, wanted, spread, tried = header
+    if (
+        (version, start, vector_at, label_at + 8) != (_VERSION, 0, 4 * (links0 + 1), size)
+        or not 0 < wanted == links <= links0 <= _MOST_LINKS
+        or not 0 <= count <= room <= 4 * count + 10_000  # its room is doubled as it grows
+        or (label_at - vector_at) not in range(4, size, 4)
+        or not (0 < spread < _MOST_LINKS and 0 < tried < 100 * _MOST_LINKS)
+    ):
+        raise ValueError("header.bin is no header")
+    if not count:
+        return
+    for name, least in (("length.bin", 4 * count), ("data_level0.bin", size * count)):
+        if (graph / name).stat().st_size < least:
+            raise ValueError(f"{name} is cut")
+    data = np.asarray(np.memmap(graph / "data_level0.bin", np.uint8, "r", shape=(count, size)))
+    if len(set(data[:, label_at:].view(np.uint64).ravel().tolist())) < count:
+        raise ValueError("data_level0.bin is overwritten")
+    words = np.fromfile(graph / "link_lists.bin", np.uint32)
+    at, levels, lists, sizes = 0, list[int](), list[tuple[int, int]](), words.tolist()
+    for _ in range(count):
+        level, rest = divmod(sizes[at], 4 * (links + 1))
+        if rest or level > top:
+            raise ValueError("link_lists.bin is overwritten")
+        levels.append(level)
+        lists += [(at + 1 + below * (links + 1), below + 1) for below in range(level)]
+        at += 1 + sizes[at] // 4
+    if entry >= count or levels[entry] != top:
+        raise ValueError("header.bin and link_lists.bin do not belong together")
+    _check_links(data[:, :vector_at].view(np.uint32), np.array(levels), 0)
+    if lists:
+        places, of_level = np.array(lists).T
+        _check_links(words[places[:, None] + np.arange(links + 1)], np.array(levels), of_level[:, None])
+
+
+def _check_links(rows: NDArray[np.uint32], levels: NDArray[np.int64], level: NDArray[np.int64] | int) -> None:
+    """Rows of a degree and the places of so many neighbours, which have to exist on that level."""
+    degree, places = rows[:, :1] & _DEGREE, rows[:, 1:]
+    used = np.arange(places.shape[1]) < degree
+    known = levels[np.where(used, places, 0)]  # raises IndexError past the last one
+    if (degree > places.shape[1]).any() or (used & (known < level)).any():
+        raise ValueError("its links lead nowhere")

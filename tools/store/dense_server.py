@@ -19,10 +19,11 @@ from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
-from tools.store.dense import ChromaIndex
-from tools.store.index import damaged_error, is_outside
+from tools.store.dense import DAMAGED_IDS, ChromaIndex
+from tools.store.index import damaged_error
 
-_GRAPH_AT_FAULT = "hnsw"  # in a server's words where it cannot read the vector files of a collection
+_GRAPH_AT_FAULT = ("Error loading hnsw index", *DAMAGED_IDS)
+"""A server's words where it cannot read the vector files of a collection."""
 _START = "Start it (`chroma run --path FOLDER --port PORT`), or "
 _DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
 
@@ -127,7 +128,7 @@ class _ServerErrors(AbstractContextManager[None]):
                 f"the settings to use the embedded index. {_DATA_SAFE}",
                 hint=_START,
             ) from exc
-        if isinstance(exc, InternalError) and _GRAPH_AT_FAULT in str(exc) and not is_outside(str(exc)):
+        if isinstance(exc, InternalError) and any(words in str(exc) for words in _GRAPH_AT_FAULT):
             raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
         # Chroma's client raises a bare `Exception` for a reply that it does not know.
         if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):

@@ -6,16 +6,17 @@ Passages come with numbers that only grow, and those that go leave a line.
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.disk import disk_errors, full_error
-from tools.errors import IndexDamagedError, StoreError
+from tools.errors import IndexDamagedError, SteelmanError, StoreError
 from tools.passages import Passage
 from tools.store.database import Database
 
@@ -24,11 +25,9 @@ Entry = tuple[int, Passage, NDArray[np.float32]]
 
 _FULL = ("No space left", "disk is full", "Disk quota")
 _ROOM = 5_000_000  # bytes
-_OUTSIDE = (
-    *("Permission denied", "Read-only file system", "readonly database", "Too many open files", "LockBusy"),
-    *("Cannot allocate memory", "database is locked", "database table is locked"),
-)
-"""Words for what is wrong with the machine, or with who asks, and not with the files."""
+_LONGEST_TEXT = 300
+PANICS = ("out of bounds", "out of range", "assertion failed", "mid > len", "too small", "a `None` value", "overflow")
+"""Words of a library in Rust that gave up over what it read; none of them is the operating system's."""
 ALL_PASSAGES = 0
 """Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
@@ -71,6 +70,9 @@ class Index(ABC):
 class FolderIndex(Index):
     """An index in files, with the number of the last change that they hold; they are removed as a whole."""
 
+    damage: ClassVar[Mapping[str, tuple[str, ...]]]
+    """The words with which its library tells of damaged files, by the name of the exception."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._number = folder / "NUMBER"
@@ -87,21 +89,17 @@ class FolderIndex(Index):
                 file.write(number)
                 file.truncate()
 
-    @abstractmethod
-    def _failures(self) -> tuple[type[Exception], ...]:
-        """What its library raises."""
-
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Turns its library's failures into errors that say what to do next."""
         try:
             yield
-        except StoreError:
+        except SteelmanError:
             raise
         except BaseException as exc:
-            # A library in Rust that gave up, as on files that are not what it wrote, raises what is no `Exception`.
-            if isinstance(exc, self._failures()) or type(exc).__name__ == "PanicException":
-                raise index_error(self.name, self.folder, exc) from exc
+            # A library in Rust that gave up raises what is no `Exception`.
+            if isinstance(exc, Exception) or type(exc).__name__ == "PanicException":
+                raise index_error(self.name, self.folder, exc, self.damage) from exc
             raise
 
     def clear(self) -> None:
@@ -114,15 +112,20 @@ class FolderIndex(Index):
             self.folder.mkdir(parents=True)
 
 
-def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
-    """An index's own words for a failure, as IndexDamagedError where its files may be at fault, else as an error that
-    says what is."""
-    text = str(exc)
-    if any(words in text for words in _FULL) or _is_short_of_room(folder):
+def index_error(name: str, folder: Path, exc: BaseException, damage: Mapping[str, tuple[str, ...]]) -> StoreError:
+    """An index's own words for a failure: IndexDamagedError for what is known to mean damage (see `FolderIndex`).
+    Anything else, such as a library that cannot be imported or memory that is short, says nothing about the files."""
+    if any(words in str(exc) for words in _FULL) or _is_short_of_room(folder):
         return full_error(folder)
-    if is_outside(text):
-        return StoreError(f"the {name} index in {folder} cannot be used now ({text}). Put that right, then try again.")
-    return damaged_error(name, f"in {folder}", exc)
+    if any(words in str(exc) for words in damage.get(type(exc).__name__, ())):
+        return damaged_error(name, f"in {folder}", exc)
+    text = " ".join(str(exc).split())[:_LONGEST_TEXT] or type(exc).__name__
+    hint = "If it goes on, make the index again: `python -m agent rebuild`."
+    return StoreError(
+        f"the {name} index in {folder} cannot be used now ({text}); it was left as it is. Put that right and try "
+        f"again. {hint}",
+        hint=hint,
+    )
 
 
 def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedError:
@@ -134,11 +137,6 @@ def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedErro
     error.index = name
     error.__cause__ = exc
     return error
-
-
-def is_outside(text: str) -> bool:
-    """Whether an error's words blame something else than the index."""
-    return any(words in text for words in (*_FULL, *_OUTSIDE))
 
 
 def _is_short_of_room(folder: Path) -> bool:
@@ -199,6 +197,12 @@ class Changes:
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
+    def unfinished(self) -> str | None:
+        """What the store removed last, where an index may hold it still, as after a kill between the two; else None."""
+        query = """SELECT (SELECT value FROM meta WHERE key = 'removed') FROM removals JOIN indexes ON number > removal
+            LIMIT 1"""
+        return next((str(row[0] or "") for row in self._db.rows(query)), None)
+
     def position(self, index: str) -> Position | None:
         """How far the index of that name is; None before it was first made."""
         rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
@@ -210,6 +214,17 @@ class Changes:
             values = (index, position.making, position.passage, position.removal)
             db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
             db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
+            db.execute("DELETE FROM meta WHERE key = 'removed' AND NOT EXISTS (SELECT 1 FROM removals)")
+
+
+def removal_name(collection: str, document: str | None = None) -> str:
+    """What a command removes, in words."""
+    return f"document '{document}' of '{collection}'" if document else f"collection '{collection}'"
+
+
+def name_removal(db: sqlite3.Connection, removed: str) -> None:
+    """Keeps the name of what is removed until the indexes have removed it too."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", (removed,))
 
 
 def log_removals(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:

@@ -3,15 +3,21 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tools.language.words import analyzer
-from tools.store.index import ALL_PASSAGES, Entry, FolderIndex
+from tools.store.index import ALL_PASSAGES, PANICS, Entry, FolderIndex
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher
 
 _ANALYZER = "english"
+_DAMAGE = (
+    *("Data corrupted", "corrupted", "kind: InvalidData", "kind: UnexpectedEof", "FileDoesNotExist"),
+    *("schema does not match", "decompressed buffer", "match offset", "Invalid data", "Invalid doc store version"),
+    *("Unsupported", "Reach end of buffer", "failed to fill whole buffer"),
+)
+"""What tantivy 0.27 says of files that are cut, overwritten, missing or another index's."""
 _WRITER_BYTES = 30_000_000
 _LONGEST_QUERY = 64  # words; a longer text as a query only costs time
 
@@ -20,6 +26,7 @@ class LexicalIndex(FolderIndex):
     """Passages by BM25 over title and text (Robertson et al. 1994; tantivy's k1 = 1.2, b = 0.75)."""
 
     name = "lexical"
+    damage: ClassVar = {"ValueError": _DAMAGE, "PanicException": PANICS}
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -37,9 +44,6 @@ class LexicalIndex(FolderIndex):
         index = self._open()
         index.reload()
         return index.searcher()
-
-    def _failures(self) -> tuple[type[Exception], ...]:
-        return ValueError, OSError, KeyError, TypeError
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         from tantivy import Document, Query
