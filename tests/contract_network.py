@@ -80,6 +80,7 @@ FAILS: tuple[tuple[str, tuple[Door, ...], Place, str, str], ...] = (
     ("https asked as http", (chroma, serper), serves(scheme="http"), "closed the connection without", "with https://"),
     ("https that says so", (chat, embeddings), says(GO), "it speaks https, not http", "with https://"),
     ("HTTP/2 only", (judge, chroma), says(b"\0\0\x0c\4\0\0\0\0\0"), "a port for HTTP/2 alone", "with https:// if it"),
+    ("HTTP/2 only, by TLS", (chat,), says(ALERT + b"\x78", scheme="https"), "HTTP/2 only", "a server of HTTP/1.1"),
     ("wants a certificate", (chat,), says(ALERT + b"\x74", scheme="https"), "it wants a certificate from whoever", ""),
     ("no common TLS", (chat,), says(ALERT + b"\x28", scheme="https"), "no TLS came about", "write http:// if it"),
     ("no such file", (chat, chroma, page), at(OUT, SSL_CERT_FILE="/no"), "SSL_CERT_FILE names /no", "Mend it"),

@@ -35,7 +35,7 @@ _CERTIFICATES = (
         "it speaks http, not https: write the address with http://",
     ),
     (
-        r"(?i)no_?application_?protocol",
+        r"(?i)no[_ ]?application[_ ]?protocol",
         "it speaks HTTP/2 only, which cannot be asked: put a server of HTTP/1.1 before it",
     ),
     (r"(?i)certificate_?required|bad_certificate", "it wants a certificate from whoever asks, which is not given here"),
