@@ -130,14 +130,14 @@ class Guard:
             self._open += Counter()  # forgets callers without a request
 
     def _check_room(self, caller: str) -> None:
-        """Raises ProblemError where too many requests are open: the caller's (429), or everybody's (503)."""
-        again = {"Retry-After": str(_COME_AGAIN)}
-        if self._open[caller] >= self._most // _CALLER_SHARE:
-            detail = f"{self._open[caller]} requests of this caller are open, and that is the most. End one first."
-            raise ProblemError(429, "too-many-requests", detail, headers=again)
+        """Raises ProblemError where too many requests are open: everybody's (503), or the caller's (429)."""
+        again = {"Retry-After": f"{_COME_AGAIN}"}
         if self._open.total() >= self._most:
             detail = f"{self._most} requests are open, and that is the most. Come again in {_COME_AGAIN} seconds."
             raise ProblemError(503, "server-full", detail, headers=again)
+        if self._open[caller] >= self._most // _CALLER_SHARE:
+            detail = f"{self._open[caller]} requests of this caller are open, and that is the most. End one first."
+            raise ProblemError(429, "too-many-requests", detail, headers=again)
 
     def _identify(self, scope: Scope) -> None:
         """Finds out who calls. Raises ProblemError.

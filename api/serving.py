@@ -6,6 +6,7 @@ service (agent/runs/service.py)
 
 import asyncio
 import contextlib
+import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from fastapi import FastAPI
 from agent.runs.service import open_runs
 from agent.settings import Settings
 from api.callers import Keys
-from api.connections import HEAD_SECONDS, allow_files, connections
+from api.connections import FILES, HEAD_SECONDS, Connection
 from api.guard import Guard
 from api.mcp.server import mount
 from api.observing import SERVER, Metrics, configure, told_by_loop
@@ -87,7 +88,8 @@ def serve(settings: Settings) -> int:
     opening the agent raises.
     """
     use_few_heaps()
-    allow_files()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
     configure(settings)
     _check_locked(settings)
     with contextlib.closing(listen(settings.api_host, settings.api_port)) as listening:
@@ -131,7 +133,7 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.api_host,
         port=settings.api_port,
-        http=connections(),
+        http=Connection,
         ws="none",
         proxy_headers=False,
         log_config=None,
