@@ -55,8 +55,8 @@ class Settings(Network):
         "A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite."
     )
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
-    read_seconds: float = Field(default=300.0, gt=0.0, description="Seconds of work that reading one file may take.")
-    read_megabytes: int = Field(default=2048, ge=256, description="Megabytes of memory that reading one file may take.")
+    read_seconds: float = Field(default=30.0, gt=0.0, description="Seconds of work that reading one file may take.")
+    read_megabytes: int = Field(default=512, ge=256, description="Megabytes of memory that reading one file may take.")
     admins: str = _text(
         "Who may change the page's settings where people log in: ann@example.org, as far as the login provider "
         "verified it, or issuer and subject, https://id.example.org 4711, ..."

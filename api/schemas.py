@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.answer.model import Answer
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.store import RunStatus
-from api.forms import DATE, ONE_LINE, SELECTION, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
+from api.forms import DATE, NEW_SIDE, ONE_LINE, SELECTION, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
 from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
@@ -101,11 +101,11 @@ class AskRequest(RetrieveRequest):
 class Side(_Request):
     """A perspective to search for, as a person wants it; the planned ones can be sent back as the event has them."""
 
-    id: str = Field(default="", max_length=20, description="As it was planned; empty for a new one.")
+    id: str = Field(default="", pattern=NEW_SIDE, description="As it was planned; empty for a new one.")
     name: str = Field(min_length=1, max_length=200)
     statement: str = Field(min_length=1, max_length=LONGEST_STATEMENT, pattern=SOME_TEXT)
     stance: Literal["supports", "opposes", "other"] = "other"
-    contrary: str = Field(default="", max_length=20, description="The id of the side that says the opposite.")
+    contrary: str = Field(default="", pattern=NEW_SIDE, description="The id of the side that says the opposite.")
     origin: Literal["question", "sources", "model", "person"] = Field(
         default="person", description="Who thought of it."
     )

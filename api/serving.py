@@ -1,12 +1,12 @@
 """The application (routes, problems and what guards them, over one service), served over HTTP until Ctrl-C.
 
-request ─▶ guard (api/guard.py) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's service (agent/runs/service.py)
-
-Slow senders and slow readers are not timed here: that is the work of a proxy.
+request ─▶ connection (api/connections.py) ─▶ guard (api/guard.py) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's
+service (agent/runs/service.py)
 """
 
 import asyncio
 import contextlib
+import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from agent.runs.service import open_runs
 from agent.settings import Settings
 from api.callers import Keys
+from api.connections import FILES, HEAD_SECONDS, Connection
 from api.guard import Guard
 from api.mcp.server import mount
 from api.observing import SERVER, Metrics, configure, told_by_loop
@@ -78,7 +79,6 @@ def _watch(service: Service, figures: Metrics) -> None:
 
 
 _CLOSING_SECONDS = 3
-_MOST_CONNECTIONS = 512
 
 
 def serve(settings: Settings) -> int:
@@ -88,6 +88,8 @@ def serve(settings: Settings) -> int:
     opening the agent raises.
     """
     use_few_heaps()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
     configure(settings)
     _check_locked(settings)
     with contextlib.closing(listen(settings.api_host, settings.api_port)) as listening:
@@ -131,12 +133,12 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.api_host,
         port=settings.api_port,
-        http="h11",  # whose heads have a limit
-        limit_concurrency=_MOST_CONNECTIONS,
+        http=Connection,
         ws="none",
         proxy_headers=False,
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=HEAD_SECONDS,
         timeout_graceful_shutdown=_CLOSING_SECONDS,
     )

@@ -3,9 +3,12 @@
 import contextlib
 import hashlib
 import json
+import os
+import socket
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,7 +19,7 @@ from raw_http import connected, head, problem_in, problem_of, read_to_end, wait_
 from starlette.responses import PlainTextResponse, StreamingResponse
 
 from agent.settings import Settings
-from api import serving
+from api import connections, guard
 from api.__main__ import main
 from api.callers import Keys
 from tools.store.database import Database
@@ -233,16 +236,77 @@ def test_what_is_no_http(address: str) -> None:
         assert read_to_end(connection).startswith(b"HTTP/1.1 400 ")
 
 
-def test_more_connections_than_there_may_be(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "_MOST_CONNECTIONS", 3)
-    with api(settings) as address, contextlib.ExitStack() as opened:
-        held = [opened.enter_context(connected(address)) for _ in range(2)]
-        for connection in held:
-            connection.sendall(head("GET", "/healthz"))
-            assert b"200 OK" in connection.recv(65536)
-        wait_until(lambda: httpx.get(f"{address}/healthz").status_code == 503)
-        held[0].close()
-        wait_until(lambda: httpx.get(f"{address}/healthz").status_code == 200)
+def test_silent_connections_are_few_and_short_and_in_nobodys_way(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_TICK": 0.2, "_MOST_WAITING": 5, "_MOST_CONNECTIONS": 40, "HEAD_SECONDS": 1.5}.items():
+        monkeypatch.setattr(connections, name, value)
+    with api(settings) as address, httpx.Client(base_url=address) as kept, contextlib.ExitStack() as opened:
+        held = [opened.enter_context(connected(address)) for _ in range(120)]
+        for number, connection in enumerate(held):
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nX: " if number % 2 else b"")
+            if number % 10 == 0:
+                assert httpx.get(f"{address}/v1/collections").status_code == 200
+                assert kept.get("/healthz").status_code == 200
+        wait_until(lambda: sum(map(is_open, held)) <= 5, 1.4)
+        wait_until(lambda: not any(map(is_open, held)), 5)
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether the server has not closed the connection; what it said is taken."""
+    try:
+        while said := connection.recv(4096, socket.MSG_DONTWAIT):
+            assert said
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        pass
+    return False
+
+
+def test_a_head_that_drips_is_closed_and_a_reply_that_nobody_reads(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_TICK": 0.2, "HEAD_SECONDS": 1, "_UNREAD_SECONDS": 1.0}.items():
+        monkeypatch.setattr(connections, name, value)
+    with api(settings) as address, connected(address) as drips, connected(address, receive_buffer=4096) as unread:
+        drips.sendall(b"GET / HTTP/1.1\r\nX: ")
+        unread.sendall(head("GET", "/openapi.json") * 200)
+        began = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while is_open(drips):
+                drips.sendall(b"x")
+                time.sleep(0.05)
+        assert time.monotonic() - began < 5
+        open_ = f"/proc/{os.getpid()}/net/tcp"
+        port = f"{unread.getsockname()[1]:04X}"
+        wait_until(lambda: not any(served(line, port) for line in Path(open_).read_text().splitlines()), 8)
+
+
+def served(line: str, port: str) -> bool:
+    """Whether a line of /proc/net/tcp is the server's end of the connection from this port, and held by a process."""
+    fields = line.split()
+    return fields[2].endswith(f":{port}") and fields[9] != "0"
+
+
+def test_a_slow_upload_and_a_slow_reader_are_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_TICK": 0.2, "HEAD_SECONDS": 2, "_UNREAD_SECONDS": 2.0}.items():
+        monkeypatch.setattr(connections, name, value)
+    monkeypatch.setattr(guard, "_BODY_SECONDS", 1.0)
+    monkeypatch.setattr(guard, "_BODY_RATE", 1_000)  # the machine of a test may be busy
+    documents = json.dumps({"documents": [{"id": "a", "text": "Bridges carry people. " * 1000}]}).encode()
+    with api(settings) as address, connected(address) as slow, connected(address, receive_buffer=4096) as reader:
+        lines = "Content-Type: application/json", f"Content-Length: {len(documents)}", "Connection: close"
+        slow.sendall(head("POST", "/v1/collections/mine/documents", *lines))
+        reader.sendall(head("GET", "/openapi.json") * 40 + head("GET", "/healthz", "Connection: close"))
+        got = 0
+        for at in range(0, len(documents), 500):  # 5,000 bytes a second, for more than four seconds
+            slow.sendall(documents[at : at + 500])
+            got += len(reader.recv(60_000))
+            time.sleep(0.1)
+        assert read_to_end(slow).startswith(b"HTTP/1.1 200 ")
+        assert read_to_end(reader).endswith(b'{"status":"ok"}')
 
 
 # Callers that go away, and failures

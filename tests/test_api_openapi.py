@@ -50,7 +50,9 @@ def answerable() -> Iterator[None]:
             return
         asked = [{"role": "user", "content": QUESTION}]
         real: dict[str, Any] = {"question": QUESTION, "messages": asked, "files": ["Bridges carry towns."]}
-        case.body = {**body, **{name: value for name, value in real.items() if name in body}}
+        case.body = changed = {**body, **{name: value for name, value in real.items() if name in body}}
+        for number, side in enumerate(changed.get("sides") or ()):  # nor that each has an id of its own
+            side |= {"id": f"{number}"} if side.get("id") else {}
 
     schemathesis.hook(before_call)
     yield

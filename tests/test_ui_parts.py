@@ -22,7 +22,7 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import cited_view, ledger, settings_view, shown, source_view
+from ui import cited_view, ledger, moves, settings_view, shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -34,6 +34,12 @@ HOSTILE = (
 
 def events(*told: tuple[str, dict[str, Any]]) -> list[Event]:
     return [Event(n, float(n), kind, data) for n, (kind, data) in enumerate(told, start=1)]
+
+
+def test_no_value_ends_the_pages_script() -> None:
+    script = moves.gently(moves.button(f"cite-{HOSTILE}</script>-1") + HOSTILE)
+    assert script.count("<") == moves.gently("").count("<")
+    assert moves.button("cite-<b>' a-1") == ".st-key-cite--b---a-1 button"
 
 
 # What events amount to

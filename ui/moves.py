@@ -2,6 +2,7 @@
 phone the sidebar, which lies over the page, closes. Streamlit itself leaves all of it as it was."""
 
 import json
+import re
 import time
 
 import streamlit as st
@@ -32,9 +33,19 @@ def then(*, focus: str = "", shown: str = "", top: bool = False) -> None:
 
 def due() -> str:
     """The script for what is to be done now; empty where nothing is."""
-    return _SCRIPT % json.dumps(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else ""
+    return _script(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else ""
 
 
 def gently(focus: str) -> str:
     """The script that gives the focus to what the selector finds, where nothing else has it."""
-    return _SCRIPT % json.dumps({"focus": focus, "gently": True})
+    return _script({"focus": focus, "gently": True})
+
+
+def button(key: str) -> str:
+    """The selector of the button of that key, which may hold any text: Streamlit makes the key a class in this way."""
+    return f".st-key-{re.sub('[^a-zA-Z0-9_-]', '-', key.strip())} button"
+
+
+def _script(wanted: dict[str, object]) -> str:
+    """The script with what is wanted as JSON that cannot end the script's element."""
+    return _SCRIPT % json.dumps(wanted).replace("<", r"\u003c")

@@ -1,5 +1,6 @@
 """Review: where a caller asked for it, the run waits until a person has edited, added or dropped perspectives."""
 
+import re
 from collections.abc import Sequence
 from itertools import count
 from typing import cast, get_args
@@ -13,6 +14,9 @@ from agent.state import Perspective, RunState, Stance
 from tools.errors import InputError
 
 _MOST = 12
+SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
+"""The ids of sides: they become part of addresses and of names on the page."""
+SIDE_ID_TOLD = "The id of a side has up to 20 letters, digits, - and _."
 
 
 async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
@@ -55,8 +59,11 @@ def _perspective(number: int, edited: object, named: set[str]) -> Perspective:
     stance, origin = given.get("stance", "other"), given.get("origin")
     if stance not in get_args(Stance):
         raise InputError(f"side {number} has the stance '{stance}'. It can be {', '.join(get_args(Stance))}.")
+    own = str(given.get("id") or _free(number, named))
+    if not SIDE_ID.fullmatch(own):
+        raise InputError(f"side {number} has an id that cannot be. {SIDE_ID_TOLD} Send one, or leave it out.")
     return Perspective(
-        id=str(given.get("id") or _free(number, named)),
+        id=own,
         name=str(given.get("name") or statement),
         statement=statement,
         stance=cast(Stance, stance),

@@ -262,8 +262,8 @@ class Limits:
     more, as hints.
     """
 
-    seconds: float = 300.0
-    megabytes: int = 2048
+    seconds: float = 30.0
+    megabytes: int = 512
     output: int = 256 << 20
     advice: str = "Split it, or save it in another format."
     more_time: str = ""

@@ -14,6 +14,7 @@ from tools.errors import SourceError
 from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+_LONGEST_FRONT = 64_000  # characters; a longer block between two rules is text
 _MOST_BRACKETS = 2_000  # in one paragraph; the time that a parser takes grows with their square
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset("script style title textarea iframe noframes noscript".split())  # a stray one would swallow the rest
@@ -28,7 +29,8 @@ def read_markdown(path: Path, name: str) -> Iterator[SourceDocument]:
 def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """The document that a text in Markdown makes. Raises SourceError for front matter that is not valid YAML."""
     fields: dict[str, Any] = {}
-    if (match := _FRONT_MATTER.match(text)) and (found := _front_matter(match[1], name)) is not None:
+    match = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT)
+    if match and (found := _front_matter(match[1], name)) is not None:
         fields, text = found, text[match.end() :]
     fields["date"] = fields.get("date") or date_at_top(text)
     html = _parser().render(_bounded(text))

@@ -29,6 +29,7 @@ HYPHENS = {0xAD: None, 0x2011: "-"}
 """Of a line's end that may come, and one that may not: as plain text has them."""
 _TITLES = {"title", "titel", "titre", "título", "titolo"}
 _MOST_XML = 20_000_000  # bytes unpacked; forty times as many are needed, and minutes, while a library reads them
+_MOST_MARKS = 750_000  # of a part; a library makes half a kilobyte or more of each
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # what Office wrote before 2007, and what it puts around an encrypted document
 # The dates of python-docx's and python-pptx's templates.
@@ -50,7 +51,10 @@ class Package:
         found = self._zipped.getinfo(self._names.get(part.lower(), part))
         if found.file_size > _MOST_XML:
             raise self._too_much
-        return self._zipped.read(found)
+        data = self._zipped.read(found)
+        if data.count(b"<") > _MOST_MARKS:
+            raise self._too_much
+        return data
 
     def xml(self, part: str) -> Any:
         """The root element of a part. Raises KeyError where it is missing, lxml's SyntaxError where it is damaged."""
@@ -91,7 +95,8 @@ def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
                 how = "it has a password or is of an older format. Save it in the format of its ending and without one"
                 raise SourceError(f"{name}: this is not {what} that can be read: {how}.")
         with zipfile.ZipFile(path) as zipped:
-            too_much = SourceError(f"{name}: this is {what} of more than {_MOST_XML:,} bytes of marked text. Split it.")
+            much = f"more than {_MOST_XML:,} bytes of marked text, or {_MOST_MARKS:,} marks in a part"
+            too_much = SourceError(f"{name}: this is {what} of {much}. Split it.")
             if sum(part.file_size for part in zipped.infolist() if part.filename.lower().endswith(_XML)) > _MOST_XML:
                 raise too_much
             yield Package(zipped, too_much)

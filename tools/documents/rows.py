@@ -29,7 +29,8 @@ _Line = tuple[int, list[str]]
 
 _SEPARATORS = (",", ";", "\t", "|")
 _ONE_COLUMN = "\x1f"  # a separator that does not occur
-_TRIED = 200  # rows
+_TRIED, _TRIED_LINES = 200, 20_000  # rows, and the lines in which they are looked for
+_READ_ANEW = 5  # times the lines of a file; what more is to be read anew is read without quotation marks
 _ABOVE = 6  # lines that may stand above the names of the columns
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
@@ -121,6 +122,7 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
 def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
     """What stands between the cells, and whether quotation marks are: what gives most rows the same number of cells."""
     best, most = (_ONE_COLUMN, True), (0.5, 1, 0)
+    lines = lines[:_TRIED_LINES]
     for separator, quoted in ((s, q) for s in _SEPARATORS for q in ((True, False) if s == "\t" else (True,))):
         rows = [cells for _, cells in islice(_lines(lines, separator, quoted), _TRIED)]
         found = (*_usual_width(rows), len(rows))
@@ -137,8 +139,9 @@ def _lines(lines: Sequence[str], separator: str, quoted: bool, notes: list[str] 
     sign, and they are told: it would swallow the rows below it.
     """
     plain: list[str] = []
-    begin = 0
+    begin = anew = 0
     while (first := begin) < len(lines):
+        quoted = quoted and anew <= _READ_ANEW * len(lines)
         left = (lines[i] for i in range(first, len(lines)))
         reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
         for cells in reader:
@@ -147,7 +150,7 @@ def _lines(lines: Sequence[str], separator: str, quoted: bool, notes: list[str] 
             if opened:
                 plain.append(str(begin + 1))
                 cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
-                end = begin + 1
+                anew, end = anew + end - begin, begin + 1
             if any(cell.strip() for cell in cells):
                 yield begin + 1, cells
             begin = end
