@@ -24,11 +24,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.forms import split_list
 from agent.settings import Settings
 from api.callers import Caller, Key, Keys, digest_of
-from api.connections import most_connections
 from api.observing import Metrics, Observed
 from api.outside import link
 from api.problems import ProblemError, problem_of
 from tools.errors import StoreError
+from tools.net.connections import most_connections
 from tools.net.listening import is_loopback
 
 _PROBES = frozenset(("/healthz", "/readyz"))

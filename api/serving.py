@@ -1,7 +1,7 @@
 """The application (routes, problems and what guards them, over one service), served over HTTP until Ctrl-C.
 
-request ─▶ connection (api/connections.py) ─▶ guard (api/guard.py) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's
-service (agent/runs/service.py)
+request ─▶ connection (tools/net/connections.py) ─▶ guard (api/guard.py) ─▶ routes (api/routes/) ─▶ service
+        ─▶ the agent's service (agent/runs/service.py)
 """
 
 import asyncio
@@ -17,7 +17,6 @@ from fastapi import FastAPI
 from agent.runs.service import open_runs
 from agent.settings import Settings
 from api.callers import Keys
-from api.connections import FILES, HEAD_SECONDS, Connection
 from api.guard import Guard
 from api.mcp.server import mount
 from api.observing import SERVER, Metrics, configure, told_by_loop
@@ -28,6 +27,7 @@ from api.service import OpenRuns, Service, open_service
 from tools.documents.apart import stop_readers
 from tools.errors import InputError
 from tools.memory import regular_trims, use_few_heaps
+from tools.net.connections import FILES, HEAD_SECONDS, Connection
 from tools.net.listening import Server, is_loopback, listen
 from tools.store.database import Database
 

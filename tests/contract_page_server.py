@@ -24,6 +24,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from tools.net.connections import _MOST_WAITING
+
 _VIEWS = ("", "run=a", "view=documents", "view=settings", "view=vote")
 _WITHIN = 60.0
 _OPEN = """
@@ -201,6 +203,21 @@ async def open_windows(given: int, bench: Bench) -> Outcome:
         return Outcome(reply.status_code, reply.text)
 
 
+async def hold_heads(given: int, bench: Bench) -> Outcome:
+    """So many requests whose heads do not end. status: how many the page still waits for, some seconds later."""
+    server, held = _page(logins=True), list[asyncio.StreamReader]()
+    async with asyncio.timeout(20), contextlib.AsyncExitStack() as opened:
+        for _ in range(given):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            opened.callback(writer.close)
+            writer.write(b"GET / HT")
+            held.append(reader)
+        while len(waiting := [reader for reader in held if not reader.at_eof()]) > _MOST_WAITING:
+            await asyncio.sleep(0.05)
+        closed = next(reader for reader in held if reader not in waiting)
+        return Outcome(len(waiting), (await closed.read()).decode())
+
+
 async def ask_for(given: str, bench: Bench) -> Outcome:
     reply = await asyncio.to_thread(lambda: httpx.get(f"{_page(logins=True).url}{given}", trust_env=False))
     return Outcome(reply.status_code, f"{reply.text} {reply.headers.get('content-security-policy', '')}")
@@ -245,6 +262,7 @@ ROWS = [
     ),
     Row("a large message", send_too_much, 3_000_000, 1009, "exceeds limit"),
     Row("more windows than it serves", open_windows, 130, 503, "As many windows are open", "Come back in a moment"),
+    Row("heads that do not end", hold_heads, 50, _MOST_WAITING, "did not come in time", "Send it whole"),
     Row("framed by another site", ask_for, "/", 200, "frame-ancestors 'none'"),
     Row("Streamlit's figures", ask_for, "/_stcore/metrics", 404, "There is nothing here"),
     Row("Streamlit's door for programs", ask_for, "/_stcore/agent/openapi.json", 404, "There is nothing here"),

@@ -19,6 +19,7 @@ from agent.forms import split_list
 from agent.settings import Settings
 from tools.documents.apart import stop_readers
 from tools.errors import InputError, SteelmanError
+from tools.net.connections import HEAD_SECONDS, Connection
 from tools.net.listening import Server, is_loopback, listen
 from ui import people
 from ui.guard import Guard, ReceivedFiles
@@ -82,7 +83,7 @@ def _served(settings: Settings) -> uvicorn.Config:
     app = create_starlette_app(Runtime(RuntimeConfig(script, MemoryMediaFileStorage("/media"), files)))
     return uvicorn.Config(
         Guard(app, files),
-        http="h11",  # whose heads have a limit
+        http=Connection,
         ws="websockets-sansio",
         ws_max_size=_LARGEST_MESSAGE,
         ws_per_message_deflate=False,
@@ -91,6 +92,7 @@ def _served(settings: Settings) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        timeout_keep_alive=HEAD_SECONDS,
         timeout_graceful_shutdown=_CLOSING_SECONDS,
     )
 

@@ -1,7 +1,7 @@
 """Connections: how long each may wait or stall, and how many there may be.
 
 A connection waits for a request's head, or has a request at work. Past a limit the one that waits longest is closed, so
-that a new one always gets its turn. `api/guard.py` limits the requests.
+that a new one always gets its turn. The guards of the API and the page limit the requests.
 """
 
 import resource
@@ -63,10 +63,15 @@ class Connection(H11Protocol):
 
     def _sort(self) -> None:
         """Keeps the connection among those that wait, or takes it from them."""
-        if self.transport.is_closing() or (self.cycle and not self.cycle.response_complete):
+        at_work = self.cycle and not self.cycle.response_complete
+        if at_work or self.transport.is_closing() or self._is_upgraded():
             self._waiting.pop(self, None)
         else:
             self._waiting.setdefault(self, self.loop.time())
+
+    def _is_upgraded(self) -> bool:
+        """Whether it has become a WebSocket, which is not looked after here."""
+        return self.transport.get_protocol() is not self
 
     def _close_oldest(self, address: str) -> None:
         """Closes the one that waits longest; if it has sent a part of a head it is told why."""
@@ -78,6 +83,8 @@ class Connection(H11Protocol):
 
     def _look(self) -> None:
         """Closes what is late: this connection's reader or head, or the oldest of those that are too many."""
+        if self._is_upgraded():
+            return
         now, unread = self.loop.time(), self.transport.get_write_buffer_size()
         if not unread or unread < self._unread - _UNREAD_BYTES:
             self._read_at, self._unread = now, unread
