@@ -15,9 +15,10 @@ from raw_http import connected, head, read_to_end, wait_until
 from agent.runs.parts import reading_limits
 from agent.settings import Settings
 from agent.stages.review import reviewed
-from api import connections, guard
+from api import guard
 from tools.documents.apart import read_in_process
 from tools.errors import InputError, SourceError
+from tools.net import connections
 
 WORDS = "Bridges bring trade to both banks of a town."
 JSON, FORM = "Content-Type: application/json", "Content-Type: multipart/form-data; boundary=b"

@@ -19,9 +19,10 @@ from raw_http import connected, head, problem_in, problem_of, read_to_end, wait_
 from starlette.responses import PlainTextResponse, StreamingResponse
 
 from agent.settings import Settings
-from api import connections, guard
+from api import guard
 from api.__main__ import main
 from api.callers import Keys
+from tools.net import connections
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
