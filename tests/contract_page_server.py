@@ -205,17 +205,17 @@ async def open_windows(given: int, bench: Bench) -> Outcome:
 
 async def hold_heads(given: int, bench: Bench) -> Outcome:
     """So many requests whose heads do not end. status: how many the page still waits for, some seconds later."""
-    server, held = _page(logins=True), list[asyncio.StreamReader]()
+    server, replies = _page(logins=True), list[asyncio.Task[bytes]]()
     async with asyncio.timeout(20), contextlib.AsyncExitStack() as opened:
         for _ in range(given):
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
             opened.callback(writer.close)
             writer.write(b"GET / HT")
-            held.append(reader)
-        while len(waiting := [reader for reader in held if not reader.at_eof()]) > _MOST_WAITING:
+            replies.append(asyncio.create_task(reader.read()))
+        while sum(not reply.done() for reply in replies) > _MOST_WAITING:
             await asyncio.sleep(0.05)
-        closed = next(reader for reader in held if reader not in waiting)
-        return Outcome(len(waiting), (await closed.read()).decode())
+        ended = [reply for reply in replies if reply.done()]
+        return Outcome(given - len(ended), (await ended[0]).decode())
 
 
 async def ask_for(given: str, bench: Bench) -> Outcome:
