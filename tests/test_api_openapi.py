@@ -89,7 +89,7 @@ def note(event: events.ScenarioFinished, found: Findings) -> None:
 
 def test_the_server_does_as_the_document_says(address: str) -> None:
     found = explore(address, examples=3, seed=1, edges=False)
-    assert found.wrong == []
+    assert found.wrong == [], "\n".join(found.wrong)
     calls = httpx.get(f"{address}/openapi.json").json()["paths"]
     named = {f"{method.upper()} {path}" for path, methods in calls.items() for method in methods}
     assert named <= set(found.requests)
@@ -100,5 +100,5 @@ def test_the_server_does_as_the_document_says(address: str) -> None:
 @pytest.mark.timeout(900)
 def test_the_server_does_as_the_document_says_at_length(address: str) -> None:
     found = explore(address, examples=100, seed=2, edges=True)
-    assert found.wrong == []
+    assert found.wrong == [], "\n".join(found.wrong)
     assert {200, 202, 204, 400, 404, 405, 409, 415, 422} <= set(found.statuses)
