@@ -26,11 +26,6 @@ def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
-def _gone(instead: str) -> Any:
-    """A setting of earlier states, which is an error that says what to use."""
-    return Field(default="", exclude=True, description=instead)
-
-
 _key = partial(aliased, default=_NO_KEY)
 
 
@@ -125,15 +120,12 @@ class Settings(Network):
     chroma_url: _Address = aliased("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
-    encoder_query: str = _gone("name an encoder that serves queries and passages in STEELMAN_ENCODER")
     encoder_query_prompt: str = _text("Text put before every query.")
     encoder_document_prompt: str = _text("Text put before every passage.")
-    encoder_pooling: str = _gone("set the pooling in the model's own folder (1_Pooling/config.json)")
     embeddings_url: _Address = _text("An OpenAI-compatible embeddings server as the encoder.")
     embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
     embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
-    reranker: str = _gone("a cross-encoder can be the judge, STEELMAN_JUDGE=score")
 
     # The HTTP service
     api_host: str = Field(
@@ -151,7 +143,6 @@ class Settings(Network):
     public_url: Annotated[str, AfterValidator(forms.public_address)] = _text(
         "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
     )
-    trusted_proxies: str = _gone("STEELMAN_PUBLIC_URL says where callers reach the server")
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
     api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
     api_key_runs: int = Field(default=64, ge=1, description="Runs of one key at work or waiting; past it 429.")
@@ -160,13 +151,6 @@ class Settings(Network):
     )
     api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most, on the page too.")
     api_log_questions: bool = Field(default=False, description="Whether questions stand in the logs.")
-
-    @field_validator("judge", mode="before")
-    @classmethod
-    def _no_nli(cls, value: object) -> object:
-        if value == "nli":
-            raise ValueError("it is no judge any more; serve a cross-encoder (`make local-models`) and set 'score'")
-        return value
 
     @field_validator("*", mode="before")
     @classmethod
@@ -184,9 +168,6 @@ class Settings(Network):
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
         """Settings that need each other; the first word of the message is the variable to look at."""
-        for name, field in type(self).model_fields.items():
-            if field.exclude and getattr(self, name):
-                raise ValueError(f"{variable_of(name)} is no setting any more: {field.description}")
         for is_wrong, message in (*self._wrong_models, *self._wrong_retrieval):
             if is_wrong:
                 raise ValueError(message)

@@ -180,5 +180,8 @@ def test_the_notebook_runs(reader: Reader) -> None:
 
 
 def test_the_lines_for_python_run(reader: Reader) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-    assert "For: " in ran(block, reader.address, ROOT)
+    asked, followed = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    assert "For: Schools should ban smartphones.\n- " in ran(asked, reader.address, reader.folder)
+    kinds = [line.partition(" ")[0] for line in ran(followed, reader.address, reader.folder).splitlines()]
+    assert (kinds[0], kinds[-1]) == ("started", "done")
+    assert {"sides", "claim"} < set(kinds) <= set(KINDS)

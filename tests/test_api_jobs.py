@@ -18,7 +18,6 @@ from raw_http import problem_of, wait_until
 from agent.models.providers import Providers
 from agent.settings import Settings
 from api.callers import Keys
-from api.client import JobEndedError, Steelman
 from api.jobs import Job
 from tools.documents.apart import ReaderPool
 from tools.store.database import Database
@@ -246,11 +245,6 @@ def test_a_job_that_a_restart_interrupts_says_so_and_its_upload_is_sent_again(
         assert (job["status"], job["result"]) == ("interrupted", None)
         assert "Send the upload again" in job["error"]
         assert client.post(f"{path}/cancel").json()["stopped"] is False
-        with Steelman(address) as steelman, pytest.raises(JobEndedError, match="Send the upload again"):
-            steelman.stored(job["id"])
         again = ended(client, begun(client))
         assert again["unchanged"] >= 3 * BATCH
         assert again["added"] + again["unchanged"] == MANY == stored(client, "mine")
-
-
-# From Python
