@@ -90,11 +90,11 @@ def test_what_is_wrong_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ({"id": pair, "label": "one"}, "one of good, nonsense, not 'one'"),
         ({**rows[0], "label": rows[0]["labels"][0], "one": "Barges are fast."}, "'one' is not what row 1"),
     ):
-        assert main(["answers", "--sheet", str(sheet), "--labels", labelled(tmp_path, said)]) == 1
+        assert main(["answers", "--sheet", str(sheet), "--labels", labelled(tmp_path, said)]) == 2
         assert told in capsys.readouterr().err
-    assert main(["answers", "--labels", labelled(tmp_path)]) == 1
+    assert main(["answers", "--labels", labelled(tmp_path)]) == 2
     assert "--sheet is missing" in capsys.readouterr().err
-    assert main(["answers"]) == 1
+    assert main(["answers"]) == 2
     assert "--out is missing" in capsys.readouterr().err
-    assert main(["answers", "--out", str(tmp_path / "a.jsonl"), "--sheet", str(sheet)]) == 1
+    assert main(["answers", "--out", str(tmp_path / "a.jsonl"), "--sheet", str(sheet)]) == 2
     assert "is there already" in capsys.readouterr().err

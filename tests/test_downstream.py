@@ -181,7 +181,7 @@ def test_encoders_stand_in_one_table(
     assert [name.partition(": ")[2] for name in names] == ["none", "add"] * 2
     told = found["metrics"]["kites"]
     assert told[names[3]]["gain@5"] == pytest.approx(told[names[3]]["p_recall@5"] - told[names[2]]["p_recall@5"])
-    assert main(["pir", "--data", str(data), "--encoders", "/no/such/folder"]) == 1
+    assert main(["pir", "--data", str(data), "--encoders", "/no/such/folder"]) == 2
     assert "models" in capsys.readouterr().err
 
 
@@ -194,7 +194,7 @@ def test_what_neutral_queries_favour(data: Path, capsys: pytest.CaptureFixture[s
     assert told["even, p"] == 1
     assert main(["favour", "--data", str(data), "--k", "1"]) == 0
     assert "gold passages of 2 root queries; all even: p = " in capsys.readouterr().out
-    assert main(["favour", "--data", str(data), "--task", "tides"]) == 1
+    assert main(["favour", "--data", str(data), "--task", "tides"]) == 2
     assert "no root has perspectives of two 'query_labels'" in capsys.readouterr().err
 
 
@@ -270,10 +270,10 @@ def test_what_is_wrong_is_said(
         (("--essays", "tides"), "no label is one of support, undermine"),
         (("--essays", "boats"), "no task 'boats'"),
     ):
-        assert main(["downstream", "--data", str(data), *map(str, options)]) == 1
+        assert main(["downstream", "--data", str(data), *map(str, options)]) == 2
         assert said in capsys.readouterr().err
     gold = answers(tmp_path, {"question": "Who?", "answers": ["Nobody"]})
-    assert main(["downstream", "--data", str(data), "--questions", "tides", "--answers", str(gold)]) == 1
+    assert main(["downstream", "--data", str(data), "--questions", "tides", "--answers", str(gold)]) == 2
     assert "no query is in --answers" in capsys.readouterr().err
-    assert main(["pir", "--data", str(data), "--perspectives", "guess"]) == 1
+    assert main(["pir", "--data", str(data), "--perspectives", "guess"]) == 2
     assert "no way to draw perspectives 'guess'" in capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_every_command_runs_on_the_files_of_the_page(section: str, run_suite: Su
             continue
         status, out, error = run_suite(*arguments)
         if suite in ASKING:
-            assert status == 1, command
+            assert status == 2, command
             assert "OPENAI_API_KEY" in error, command
         else:
             assert (status, bool(out)) == (0, True), f"{command}\n{error}"

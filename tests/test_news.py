@@ -456,13 +456,13 @@ def test_a_sweep_in_one_table_and_as_a_figure(tmp_path: Path, capsys: pytest.Cap
     lines = drawn.findall(".//{*}polyline")
     assert len(lines) == 4 + 3 + 1 + 4  # dense, bm25, mmr, greedyplus; a μ of dkmips; ours; two rules each
     assert "greedyplus 0.125" in [tip.text for tip in drawn.iter("{http://www.w3.org/2000/svg}title")]
-    assert main([*command, "--figure", str(figure)]) == 1
+    assert main([*command, "--figure", str(figure)]) == 2
     assert "sweep.svg is there already" in capsys.readouterr().err
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = str(write(tmp_path / "Small", labels={"7": {ONE: 2}}))
-    assert main(["news", "--data", data]) == 1
+    assert main(["news", "--data", data]) == 2
     assert "0 or 1" in capsys.readouterr().err
-    assert main(["news", "--data", data, "--methods", "bm26"]) == 1
+    assert main(["news", "--data", data, "--methods", "bm26"]) == 2
     assert "no method 'bm26'" in capsys.readouterr().err

@@ -261,7 +261,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
         ("--task", "planes", "no task 'planes'"),
         ("--seed", "-1", "0 or more"),
     ):
-        assert main(["pir", "--data", str(path), option, value]) == 1
+        assert main(["pir", "--data", str(path), option, value]) == 2
         assert said in capsys.readouterr().err
 
 
