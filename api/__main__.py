@@ -71,9 +71,9 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def configuration_help() -> str:
-    """How an assistant is told of the command `mcp`, with this machine's own paths; it starts it in any folder."""
+    """How to configure an assistant for the command `mcp`, with this machine's paths; it works in any folder."""
     command, env = [sys.executable, "-P", "-m", "api", "mcp"], {"PYTHONPATH": str(ROOT)}
-    if not is_checkout():  # the package's own command, beside the one that runs
+    if not is_checkout():  # the installed command lies beside this one
         command, env = [str(Path(sys.argv[0]).absolute().with_name("steelman-mcp"))], {}
     server = {"command": command[0], "args": command[1:], "env": env}
     told = (word for name, value in env.items() for word in ("-e", f"{name}={value}"))

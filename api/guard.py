@@ -1,5 +1,5 @@
 """What every request passes before it is answered: by which name and from which page it comes, whose it is, how many
-one caller may send, how many may be open, how much one may carry and how slowly.
+one caller may send, how many may be open, how much one may carry.
 
 A page on the web can have a browser call a server on the same machine: by a form, or under a name of its own that
 resolves to this machine (DNS rebinding). Neither gets past here. A key is needed once one was ever made.
@@ -43,8 +43,7 @@ _SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Au
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
 _LARGEST_JSON = 8_000_000
 _SMALL = 64 * 1024
-_BODY_SECONDS, _BODY_RATE = 30.0, 4_000  # a body has so many seconds, and one more for each so many bytes that came
-_CALLER_SHARE = 4  # one caller may have this part of all requests that may be open
+_CALLER_SHARE = 4  # one caller may have a quarter of all open requests
 _COME_AGAIN = 10
 _LINGER_SECONDS, _LINGER_BYTES = 2.0, 16 * 1024 * 1024
 _OTHER_HOST = (
@@ -60,7 +59,7 @@ _OTHER_PAGE = (
 class Guard:
     """Lets a request in with its caller, or tells a problem:
 
-    observed (id, log line, crash) ─▶ named (host, page) ─▶ known (key, rate) ─▶ bounded (number, size, time) ─▶ routes
+    observed (id, log line, crash) ─▶ named (host, page) ─▶ known (key, rate) ─▶ bounded (number, size) ─▶ routes
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
@@ -78,7 +77,7 @@ class Guard:
         self._window = MovingWindowRateLimiter(MemoryStorage())
         self._upload = settings.api_upload * 1_000_000
         self._most = most_connections() // 2  # the other half of the connections wait for a head
-        self._open: Counter[str] = Counter()  # requests at work, by caller
+        self._open: Counter[str] = Counter()  # open requests, by caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -122,21 +121,31 @@ class Guard:
                 self._check_room(who)
         except (ProblemError, StoreError) as exc:  # where the keys cannot be read nobody gets in
             return await problem_of(exc).response(scope)(scope, receive, send)
+        left = most
+
+        async def limited() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise _too_large(most)
+            return message
+
         self._open[who] += 1
         try:
-            await self._app(scope, _bounded(receive, most), send)
+            await self._app(scope, limited, send)
         finally:
             self._open[who] -= 1
-            self._open += Counter()  # forgets callers without a request
+            self._open += Counter()  # removes callers without a request
 
     def _check_room(self, caller: str) -> None:
-        """Raises ProblemError where too many requests are open: everybody's (503), or the caller's (429)."""
+        """Raises ProblemError where too many requests are open: in all (503), or the caller's (429)."""
         again = {"Retry-After": f"{_COME_AGAIN}"}
         if self._open.total() >= self._most:
-            detail = f"{self._most} requests are open, and that is the most. Come again in {_COME_AGAIN} seconds."
+            detail = f"{self._most} requests are open, which is the limit. Try again in {_COME_AGAIN} seconds."
             raise ProblemError(503, "server-full", detail, headers=again)
         if self._open[caller] >= self._most // _CALLER_SHARE:
-            detail = f"{self._open[caller]} requests of this caller are open, and that is the most. End one first."
+            detail = f"{self._open[caller]} requests of this caller are open, which is the limit. End one first."
             raise ProblemError(429, "too-many-requests", detail, headers=again)
 
     def _identify(self, scope: Scope) -> None:
@@ -176,33 +185,6 @@ def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
     digest = digest_of(given[1].encode("latin-1"))
     matching = [k for k in keys if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
     return Caller(matching[0].id) if matching else None
-
-
-def _bounded(receive: Receive, most: int) -> Receive:
-    """Receives a body of at most so many bytes that comes in time. Raises ProblemError (413, 408).
-
-    Only the time that is spent waiting for the caller counts, and none once the body is complete.
-    """
-    taken, waited, complete = 0, 0.0, False
-
-    async def received() -> Message:
-        nonlocal taken, waited, complete
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(None if complete else _BODY_SECONDS + taken / _BODY_RATE - waited):
-                message = await receive()
-        except TimeoutError as exc:
-            fast = f"within {_BODY_SECONDS:.0f} seconds, or at {_BODY_RATE:,} bytes a second"
-            detail = f"The body came too slowly. Send it {fast}."
-            raise ProblemError(408, "body-too-slow", detail, headers={"Connection": "close"}) from exc
-        waited += time.monotonic() - began
-        taken += len(message.get("body", b""))
-        complete = not message.get("more_body", False)
-        if taken > most:
-            raise _too_large(most)
-        return message
-
-    return received
 
 
 def _too_large(most: int) -> ProblemError:

@@ -6,10 +6,10 @@ request ─▶ connection (tools/net/connections.py) ─▶ guard (api/guard.py)
 
 import asyncio
 import contextlib
-import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,8 +27,7 @@ from api.service import OpenRuns, Service, open_service
 from tools.documents.apart import stop_readers
 from tools.errors import InputError
 from tools.memory import regular_trims, use_few_heaps
-from tools.net.connections import FILES, HEAD_SECONDS, Connection
-from tools.net.listening import Server, is_loopback, listen
+from tools.net.listening import Server, config_of, is_loopback, listen
 from tools.store.database import Database
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
@@ -78,9 +77,6 @@ def _watch(service: Service, figures: Metrics) -> None:
     figures.jobs.set_function(lambda: len(service.jobs))
 
 
-_CLOSING_SECONDS = 3
-
-
 def serve(settings: Settings) -> int:
     """Listens until it is stopped.
 
@@ -88,8 +84,6 @@ def serve(settings: Settings) -> int:
     opening the agent raises.
     """
     use_few_heaps()
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
     configure(settings)
     _check_locked(settings)
     with contextlib.closing(listen(settings.api_host, settings.api_port)) as listening:
@@ -106,13 +100,10 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
     ) as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
         try:
-            await Server(config_of(app, settings), _say_where).serve([listening])
+            say = partial(SERVER.info, "Steelman listens on %s (Ctrl-C stops it; docs/api.md)")
+            await Server(config_of(app, ws="none"), say).serve([listening])
         finally:
             stop_readers()  # whose files nobody waits for any more
-
-
-def _say_where(address: str) -> None:
-    SERVER.info("Steelman listens on %s (Ctrl-C stops it; docs/api.md)", address)
 
 
 def _check_locked(settings: Settings) -> None:
@@ -125,20 +116,3 @@ def _check_locked(settings: Settings) -> None:
                 f"on {settings.api_host} other machines reach the server, and no key is in force.",
                 hint="Make one first: `python -m api keys make NAME`.",
             )
-
-
-def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    """How the application is served."""
-    return uvicorn.Config(
-        app,
-        host=settings.api_host,
-        port=settings.api_port,
-        http=Connection,
-        ws="none",
-        proxy_headers=False,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=HEAD_SECONDS,
-        timeout_graceful_shutdown=_CLOSING_SECONDS,
-    )

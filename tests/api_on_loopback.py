@@ -20,7 +20,8 @@ from providers import Build, build
 
 from agent.runs.service import Runs
 from agent.settings import Settings
-from api.serving import config_of, create_app
+from api.serving import create_app
+from tools.net.listening import config_of
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def api(
     app = create_app(settings, lambda: Runs(settings, made or build(), max_concurrent=settings.api_runs))
     change(app)
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(config_of(app, settings))
+    server = uvicorn.Server(config_of(app, ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"

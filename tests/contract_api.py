@@ -1,6 +1,5 @@
 """Rows of the contract table: callers of the API who are slow, many or hostile, and files that want much."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -29,64 +28,49 @@ def _settings(bench: Bench, **changes: object) -> Settings:
     return Settings(_env_file=None, **given)  # type: ignore[call-arg, arg-type]
 
 
-def _reply(said: bytes) -> Outcome:
-    return Outcome(int(said.split(maxsplit=2)[1]), said.decode())
-
-
-async def slow_sender(given: Sequence[bytes], bench: Bench) -> Outcome:
+def slow_sender(given: Sequence[bytes], bench: Bench) -> Outcome:
     """The first part is sent, and then the second one without end, three times a second."""
     bench.patch.setattr(connections, "HEAD_SECONDS", 1)
-    bench.patch.setattr(guard, "_BODY_SECONDS", 1.0)
-
-    def send() -> bytes:
-        with api(_settings(bench)) as address, connected(address) as connection:
-            connection.sendall(given[0])
-            connection.settimeout(0.3)
-            for _ in range(30):
-                try:
-                    said = connection.recv(65536)
-                except TimeoutError:
-                    connection.sendall(b"".join(given[1:]))
-                else:
-                    connection.settimeout(10)
-                    return said + read_to_end(connection)
-        raise AssertionError("the server waits")
-
-    return _reply(await asyncio.to_thread(send))
+    bench.patch.setattr(connections, "_BODY_SECONDS", 1.0)
+    with api(_settings(bench)) as address, connected(address) as connection:
+        connection.sendall(given[0])
+        connection.settimeout(0.3)
+        for _ in range(30):
+            try:
+                said = connection.recv(65536)
+            except TimeoutError:
+                connection.sendall(b"".join(given[1:]))
+            else:
+                connection.settimeout(10)
+                said += read_to_end(connection)
+                return Outcome(int(said.split(maxsplit=2)[1]), said.decode())
+    raise AssertionError("the server waits")
 
 
-async def many_open(given: tuple[int, str], bench: Bench) -> Outcome:
+def many_open(given: tuple[int, str], bench: Bench) -> Outcome:
     """One caller holds four requests whose bodies do not come; `given`: the part of all that one may have, and the
     path that is asked for meanwhile."""
     bench.patch.setattr(connections, "_MOST_CONNECTIONS", 16)
     bench.patch.setattr(guard, "_CALLER_SHARE", given[0])
-
-    def ask() -> httpx.Response:
-        with api(_settings(bench)) as address, ExitStack() as opened:
-            for _ in range(8 // given[0]):
-                held = opened.enter_context(connected(address))
-                held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 100"))
-            if given[1] != "/healthz":
-                wait_until(lambda: httpx.get(f"{address}{given[1]}").status_code != 200)
-            return httpx.get(f"{address}{given[1]}")
-
-    reply = await asyncio.to_thread(ask)
-    return Outcome(reply.status_code, reply.text)
+    with api(_settings(bench)) as address, ExitStack() as opened:
+        for _ in range(8 // given[0]):
+            held = opened.enter_context(connected(address))
+            held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 100"))
+        if given[1] != "/healthz":
+            wait_until(lambda: httpx.get(f"{address}{given[1]}").status_code != 200)
+        reply = httpx.get(f"{address}{given[1]}")
+        return Outcome(reply.status_code, reply.text)
 
 
-async def resume_over_http(given: object, bench: Bench) -> Outcome:
+def resume_over_http(given: object, bench: Bench) -> Outcome:
     """The sides of a run that waits for them."""
-
-    def send() -> httpx.Response:
-        with api(_settings(bench)) as address, httpx.Client(base_url=address, timeout=30) as client:
-            run = client.post("/v1/ask", json={"question": QUESTION, "review": True}).headers["location"]
-            return client.post(f"{run}/resume", json={"sides": [given]})
-
-    reply = await asyncio.to_thread(send)
-    return Outcome(reply.status_code, json.dumps(reply.json(), ensure_ascii=False))
+    with api(_settings(bench)) as address, httpx.Client(base_url=address, timeout=30) as client:
+        run = client.post("/v1/ask", json={"question": QUESTION, "review": True}).headers["location"]
+        reply = client.post(f"{run}/resume", json={"sides": [given]})
+        return Outcome(reply.status_code, json.dumps(reply.json(), ensure_ascii=False))
 
 
-async def resume_in_the_graph(given: object, _: Bench) -> Outcome:
+def resume_in_the_graph(given: object, _: Bench) -> Outcome:
     """The sides as LangGraph's server and the page hand them over."""
     try:
         return Outcome("taken", reviewed([given])[0]["id"])
@@ -94,55 +78,35 @@ async def resume_in_the_graph(given: object, _: Bench) -> Outcome:
         return Outcome("refused", str(exc))
 
 
-async def read_file(given: tuple[str, object, dict[str, float]], bench: Bench) -> Outcome:
+def read_file(given: tuple[str, object, dict[str, float]], bench: Bench) -> Outcome:
     """A file; `given`: its name, its text or what writes it, and the settings that are not the usual ones."""
-    path = bench.folder / given[0]
-    if callable(given[1]):
-        given[1](path)
-    else:
-        path.write_text(str(given[1]))
-    limits = reading_limits(_settings(bench, **given[2]))
+    name, made, settings = given
+    path = bench.folder / name
+    made(path) if callable(made) else path.write_text(str(made))
+    limits = reading_limits(_settings(bench, **settings))
     try:
-        found = await asyncio.to_thread(
-            lambda: list(read_in_process(path, path.name, limits=limits, skip=lambda _: None))
-        )
+        found = list(read_in_process(path, name, limits=limits, skip=lambda _: None))
     except SourceError as exc:
         return Outcome("refused", str(exc))
     return Outcome("read", found[-1].text[-2000:] if found else "")
 
 
-_BODY = "The body came too slowly."
-_WITHIN = "Send it within 1 seconds, or at 4,000 bytes a second."
 _ID, _ID_DO = "The id of a side has up to 20 letters, digits, - and _.", "Send one, or leave it out."
 _SIDE = {"name": "For", "statement": "Towns should build bridges."}
-_SLOW = {
-    "half a head": (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ",),
-    "a head that drips": (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"x"),
-}
+_HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
+_UPLOAD = head("POST", "/v1/collections/mine/files", FORM, "Content-Length: 9000000")
+_FILE = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
 _BODIES = {
     "a body that never comes": (head("POST", "/v1/ask", JSON, "Content-Length: 1000"),),
-    "a body in chunks that never comes": (head("POST", "/v1/ask", JSON, "Transfer-Encoding: chunked"),),
-    "a body that drips": (head("POST", "/v1/judge", JSON, "Content-Length: 1000000"), b"x"),
     "chunks that drip": (head("POST", "/mcp", JSON, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
-    "an upload that drips": (
-        head("POST", "/v1/collections/mine/files", FORM, "Content-Length: 9000000")
-        + b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n',
-        b"x",
-    ),
+    "an upload that drips": (_UPLOAD + _FILE, b"x"),
 }
 _IDS = ["<script>alert(1)</script>", "a b", "a'", "é", "x" * 21, "a\n"]
 _MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
 _MARKED = "more than 20,000,000 bytes of marked text, or 750,000 marks in a part"
 _FILES: list[tuple[str, str, object, str, str, str]] = [
     ("a million empty paragraphs", "a.docx", lambda p: word(p, "<w:p></w:p>" * 1_000_000), "refused", _MARKED, "Split"),
-    (
-        "a million paragraphs",
-        "a.html",
-        "<p>a" * 1_000_000,
-        "refused",
-        "the 512 MB of memory",
-        "STEELMAN_READ_MEGABYTES",
-    ),
+    ("a million paragraphs", "a.html", "<p>a" * 1_000_000, "refused", "the 512 MB of memory", "_READ_MEGABYTES"),
     ("slides without text", "a.pptx", lambda p: slides(p, *[""] * 300), "read", "", ""),
     ("front matter of a megabyte", "a.md", "---\n" + "a: b\n" * 150_000 + f"---\n{WORDS}", "read", WORDS, ""),
     ("front matter of brackets", "a.md", f"---\na: {'[' * 1_000_000}\n---\n{WORDS}", "read", WORDS, ""),
@@ -159,10 +123,11 @@ _FILES: list[tuple[str, str, object, str, str, str]] = [
 
 ROWS = (
     *(Row(what, slow_sender, sent, 408, "The head of the request did not come", "Send it whole")
-      for what, sent in _SLOW.items()),
-    *(Row(what, slow_sender, sent, 408, _BODY, _WITHIN) for what, sent in _BODIES.items()),
+      for what, sent in (("half a head", (_HALF,)), ("a head that drips", (_HALF, b"x")))),
+    *(Row(what, slow_sender, sent, 408, "The body came too slowly.", "within 1 seconds, or at 4,000 bytes a second.")
+      for what, sent in _BODIES.items()),
     Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "4 requests of this caller", "End one"),
-    Row("all requests are open", many_open, (1, "/metrics"), 503, "8 requests are open", "Come again in 10 seconds"),
+    Row("all requests are open", many_open, (1, "/metrics"), 503, "8 requests are open", "Try again in 10 seconds"),
     Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     Row("a plain id", resume_in_the_graph, _SIDE | {"id": "p_1-B"}, "taken", "p_1-B"),

@@ -19,7 +19,6 @@ from raw_http import connected, head, problem_in, problem_of, read_to_end, wait_
 from starlette.responses import PlainTextResponse, StreamingResponse
 
 from agent.settings import Settings
-from api import guard
 from api.__main__ import main
 from api.callers import Keys
 from tools.net import connections
@@ -294,8 +293,8 @@ def served(line: str, port: str) -> bool:
 def test_a_slow_upload_and_a_slow_reader_are_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"_TICK": 0.2, "HEAD_SECONDS": 2, "_UNREAD_SECONDS": 2.0}.items():
         monkeypatch.setattr(connections, name, value)
-    monkeypatch.setattr(guard, "_BODY_SECONDS", 1.0)
-    monkeypatch.setattr(guard, "_BODY_RATE", 1_000)  # the machine of a test may be busy
+    monkeypatch.setattr(connections, "_BODY_SECONDS", 1.0)
+    monkeypatch.setattr(connections, "_BODY_RATE", 1_000)  # the machine of a test may be busy
     documents = json.dumps({"documents": [{"id": "a", "text": "Bridges carry people. " * 1000}]}).encode()
     with api(settings) as address, connected(address) as slow, connected(address, receive_buffer=4096) as reader:
         lines = "Content-Type: application/json", f"Content-Length: {len(documents)}", "Connection: close"

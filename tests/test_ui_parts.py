@@ -37,9 +37,7 @@ def events(*told: tuple[str, dict[str, Any]]) -> list[Event]:
 
 
 def test_no_value_ends_the_pages_script() -> None:
-    script = moves.gently(moves.button(f"cite-{HOSTILE}</script>-1") + HOSTILE)
-    assert script.count("<") == moves.gently("").count("<")
-    assert moves.button("cite-<b>' a-1") == ".st-key-cite--b---a-1 button"
+    assert moves.gently(f"{HOSTILE}</script>").count("<") == moves.gently("").count("<")
 
 
 # What events amount to

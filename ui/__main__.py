@@ -5,6 +5,7 @@ import sys
 from functools import partial
 
 from agent.__main__ import run_command
+from tools.errors import as_installed
 
 _EPILOG = """\
 examples:
@@ -19,25 +20,21 @@ exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m ui",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Steelman's page in the browser: ask, watch, read the sides beside each other.",
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
-    parser.add_argument("--port", type=int, default=8501, help="the port (default: 8501; 0 takes a free one)")
-    return parser
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Serves the page until it is stopped; whatever goes wrong becomes one line for the user and an exit status."""
     return run_command(partial(_run, arguments), "ui")
 
 
 def _run(arguments: list[str] | None) -> int:
-    args = build_parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        prog=as_installed("python -m ui"),
+        epilog=as_installed(_EPILOG),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Steelman's page in the browser: ask, watch, read the sides beside each other.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
+    parser.add_argument("--port", type=int, default=8501, help="the port (default: 8501; 0 takes a free one)")
+    args = parser.parse_args(arguments)
     from agent.settings import load_settings
     from ui.serving import serve
 

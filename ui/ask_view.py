@@ -38,7 +38,7 @@ def lead() -> None:
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
     """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen; what was
-    typed for another is not kept. An address with `?q=` fills the field, and a person asks."""
+    typed for another is not kept. An address with `?q=` fills the field and asks nothing."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     example = "What about the cost?" if thread else "Should schools ban smartphones?"
     if asked := st.query_params.get("q"):

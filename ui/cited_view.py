@@ -34,7 +34,7 @@ def _number(answer: Answer, number: int, words: str, key: str) -> None:
 def _open(source: tuple[str, int, str, str], focus: str) -> None:
     """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
     st.session_state[_OPENED] = source
-    moves.then(focus=moves.button(focus))
+    moves.then(focus=f".st-key-{focus} button")
 
 
 def opened(answer: Answer) -> Citation | None:

@@ -1,5 +1,5 @@
-"""What is let through to Streamlit: the messages that the page needs, and files of sessions that were shown a field for
-them. The rest is refused before Streamlit keeps any of it."""
+"""Lets through to Streamlit only the messages that the page needs, and files of sessions that were shown a field for
+them. All else is refused before Streamlit keeps any of it."""
 
 import contextlib
 import re
@@ -20,17 +20,15 @@ _CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # no page asks for them
 _MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "file_urls_request")
 _MOST_SESSIONS = 100  # each takes four of the thousand descriptors that a process usually has
 _MOST_FILES = 1000
-_FULL_SESSIONS = 10  # all sessions together hold as many bytes as so many full ones
-_DROPPED = 200_000_000  # bytes of a refused body that are received, and not kept
+_FULL_SESSIONS = 10  # all sessions together hold at most the bytes of ten full ones
 _UNFRAMED = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
-"""Keeps other sites from showing the page inside theirs, where a visitor would click on what they do not see."""
-Refusal = tuple[int, str]
+"""Keeps other sites from framing the page, where a visitor would click on what they do not see."""
 
 
 class ReceivedFiles(MemoryUploadedFileManager):
-    """Uploaded files until the page takes them. most: bytes that one session may have here.
+    """Holds uploaded files until the page takes them. most: bytes that one session may have here.
 
-    A session gets ids for its files once the page has shown it a field, and sends one file under each id.
+    A session gets ids for files once the page has shown it a field. It sends one file under each id.
     """
 
     def __init__(self, most: int) -> None:
@@ -48,16 +46,17 @@ class ReceivedFiles(MemoryUploadedFileManager):
         given.update((url.file_id, 0) for url in urls)
         return urls
 
-    def refusal(self, session_id: str, file_id: str, size: int) -> Refusal | None:
-        """Why a file may not come; keeps room for one that may."""
+    def refusal(self, session_id: str, file_id: str, size: int) -> PlainTextResponse | None:
+        """Why a file is refused. Reserves room for one that is not."""
         given = self._given.get(session_id, {})
         if given.get(file_id) != 0 or size < 1:
-            return 403, "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
+            told = "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
+            return PlainTextResponse(told, 403)
         if sum(given.values()) + size > self._most:
             most = f"{self._most >> 20} MB at most (STEELMAN_API_UPLOAD)"
-            return 413, f"One upload holds {most}. Send fewer at once."
+            return PlainTextResponse(f"One upload holds {most}. Send fewer at once.", 413)
         if sum(sum(each.values()) for each in list(self._given.values())) + size > _FULL_SESSIONS * self._most:
-            return 503, "Others are sending files. Wait a moment, then send yours again."
+            return PlainTextResponse("Others are sending files. Wait a moment, then send yours again.", 503)
         given[file_id] = size
         return None
 
@@ -68,7 +67,7 @@ class ReceivedFiles(MemoryUploadedFileManager):
             given[file_id] = 0
 
     def add_file(self, session_id: str, file: UploadedFileRec) -> None:
-        if file.file_id in self._given.get(session_id, {}):  # else the session has ended, or its files were taken
+        if file.file_id in self._given.get(session_id, {}):  # else the session has ended, or the page took its files
             super().add_file(session_id, file)
 
     def remove_file(self, session_id: str, file_id: str) -> None:
@@ -81,7 +80,7 @@ class ReceivedFiles(MemoryUploadedFileManager):
 
 
 def show_field(*, taken: bool = False) -> None:
-    """Lets the session that is being drawn send files. taken: those that it sent are needed no more."""
+    """Lets the session that is being drawn send files. taken: drops the files that it sent before."""
     here = get_script_run_ctx()
     if here and taken:
         here.uploaded_file_mgr.remove_session_files(here.session_id)
@@ -99,7 +98,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
         if refusal:
-            await _refuse(refusal, scope, receive, send)
+            await refusal(scope, receive, send)
         elif scope["type"] == "websocket":
             self._sessions += 1
             try:
@@ -120,28 +119,19 @@ class Guard:
                 if sent := _FILE.fullmatch(scope.get("path", "")):
                     self._files.settle(sent[1], sent[2])
 
-    def _refusal(self, scope: Scope) -> Refusal | None:
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers, path = Headers(scope=scope), scope["path"]
         if "origin" in headers and headers["origin"].partition("://")[2] != headers.get("host"):
-            return 403, "This came from another site's page. Open Steelman's own."
+            return PlainTextResponse("This came from another site's page. Open Steelman's own.", 403)
         if path.startswith(_CLOSED):
-            return 404, "There is nothing here."
+            return PlainTextResponse("There is nothing here.", 404)
         if self._sessions >= _MOST_SESSIONS and (scope["type"] == "websocket" or path == "/"):
-            return 503, "As many windows are open as the page can serve. Come back in a moment."
+            told = "As many windows are open as the page can serve. Come back in a moment."
+            return PlainTextResponse(told, 503)
         if scope.get("method") == "PUT" and (sent := _FILE.fullmatch(path)):
             size = headers.get("content-length", "")
             return self._files.refusal(sent[1], sent[2], int(size) if size.isdecimal() else 0)
         return None
-
-
-async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close"})  # a browser shows no text here
-        return
-    left = _DROPPED  # a sender who is cut off sees no answer
-    while left > 0 and (part := await receive()).get("more_body"):
-        left -= len(part["body"])
-    await PlainTextResponse(f"{refusal[1]}\n", refusal[0])(scope, receive, send)
 
 
 def _needed(receive: Receive) -> Receive:

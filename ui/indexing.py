@@ -1,7 +1,7 @@
-"""Documents that are put into a collection while the page is looked at: one upload of a person at a time, in a thread.
+"""Documents that a person adds to a collection on the page: one upload at a time, in a thread.
 
-An upload lies in a folder of its own below the data folder until it has ended. What a process left there is finished by
-the next one. A lock tells which uploads some process is at work on.
+An upload lies in a folder of its own in the data folder until it has ended. What one process leaves there the next one
+finishes. A lock marks the uploads that a process is at work on.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import portalocker
 from pydantic import BaseModel, ValidationError
@@ -31,11 +30,11 @@ from tools.store.store import SAMPLES, Store
 _SENT = "upload.json"
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
-_GIVEN_UP = "it was interrupted each time that it began, and its files were removed. Add them again, fewer at a time."
+_GIVEN_UP = "the upload was interrupted three times, and its files were removed. Add them again, fewer at a time."
 
 
 class Sent(BaseModel):
-    """What finishing an upload takes, beside its files, whose names there are numbers. `tries`: how often it began."""
+    """What an upload needs beside its files, which are stored as numbers. `tries`: how often it began."""
 
     person: str
     collection: str  # as the store has it
@@ -67,7 +66,7 @@ class Uploads:
         person: str = "",
         named: Callable[[str], str] = str,
     ) -> None:
-        """stopping: set to have what is at work end soon; named: what the store calls a collection of theirs."""
+        """stopping: once set, uploads end soon; named: what the store calls a collection of theirs."""
         self._settings, self._store, self._search = settings, store, search
         self._stopping, self._person, self._named = stopping, person, named
         self._thread: threading.Thread | None = None
@@ -88,31 +87,30 @@ class Uploads:
         self._store.check_name(name := self._named(collection))
         sent = Sent(person=self._person, collection=name, files=[f for f, _ in files], addresses=list(addresses))
         folder = folder_of(self._settings) / uuid.uuid4().hex
-        with contextlib.ExitStack() as undo, disk_errors(folder):
+        with disk_errors(folder), contextlib.ExitStack() as undo:
             keep_folder_private(folder.parent)
             folder.mkdir(mode=0o700)
             undo.callback(shutil.rmtree, folder, ignore_errors=True)
-            held = undo.enter_context(contextlib.ExitStack())
-            held.enter_context(_lock_of(folder))
+            undo.enter_context(lock := _lock_of(folder))
             for path, (_, content) in zip(_paths(folder, sent), files, strict=True):
                 path.write_bytes(content)
-            _keep(folder, sent)  # last: without it the upload never began
+            _keep(folder, sent)  # last: the next process removes a folder without it
             undo.pop_all()
-        return self.go_on(folder, sent, held)
+        return self.go_on(folder, sent, lock)
 
-    def go_on(self, folder: Path, sent: Sent, held: contextlib.ExitStack) -> Upload:
-        """Starts to store what was sent. held: the folder's lock, which is let go at the end."""
+    def go_on(self, folder: Path, sent: Sent, lock: portalocker.Lock) -> Upload:
+        """Starts to store what was sent. lock: the folder's, held, and released at the end."""
         self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses))
-        self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, held), daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, lock), daemon=True)
         self._thread.start()
         return self.latest
 
     def join(self) -> None:
-        """Waits for what is at work, some seconds at most."""
+        """Waits for the upload at work, three seconds at most."""
         if self._thread is not None:
             self._thread.join(_JOIN_SECONDS)
 
-    def _work(self, upload: Upload, folder: Path, sent: Sent, held: contextlib.ExitStack) -> None:
+    def _work(self, upload: Upload, folder: Path, sent: Sent, lock: portalocker.Lock) -> None:
         try:
             if sent.tries > _MOST_TRIES:
                 raise InputError(_GIVEN_UP)
@@ -123,7 +121,7 @@ class Uploads:
         finally:
             if not self._stopping.is_set():
                 shutil.rmtree(folder, ignore_errors=True)
-            held.close()
+            lock.release()
             upload.ended = True
 
     def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
@@ -131,7 +129,7 @@ class Uploads:
         files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
         for document in read_all(files, upload.report, limits=reading_limits(self._settings)):
             if self._stopping.is_set():
-                return  # what is left stays in its folder
+                return  # the folder stays for the next process
             yield document
         if sent.addresses and not self._stopping.is_set():
             upload.report.reading, upload.report.begun = "web pages", upload.total
@@ -139,15 +137,15 @@ class Uploads:
 
 
 def folder_of(settings: Settings) -> Path:
-    """The uploads of the page; those of the API lie beside them, with other names."""
+    """The folder of the page's uploads; those of the API lie beside it."""
     return settings.data_dir / "uploads" / "page"
 
 
 def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
-    """Goes on with what other processes left, and removes what they had not wholly taken in. of: a person's uploads."""
+    """Continues uploads that other processes left, and removes those that had not wholly arrived. of: a person's."""
     for folder in sorted(folder_of(settings).glob("*")):
         with contextlib.suppress(portalocker.LockException, OSError, StoreError), contextlib.ExitStack() as held:
-            held.enter_context(_lock_of(folder))  # else some process is at work on it
+            held.enter_context(lock := _lock_of(folder))  # raises if a process is at work on it
             try:
                 sent = Sent.model_validate_json((folder / _SENT).read_bytes())
             except (FileNotFoundError, ValidationError):
@@ -155,11 +153,12 @@ def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
                 continue
             sent.tries += 1
             _keep(folder, sent)
-            of(sent.person).go_on(folder, sent, held.pop_all())
+            of(sent.person).go_on(folder, sent, lock)
+            held.pop_all()
 
 
-def _lock_of(folder: Path) -> Any:
-    """Held by the process that is at work on an upload, as long as it lives."""
+def _lock_of(folder: Path) -> portalocker.Lock:
+    """The process that is at work on an upload holds this lock for as long as it lives."""
     return portalocker.Lock(folder / "lock", "a", timeout=0)
 
 

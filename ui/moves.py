@@ -2,7 +2,6 @@
 phone the sidebar, which lies over the page, closes. Streamlit itself leaves all of it as it was."""
 
 import json
-import re
 import time
 
 import streamlit as st
@@ -41,11 +40,6 @@ def gently(focus: str) -> str:
     return _script({"focus": focus, "gently": True})
 
 
-def button(key: str) -> str:
-    """The selector of the button of that key, which may hold any text: Streamlit makes the key a class in this way."""
-    return f".st-key-{re.sub('[^a-zA-Z0-9_-]', '-', key.strip())} button"
-
-
 def _script(wanted: dict[str, object]) -> str:
-    """The script with what is wanted as JSON that cannot end the script's element."""
+    """The script with these values as JSON, which cannot end the script's element."""
     return _SCRIPT % json.dumps(wanted).replace("<", r"\u003c")

@@ -28,7 +28,7 @@ def person() -> str | None:
 
 def show_login() -> None:
     """What this is, and a button for each provider."""
-    from ui import ask_view  # which asks here what a visitor may know
+    from ui import ask_view  # it imports ui.rights, which imports this module
 
     ask_view.lead()
     say.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")

@@ -1,5 +1,5 @@
-"""What a visitor of the page may change and see. Its settings and the full text of failures are for a visitor at this
-machine; where people log in, for those whom STEELMAN_ADMINS names.
+"""What a visitor of the page may change and see. Settings and the full text of failures are for a visitor at this
+machine, or for people whom STEELMAN_ADMINS names where people log in.
 """
 
 import re
@@ -26,7 +26,7 @@ _CAUSES = {
     errors.ProviderDownError: "a provider cannot be reached, is late, or refuses what it is asked. Try again later.",
     errors.ProviderError: "a provider gave no answer that can be used. Try again later.",
 }
-"""Told to visitors in place of texts that may hold addresses, folders and what a server said."""
+"""Visitors read these instead of texts that may hold addresses, folders and a server's own words."""
 _UNDONE = {
     "failed": "A part of the run failed, and what it would have found is missing.",
     "degraded": "A provider failed, and another one stood in for it.",
@@ -36,8 +36,8 @@ _UNDONE = {
 
 
 def at_machine() -> bool:
-    """Whether the visitor's browser runs on this machine, as far as its connection shows. A proxy connects from here
-    too: it shows by the name that was asked for, or by a header that no browser sends."""
+    """Whether the visitor's browser runs on this machine, as far as its connection shows. A proxy may connect from here
+    too; another Host, or a header that no browser sends, gives it away."""
     headers, ip = st.context.headers, st.context.ip_address  # None for loopback
     host = headers.get("Host", "")
     named = _HERE.fullmatch(host) and headers.get("Origin") in (f"http://{host}", f"https://{host}")
@@ -46,8 +46,8 @@ def at_machine() -> bool:
 
 
 def may_set() -> bool:
-    """Whether the visitor may change the page's settings, and see all of a failure. A person is named by issuer and
-    subject, or by an e-mail address that the login provider verified, since anybody can claim one."""
+    """Whether the visitor may change settings and see all of a failure. STEELMAN_ADMINS names people by issuer and
+    subject, or by an e-mail address; it counts if the login provider verified it, since anybody can claim one."""
     try:
         if not (person := people.person()):
             return person == "" and at_machine()
@@ -64,7 +64,7 @@ def _admins() -> list[str]:
 
 
 def cause(exc: errors.SteelmanError) -> str:
-    """The error for this visitor: all of it, or why in our own words."""
+    """The error for this visitor: the whole text, or its kind in our own words."""
     known = (words for kind, words in _CAUSES.items() if isinstance(exc, kind))
     return str(exc) if may_set() else next(known, exc.remote_text)
 
@@ -82,7 +82,7 @@ def seen(answer: Answer, settings: Settings) -> Answer:
 
 
 def masked(text: str, settings: Settings) -> str:
-    """The text, for visitors without the addresses of the settings and without folders."""
+    """The text; for visitors without folders and without the addresses of the settings."""
     if may_set():
         return text
     private = [without_login(str(value)) for name, value in settings if name.endswith(_PRIVATE)]

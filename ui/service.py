@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
-from agent.commands.doctor import Finding, Part, examine, parts
+from agent.commands.doctor import Part, parts
 from agent.options import Depth, RunOptions
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
@@ -44,7 +44,6 @@ def answer_of(run: RunRow) -> Answer | None:
 
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
 _UNDO_SECONDS = 600.0
-_FOUND_SECONDS = 60.0  # within which no provider is tried again, since that may cost something
 AT_ONCE = 2
 """Runs worked on at a time; more would only make each of them late."""
 
@@ -73,8 +72,7 @@ class PageService:
         self._stopping = threading.Event()
         self._see("")
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
-        self._beginning, self._examining = threading.Lock(), threading.Lock()
-        self._found: dict[str, tuple[float, Finding]] = {}
+        self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
         finish_uploads(self.settings, lambda person: self.of(person).uploads)
@@ -189,17 +187,8 @@ class PageService:
         """What can be tried of the providers, those that are open as they are."""
         return parts(self.settings, opened=self._runs.providers)
 
-    def examine(self, part: Part) -> Finding:
-        """What came of trying it less than a minute ago, else of trying it now."""
-        with self._examining:
-            at, finding = self._found.get(part.name, (0.0, None))
-            if finding is None or time.monotonic() - at > _FOUND_SECONDS:
-                finding = examine(part)
-                self._found[part.name] = time.monotonic(), finding
-            return finding
-
     def close(self) -> None:
-        """Lets the runs and uploads go, so that they can be resumed, deletes what was removed, and ends the thread."""
+        """Stops runs and uploads so that they can be resumed, deletes what was removed, and ends the thread."""
         self.closed = True
         self._stopping.set()
         for uploads in self._uploads.values():
@@ -222,7 +211,7 @@ class PageService:
         return waiting.result()
 
 
-# The process has one service. Streamlit's cache is no place for it, since any visitor can have that emptied.
+# The process has one service. It is not in Streamlit's cache, which any visitor can empty.
 
 _lock = threading.Lock()
 _open: list[PageService] = []
@@ -233,7 +222,7 @@ def is_open() -> bool:
 
 
 def open_service() -> PageService:
-    """The service of this process, made when it is first asked for. Raises what making it raises."""
+    """The service of this process; the first call makes it, and raises what that raises."""
     with _lock:
         if not _open:
             _open.append(PageService())
@@ -241,7 +230,7 @@ def open_service() -> PageService:
 
 
 def reopen(settings: Settings) -> None:
-    """Has the service opened anew with other settings. What is at work is stopped, and can be gone on with."""
+    """Makes the next call open the service with other settings. What is at work stops, and can be continued."""
     PageService(settings).close()  # what cannot be used is said before anything ends
     PageService.chosen = settings
     close_service()

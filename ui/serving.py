@@ -1,4 +1,4 @@
-"""The page as a server: Streamlit's application under options of this project alone, behind the guard (ui/guard.py)."""
+"""The page as a server: Streamlit's application behind the guard (ui/guard.py), with no options but this project's."""
 
 import contextlib
 import os
@@ -19,8 +19,7 @@ from agent.forms import split_list
 from agent.settings import Settings
 from tools.documents.apart import stop_readers
 from tools.errors import InputError, SteelmanError
-from tools.net.connections import HEAD_SECONDS, Connection
-from tools.net.listening import Server, is_loopback, listen
+from tools.net.listening import Server, config_of, is_loopback, listen
 from ui import people
 from ui.guard import Guard, ReceivedFiles
 from ui.indexing import folder_of
@@ -28,7 +27,6 @@ from ui.service import close_service, open_service
 
 _HERE = Path(__file__).parent
 _LARGEST_MESSAGE = 1_000_000
-_CLOSING_SECONDS = 2
 
 
 def serve(settings: Settings, host: str, port: int) -> int:
@@ -51,7 +49,8 @@ def serve(settings: Settings, host: str, port: int) -> int:
         if any(folder_of(settings).glob("*")):
             threading.Thread(target=_finish_uploads, daemon=True).start()
         try:
-            Server(_served(settings), _say_where).run(sockets=[listening])
+            say = "Steelman's page is on {} (Ctrl-C stops it)".format
+            Server(_served(settings), lambda address: print(say(address), flush=True)).run(sockets=[listening])
         finally:
             close_service()
             stop_readers()  # whose files nobody waits for any more
@@ -59,8 +58,8 @@ def serve(settings: Settings, host: str, port: int) -> int:
 
 
 def _configure(settings: Settings, host: str) -> None:
-    """Sets Streamlit's options. Its other files and its variables count for nothing: those of the folder that this is
-    started in are somebody else's, and could open the page to others."""
+    """Sets Streamlit's options. Its other files and its variables are ignored: those of the current folder may be
+    somebody else's, and could open the page to others."""
     config.get_config_files = lambda file_name: [str(_HERE / ".streamlit" / file_name)]
     files = [_HERE.parent / ".streamlit" / "secrets.toml", settings.data_dir / "secrets.toml"]  # the last one counts
     own = {
@@ -81,24 +80,8 @@ def _served(settings: Settings) -> uvicorn.Config:
     script, files = str(_HERE / "app.py"), ReceivedFiles(settings.api_upload << 20)
     prepare_streamlit_environment(script)
     app = create_starlette_app(Runtime(RuntimeConfig(script, MemoryMediaFileStorage("/media"), files)))
-    return uvicorn.Config(
-        Guard(app, files),
-        http=Connection,
-        ws="websockets-sansio",
-        ws_max_size=_LARGEST_MESSAGE,
-        ws_per_message_deflate=False,
-        proxy_headers=False,
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=HEAD_SECONDS,
-        timeout_graceful_shutdown=_CLOSING_SECONDS,
-    )
-
-
-def _say_where(address: str) -> None:
-    print(f"Steelman's page is on {address} (Ctrl-C stops it)", flush=True)
+    sockets = {"ws": "websockets-sansio", "ws_max_size": _LARGEST_MESSAGE, "ws_per_message_deflate": False}
+    return config_of(Guard(app, files), log_level="warning", **sockets)
 
 
 def _finish_uploads() -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from pydantic import SecretStr
 
 from agent.answer.words import provider_name
-from agent.commands.doctor import Finding
+from agent.commands.doctor import Finding, examine
 from agent.models.from_settings import DEFAULT_MODEL, build_engine, build_judge
 from agent.settings import Settings, load_settings, variable_of
 from tools.errors import SettingsError, SteelmanError
@@ -49,27 +49,27 @@ _KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # t
 
 
 def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
-    """The form for those who may change settings, and beside it what `python -m agent doctor` finds; others see what
-    serves, and whether it answers."""
+    """The form, and beside it what `python -m agent doctor` finds, for those who may change settings. Others see which
+    providers serve; none is asked for them, since that may cost something."""
     say.title("Settings")
     form, found = st.columns([2, 3], gap="large")
     with form:
         if rights.may_set():
             _form(service, reopen)
         elif service.person:
-            who = "They are set by whoever runs this page, in .env, and by those whom STEELMAN_ADMINS names there."
-            say.small(f"These are for everybody who logs in. {who} You would be: {service.person}")
+            who = "whoever runs this page sets them, in .env, and so does everybody whom STEELMAN_ADMINS names there."
+            say.small(f"These are for everybody who logs in; {who} To be named there, tell: {service.person}")
         else:
             say.small("These are for everybody who uses this page, and are set at the machine that serves it.")
     with found:
-        st.html("<h2>What is on, and whether it answers</h2>")
-        place, lines = st.empty(), list[str]()
+        place, lines = st.empty(), ["<h2>What is on, and whether it answers</h2>"]
         for part in service.parts():
-            if part.check or rights.may_set():
+            if rights.may_set():
                 place.html("".join([*lines, _line("…", part.name, "")]))
-                lines.append(_found(service.examine(part), service.settings))
+                lines.append(_found(examine(part)))
+            elif part.check:
+                lines.append(_line("on", part.name, _serving(service.settings, part.name)))
         place.html("".join(lines))
-        say.small("Each was tried less than a minute ago.")
 
 
 def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
@@ -96,19 +96,19 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
 
 
 def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) -> None:
-    """Raises SettingsError where a key would go to another address than until now. stored: those nobody typed now."""
+    """Raises SettingsError where a stored key would go to a new address. stored: the keys that nobody typed now."""
     for name, key in _KEYS.items():
         moved = getattr(changed, name) != getattr(settings, name)
         if moved and key in stored and getattr(changed, key).get_secret_value():
             called = next(names[key] for names in _GROUPS.values() if key in names)
             raise SettingsError(
-                f"{variable_of(name)} is another server now, which is not sent the stored key. Type its key into "
-                f"'{called}', or 'none' if it wants none. Nothing was changed."
+                f"{variable_of(name)} names another server, which does not get the stored key. Type its key into "
+                f"'{called}', or 'none' if it needs none. Nothing was changed."
             )
 
 
 def _field(settings: Settings, name: str, called: str) -> Any:
-    """The field of one setting, and its value; a key that nothing was typed for stays the SecretStr that it is."""
+    """The field of one setting, and its value; a key that nobody typed stays a SecretStr."""
     about, now = Settings.model_fields[name], getattr(settings, name)
     told = f"{about.description} In .env: `{variable_of(name)}`"
     choices = get_args(about.annotation)
@@ -123,7 +123,7 @@ def _field(settings: Settings, name: str, called: str) -> Any:
 
 
 def _serving(settings: Settings, part: str) -> str:
-    """Who serves a part of the page, for visitors."""
+    """The model or provider that serves a part, for visitors."""
     judge, engine = build_judge(settings), build_engine(settings)
     names = {
         "chat model": settings.model or DEFAULT_MODEL,
@@ -136,12 +136,9 @@ def _serving(settings: Settings, part: str) -> str:
     return rights.masked(provider_name(names[part]), settings) or "embedded" if part in names else ""
 
 
-def _found(finding: Finding, settings: Settings) -> str:
-    said = finding.detail + (f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else "")
-    if not rights.may_set():
-        failed = rights.cause(finding.error) if finding.error else ""
-        said = ": ".join(filter(None, (_serving(settings, finding.name), failed)))
-    return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, said)
+def _found(finding: Finding) -> str:
+    how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
+    return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
 
 
 def _line(state: str, name: str, said: str) -> str:

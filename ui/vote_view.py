@@ -1,6 +1,6 @@
 """An answer beside a plain list of what its run found; and the preference study: one ballot at a time, two pages beside
-each other, four questions and a reason. Each choice is stored as it is made, so that a reload loses nothing. Votes are
-those of the person who logged in, else of a random token in a cookie of the voter's browser.
+each other, four questions and a reason. Each choice is stored as it is made, so that a reload loses nothing. Votes
+belong to the person who logged in, or without logins to a random token in a cookie of the voter's browser.
 """
 
 import re
@@ -21,8 +21,6 @@ from ui.shown import text
 _CHOICES: dict[Choice, str] = {"left": "Left", "same": "The same", "right": "Right"}
 _SMALL = dict.fromkeys(("strength", "may_speak", "gap"), "sm-small")
 _CLASSES = {"head": "sm-thesis sm-apart", "leaning": "sm-claim leaning", **_SMALL}
-
-
 _COOKIE = "steelman_voter"
 _KEEP = f"""<script>{{
 document.currentScript.remove();
@@ -33,7 +31,7 @@ document.cookie = '{_COOKIE}=%s; path=/; max-age=31536000; samesite=strict' + se
 
 def show(ballots: Ballots, person: str) -> None:
     """The ballot that is next for the voter, or thanks. person: who logged in, empty without logins."""
-    secret = f"{Store(ballots.database).store_id()} {person or _token()}"  # figures name voters, whom nobody can guess
+    secret = f"{Store(ballots.database).store_id()} {person or _token()}"  # figures name voters: no name may be guessed
     voter = f"voter-{sha256(secret.encode()).hexdigest()[:32]}"
     drawn, votes = ballots.drawn_for(voter), {vote.ballot: vote for vote in ballots.votes(voter)}
     named = st.query_params.get("n", "")

@@ -61,13 +61,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of trying a part: what it is, what failed (`error`) and what to do next, or how it is turned on."""
+    """What came of trying a part: what it is, what failed and what to do next, or how it is turned on."""
 
     name: str
     state: CheckState
     detail: str
     seconds: float = 0.0
-    error: SteelmanError | None = None
 
 
 def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[Part]:
@@ -86,14 +85,15 @@ def examine(part: Part) -> Finding:
     """Tries the part, which may take up to half a minute where a server is silent."""
     if part.check is None:
         return Finding(part.name, "off", part.turned_on)
-    began, error = time.monotonic(), None
+    began = time.monotonic()
+    state: CheckState = "ok"
     try:
         detail = part.check()
     except SteelmanError as exc:
-        detail, error = str(exc), exc
+        state, detail = "fails", str(exc)
     for secret in part.secrets:
         detail = detail.replace(secret, "…")
-    return Finding(part.name, "fails" if error else "ok", detail, time.monotonic() - began, error)
+    return Finding(part.name, state, detail, time.monotonic() - began)
 
 
 def _secrets(settings: Settings) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Connections: how long each may wait or stall, and how many there may be.
+"""Connections of the API and the page: how slowly each may send and read, and how many may be open.
 
-A connection waits for a request's head, or has a request at work. Past a limit the one that waits longest is closed, so
-that a new one always gets its turn. The guards of the API and the page limit the requests.
+A connection waits for a request's head, or has a request at work. Beyond a limit the one that has waited longest is
+closed, so that a new one always gets its turn. The guards limit the requests.
 """
 
 import resource
@@ -13,32 +13,31 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10
-_UNREAD_SECONDS, _UNREAD_BYTES = 30.0, 30_000  # at least so many bytes of a reply are read in so many seconds
-_MOST_WAITING = 32  # of one address, beside those that came within the last _TICK
-_MOST_CONNECTIONS, FILES = 1024, 4096
+_BODY_SECONDS, _BODY_RATE = 30.0, 4_000  # a body has 30 seconds, and one more for each 4,000 bytes that came
+_UNREAD_SECONDS, _UNREAD_BYTES = 30.0, 30_000  # a caller reads at least 30,000 bytes of a reply in 30 seconds
+_MOST_WAITING = 32  # connections of one address; those of the last _TICK come on top
+_MOST_CONNECTIONS = 1024
 _TICK = 1.0
-_LATE = (
-    b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-    b"The head of the request did not come in time. Send it whole, within %d seconds." % HEAD_SECONDS
-)
+_LATE = "HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 
 def most_connections() -> int:
-    """How many connections may be open, by the files that this process may open."""
+    """How many connections may be open: at most half of the files that this process may open."""
     return min(_MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
 
 class Connection(H11Protocol):
-    """HTTP/1.1 over one connection that is closed when its caller is too slow or holds too many."""
+    """One connection of HTTP/1.1. It is closed when its caller is too slow or holds too many."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
-        network = IPv6Address(host.partition("%")[0]).exploded[:19] if ":" in host else ""  # a caller has all of one
+        network = IPv6Address(host.partition("%")[0]).exploded[:19] if ":" in host else ""  # a caller's whole network
         self.address = network or host
-        # Those of this server that wait, and since when; the oldest first.
+        # The server's waiting connections, oldest first, and since when each waits.
         self._waiting: dict[Connection, float] = vars(self.server_state).setdefault("waiting", {})
         self._read_at, self._unread = self.loop.time(), 0
+        self._body_bytes, self._body_waited = 0, 0.0
         self._sort()
         if len(self.connections) > most_connections():
             self._close_oldest(Counter(c.address for c in self._waiting).most_common(1)[0][0])
@@ -46,10 +45,12 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self._body_bytes += len(data)
         self._sort()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._body_bytes, self._body_waited = 0, 0.0
         self._sort()
 
     def resume_writing(self) -> None:
@@ -62,29 +63,40 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _sort(self) -> None:
-        """Keeps the connection among those that wait, or takes it from them."""
-        at_work = self.cycle and not self.cycle.response_complete
-        if at_work or self.transport.is_closing() or self._is_upgraded():
+        """Adds the connection to those that wait, or removes it from them."""
+        if self._is_at_work() or self.transport.is_closing() or self._is_upgraded():
             self._waiting.pop(self, None)
         else:
             self._waiting.setdefault(self, self.loop.time())
 
+    def _is_at_work(self) -> bool:
+        return bool(self.cycle) and not self.cycle.response_complete
+
     def _is_upgraded(self) -> bool:
-        """Whether it has become a WebSocket, which is not looked after here."""
+        """Whether it has become a WebSocket, which has no limits here."""
         return self.transport.get_protocol() is not self
 
     def _close_oldest(self, address: str) -> None:
-        """Closes the one that waits longest; if it has sent a part of a head it is told why."""
+        """Closes the one that has waited longest. A caller that sent a part of a head learns why."""
         oldest = next(c for c in self._waiting if c.address == address)
         self._waiting.pop(oldest)
         if oldest.conn.our_state is h11.IDLE and oldest.conn.trailing_data[0]:
-            oldest.transport.write(_LATE)
+            told = f"The head of the request did not come in time. Send it whole, within {HEAD_SECONDS} seconds."
+            oldest.transport.write(f"{_LATE}{told}".encode())
         oldest.transport.close()
 
+    def _close_slow_body(self) -> None:
+        if not self.cycle.response_started:
+            fast = f"within {_BODY_SECONDS:.0f} seconds, or at {_BODY_RATE:,} bytes a second"
+            self.transport.write(f"{_LATE}The body came too slowly. Send it {fast}.".encode())
+        self.transport.close()
+
     def _look(self) -> None:
-        """Closes what is late: this connection's reader or head, or the oldest of those that are too many."""
+        """Closes this connection if its reader, body or head is late, or the oldest one where too many wait."""
         if self._is_upgraded():
             return
+        if self._is_at_work() and self.cycle.more_body and not self.flow.read_paused:  # else the caller need not send
+            self._body_waited += _TICK
         now, unread = self.loop.time(), self.transport.get_write_buffer_size()
         if not unread or unread < self._unread - _UNREAD_BYTES:
             self._read_at, self._unread = now, unread
@@ -92,6 +104,8 @@ class Connection(H11Protocol):
         late = not unread and now - self._waiting.get(self, now) >= HEAD_SECONDS
         if now - self._read_at > _UNREAD_SECONDS:
             self.transport.abort()
+        elif self._body_waited > _BODY_SECONDS + self._body_bytes / _BODY_RATE:
+            self._close_slow_body()
         elif late or (self in self._waiting and sum(c.address == self.address for c in self._waiting) > _MOST_WAITING):
             self._close_oldest(self.address)
         self._looking = self.loop.call_later(_TICK, self._look)

@@ -1,24 +1,27 @@
-"""Where a server of this project listens, and how it ends: the API and the page share both."""
+"""Where the API and the page listen, with which options, and how they end."""
 
 import contextlib
 import ipaddress
 import os
+import resource
 import signal
 import socket
 import threading
 from collections.abc import Callable, Generator
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
 from tools.errors import SteelmanError
+from tools.net.connections import HEAD_SECONDS, Connection
 
-_BACKLOG = 512
-_CUT_SECONDS = 9.0
+_BACKLOG, _FILES = 512, 4096
+_CLOSING_SECONDS, _CUT_SECONDS = 3, 9.0
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine and nothing else."""
+    """Whether a name or an address means this machine alone."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -26,10 +29,12 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Callers queue here from now on, so that a second server on the port is refused before it has opened anything.
+    """The socket where callers queue from now on, with room for many open files.
 
-    Raises SteelmanError where it cannot listen.
+    A second server on the port fails here, before it opens anything else. Raises SteelmanError.
     """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(_FILES, hard)), hard))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -40,6 +45,21 @@ def listen(host: str, port: int) -> socket.socket:
             f"cannot listen on port {port} of {host} ({why}). Give an address of this machine with --host, and a port "
             f"that is free with --port {port + 1}, or 0."
         ) from exc
+
+
+def config_of(app: Any, **options: Any) -> uvicorn.Config:
+    """uvicorn's options: those of both servers, and the given ones."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        proxy_headers=False,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=HEAD_SECONDS,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
+        **options,
+    )
 
 
 class Server(uvicorn.Server):
