@@ -26,6 +26,7 @@ def show(service: PageService) -> None:
     say.small("What you add is searched beside the samples, on this machine. Each question can choose where to look.")
     if service.person:
         say.small("It is yours: others who log in neither see nor search it.")
+    service.finish_uploads()
     _add(service)
     _collections(service)
 

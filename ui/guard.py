@@ -1,6 +1,7 @@
 """Lets through to Streamlit only the messages that the page needs, and files of sessions that were shown a field for
 them. All else is refused before Streamlit keeps any of it."""
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnected
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec, UploadFileUrlInfo
@@ -17,10 +19,13 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec, UploadFileU
 _UPLOADS = "/_stcore/upload_file"
 _FILE = re.compile(rf"{_UPLOADS}/([^/]+)/([^/]+)")
 _CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # no page asks for them
+_LOG_OUT = "/auth/logout"
 _MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "file_urls_request")
 _MOST_SESSIONS = 100  # each takes four of the thousand descriptors that a process usually has
 _MOST_FILES = 1000
 _FULL_SESSIONS = 10  # all sessions together hold at most the bytes of ten full ones
+_PAUSE = 0.05  # seconds between two messages of a session; what comes faster waits in its sender
+_FRAGMENT = re.compile(r"[\w-]{0,100}", re.ASCII)  # Streamlit logs an id that it does not know
 _UNFRAMED = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
 """Keeps other sites from framing the page, where a visitor would click on what they do not see."""
 
@@ -55,10 +60,17 @@ class ReceivedFiles(MemoryUploadedFileManager):
         if sum(given.values()) + size > self._most:
             most = f"{self._most >> 20} MB at most (STEELMAN_API_UPLOAD)"
             return PlainTextResponse(f"One upload holds {most}. Send fewer at once.", 413)
-        if sum(sum(each.values()) for each in list(self._given.values())) + size > _FULL_SESSIONS * self._most:
+        if self._held() + size > _FULL_SESSIONS * self._most:
             return PlainTextResponse("Others are sending files. Wait a moment, then send yours again.", 503)
         given[file_id] = size
         return None
+
+    def _held(self) -> int:
+        """Bytes of all sessions whose windows are open. The files of the others are dropped."""
+        for session_id in list(self._given):
+            if Runtime.exists() and not Runtime.instance().is_active_session(session_id):
+                self.remove_session_files(session_id)
+        return sum(sum(each.values()) for each in list(self._given.values()))
 
     def settle(self, session_id: str, file_id: str) -> None:
         """Frees the room of a file that did not come."""
@@ -123,6 +135,8 @@ class Guard:
         headers, path = Headers(scope=scope), scope["path"]
         if "origin" in headers and headers["origin"].partition("://")[2] != headers.get("host"):
             return PlainTextResponse("This came from another site's page. Open Steelman's own.", 403)
+        if path == _LOG_OUT and headers.get("sec-fetch-site") == "cross-site":
+            return PlainTextResponse("Another site sent you here. Log out on Steelman's own page.", 403)
         if path.startswith(_CLOSED):
             return PlainTextResponse("There is nothing here.", 404)
         if self._sessions >= _MOST_SESSIONS and (scope["type"] == "websocket" or path == "/"):
@@ -130,17 +144,26 @@ class Guard:
             return PlainTextResponse(told, 503)
         if scope.get("method") == "PUT" and (sent := _FILE.fullmatch(path)):
             size = headers.get("content-length", "")
-            return self._files.refusal(sent[1], sent[2], int(size) if size.isdecimal() else 0)
+            known = size.isdecimal() and "transfer-encoding" not in headers  # which would count instead
+            return self._files.refusal(sent[1], sent[2], int(size) if known else 0)
         return None
 
 
 def _needed(receive: Receive) -> Receive:
     """Passes on the messages that the page needs. Others clear caches, tell of the machine, or write files on it."""
 
+    ready = 0.0
+
     async def received() -> Message:
+        nonlocal ready
         while True:
             message = await receive()
-            if message["type"] != "websocket.receive" or _is_needed(message.get("bytes") or b""):
+            if message["type"] != "websocket.receive":
+                return message
+            now = asyncio.get_running_loop().time()
+            await asyncio.sleep(ready - now)
+            ready = max(now, ready) + _PAUSE
+            if _is_needed(message.get("bytes") or b""):
                 return message
 
     return received
@@ -150,5 +173,7 @@ def _is_needed(data: bytes) -> bool:
     try:
         back = BackMsg.FromString(data)
     except Exception:  # noqa: BLE001  # protobuf's own, which has no types
+        return False
+    if not _FRAGMENT.fullmatch(back.rerun_script.fragment_id):
         return False
     return back.WhichOneof("type") in _MESSAGES or back.backend_operation_request.HasField("deferred_file")

@@ -28,6 +28,7 @@ from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
 _SENT = "upload.json"
+_SCANNING = threading.Lock()  # a new folder has its lock before anybody looks for folders without one
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
 _GIVEN_UP = "the upload was interrupted three times, and its files were removed. Add them again, fewer at a time."
@@ -87,7 +88,7 @@ class Uploads:
         self._store.check_name(name := self._named(collection))
         sent = Sent(person=self._person, collection=name, files=[f for f, _ in files], addresses=list(addresses))
         folder = folder_of(self._settings) / uuid.uuid4().hex
-        with disk_errors(folder), contextlib.ExitStack() as undo:
+        with _SCANNING, disk_errors(folder), contextlib.ExitStack() as undo:
             keep_folder_private(folder.parent)
             folder.mkdir(mode=0o700)
             undo.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -144,16 +145,19 @@ def folder_of(settings: Settings) -> Path:
 def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
     """Continues uploads that other processes left, and removes those that had not wholly arrived. of: a person's."""
     for folder in sorted(folder_of(settings).glob("*")):
-        with contextlib.suppress(portalocker.LockException, OSError, StoreError), contextlib.ExitStack() as held:
+        expected = portalocker.LockException, OSError, StoreError
+        with _SCANNING, contextlib.suppress(*expected), contextlib.ExitStack() as held:
             held.enter_context(lock := _lock_of(folder))  # raises if a process is at work on it
             try:
                 sent = Sent.model_validate_json((folder / _SENT).read_bytes())
             except (FileNotFoundError, ValidationError):
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
+            if (latest := (uploads := of(sent.person)).latest) and not latest.ended:
+                continue
             sent.tries += 1
             _keep(folder, sent)
-            of(sent.person).go_on(folder, sent, lock)
+            uploads.go_on(folder, sent, lock)
             held.pop_all()
 
 

@@ -23,7 +23,7 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
-from tools.errors import RunBusyError
+from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
 from tools.store.store import SAMPLES
@@ -75,7 +75,7 @@ class PageService:
         self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
-        finish_uploads(self.settings, lambda person: self.of(person).uploads)
+        self.finish_uploads()
 
     def of(self, person: str) -> "PageService":
         """The same service with what a person may see: everybody's runs and collections, and their own."""
@@ -141,7 +141,9 @@ class PageService:
         return run_id
 
     def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
-        """Goes on with a run that was stopped, or that waits for its sides."""
+        """Goes on with a run of the person's that was stopped, or that waits for its sides. Raises InputError for one
+        that is not theirs: it would spend what is its owner's."""
+        self._check_own(run_id)
         self._wait(self._runs.resume(run_id, sides))
 
     def ahead(self, run_id: str) -> int:
@@ -150,7 +152,17 @@ class PageService:
         return tasks.index(run_id) if run_id in tasks else 0
 
     def cancel(self, run_id: str) -> None:
+        """Stops a run of the person's. Raises InputError for one that is not theirs."""
+        self._check_own(run_id)
         self._wait(self._runs.cancel(run_id))
+
+    def _check_own(self, run_id: str) -> None:
+        if self.rows.get(run_id).person != self.person:
+            raise InputError("this run is not yours. Whoever began it can stop it and go on with it.")
+
+    def finish_uploads(self) -> None:
+        """Continues the uploads that another process, or the service before this one, was at work on and left."""
+        finish_uploads(self.settings, lambda person: self.of(person).uploads)
 
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.providers.passages(ids)

@@ -1,11 +1,13 @@
 """The page as a server: Streamlit's application behind the guard (ui/guard.py), with no options but this project's."""
 
 import contextlib
+import logging
 import os
 import secrets
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -15,6 +17,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.web.bootstrap import prepare_streamlit_environment
 from streamlit.web.server.starlette import create_starlette_app
 
+from agent.answer.words import plain
 from agent.forms import split_list
 from agent.settings import Settings
 from tools.documents.apart import stop_readers
@@ -27,6 +30,7 @@ from ui.service import close_service, open_service
 
 _HERE = Path(__file__).parent
 _LARGEST_MESSAGE = 1_000_000
+_LONGEST_LINE = 2_000
 
 
 def serve(settings: Settings, host: str, port: int) -> int:
@@ -34,7 +38,10 @@ def serve(settings: Settings, host: str, port: int) -> int:
 
     Raises InputError where other machines could reach it without a login, and SteelmanError where it cannot listen.
     """
+    if Runtime.exists():
+        raise InputError("`streamlit run` started this. Start the page with `python -m ui` (make ui).")
     _configure(settings, host)
+    _log_on_one_line()
     logins = people.logins()
     if logins is None and not is_loopback(host):
         raise InputError(
@@ -74,6 +81,19 @@ def _configure(settings: Settings, host: str) -> None:
         other = Path(folder, ".streamlit", "secrets.toml").absolute()
         if other.exists() and other not in files:
             print(f"Not read: {other}. Logins are set up in {files[-1]}.", file=sys.stderr)
+
+
+def _log_on_one_line() -> None:
+    """Has log lines hold no control characters and no long texts: Streamlit logs what visitors send."""
+    made = logging.getLogRecordFactory()
+
+    def record(*args: Any, **named: Any) -> logging.LogRecord:
+        line = made(*args, **named)
+        with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit: logging says so
+            line.msg, line.args = plain(line.getMessage())[:_LONGEST_LINE], None
+        return line
+
+    logging.setLogRecordFactory(record)
 
 
 def _served(settings: Settings) -> uvicorn.Config:

@@ -148,15 +148,16 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
 
 
 def _control(service: PageService, run: RunRow) -> None:
-    """Stop, or what became of the run and how to go on."""
+    """Stop, or what became of the run and how to go on. Only whoever began the run can do either."""
+    own = run.person == service.person
     if run.status == "running" and not run.abandoned:
-        if st.button("Stop", key="stop"):
+        if own and st.button("Stop", key="stop"):
             service.cancel(run.id)
         return
     failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
     failure = rights.cause(RunFailure(**failed[-1]).cause()) if failed else ""
     say.warning(INTERRUPTED if run.interrupted else failure or "This run was stopped.")
-    if st.button("Go on with it", key="resume"):
+    if own and st.button("Go on with it", key="resume"):
         service.resume(run.id)
 
 
@@ -200,7 +201,7 @@ def edit(service: PageService, run_id: str) -> None:
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]
     with st.container(horizontal=True):
         if st.button("Search for these", type="primary"):
-            service.resume(run_id, [s for s in sides if s is not None])
+            service.resume(run_id, [s for s in sides if s is not None])  # raises InputError in another's run
             st.rerun()
         st.button("Add a side", on_click=st.session_state.update, kwargs={key: added + 1})
 
