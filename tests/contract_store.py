@@ -239,7 +239,7 @@ _RUNS: dict[str, tuple[str, int | str, str, str]] = {
 _AGAIN = "made again from the store"
 ROWS: tuple[Row, ...] = (
     *(Row(name, damaged, how, 0, f"The {index} index was damaged", _AGAIN) for name, (index, how) in _DAMAGED.items()),
-    *(Row(name, hindered, how, "kept", *told, ("was damaged",)) for name, (how, *told) in _HINDRANCES.items()),
+    *(Row(name, hindered, how, "kept", a, b, ("was damaged",)) for name, (how, a, b) in _HINDRANCES.items()),
     *(Row(name, next_command, *row, "unfinished: False") for name, row in _REMOVALS.items()),
     *(Row(name, after_a_killed_run, *row) for name, row in _RUNS.items()),
 )

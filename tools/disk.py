@@ -1,4 +1,4 @@
-"""Failures of the disk as errors that say what to do next; private folders; a home and a place for temporary files."""
+"""Turns disk failures into errors that say what to do next; makes private folders; provides a home and a TMPDIR."""
 
 import errno
 import os
@@ -68,7 +68,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def provide_home(folder: Path) -> None:
-    """Has HOME be the folder where no home is known, as in a container: libraries ask for it when they are imported."""
+    """Sets HOME to the folder if no home is known, as in a container. Libraries ask for it when they are imported."""
     with suppress(RuntimeError):
         if Path.home().is_absolute():
             return
@@ -76,9 +76,9 @@ def provide_home(folder: Path) -> None:
 
 
 def provide_temporary_folder(folder: Path) -> None:
-    """Has temporary files, those of libraries and of children too, go below the folder where no usual place takes any.
+    """Puts temporary files into the folder if no usual place is writable; also those of libraries and child processes.
 
-    Raises StoreError where the folder takes none either.
+    Raises StoreError if the folder is not writable either.
     """
     named = {os.path.abspath(os.environ.get(name) or "/tmp") for name in ("TMPDIR", "TEMP", "TMP")}  # noqa: PTH100
     found = ""

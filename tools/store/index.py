@@ -120,13 +120,13 @@ def index_error(name: str, folder: Path, exc: BaseException, damage: Mapping[str
         return damaged_error(name, f"in {folder}", exc)
     text = " ".join(str(exc).split())[:300] or type(exc).__name__
     return StoreError(
-        f"the {name} index in {folder} cannot be used now ({text}); it was left as it is. Put that right and try again.",
+        f"the {name} index in {folder} cannot be used now ({text}); it was left as it is. Put it right and try again.",
         hint="If it goes on, make the index again: `python -m agent rebuild`.",
     )
 
 
 def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedError:
-    """That the index is at fault, which has it made again."""
+    """The error that has the index made again."""
     hint = "Make it again: `python -m agent rebuild`."
     error = IndexDamagedError(
         f"the {name} index {where} cannot be used ({exc}). {hint} Your documents are safe in the store.", hint=hint
