@@ -198,7 +198,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run_command(work: Callable[[], int], module: str, name: str = "steelman") -> int:
-    """What `python -m MODULE` does, and its exit status. Whatever goes wrong is one line that begins with the name."""
+    """Runs `python -m MODULE` and returns its exit status. Any failure becomes one line that begins with the name."""
     prepare_streams()
     try:
         return _printed(work)

@@ -26,7 +26,7 @@ _SAVE = "Save the file as UTF-8."
 def find_env_file() -> Path | None:
     """The file that settings are read from: STEELMAN_ENV_FILE, else `.env` of the checkout, else of the data folder.
 
-    The current folder is never looked at: an assistant starts the server in any folder, with anybody's `.env`.
+    Never that of the current folder: an assistant starts the server in any folder, with anybody's `.env`.
     Raises SettingsError where STEELMAN_ENV_FILE names no file.
     """
     if named := os.environ.get("STEELMAN_ENV_FILE"):
@@ -45,9 +45,7 @@ def usual_data_folder() -> Path:
     try:
         return Path(user_data_dir("steelman", appauthor=False))
     except RuntimeError as exc:
-        raise SettingsError(
-            "this user has no home folder. Set STEELMAN_DATA_DIR to a folder that you can write."
-        ) from exc
+        raise SettingsError("this user has no home folder. Set STEELMAN_DATA_DIR to a folder of your own.") from exc
 
 
 def whole_path(value: Path) -> Path:

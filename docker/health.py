@@ -3,7 +3,7 @@
 import sys
 from urllib.request import ProxyHandler, build_opener
 
-_OPENER = build_opener(ProxyHandler({}))  # whatever proxy the container is given, this address is its own
+_OPENER = build_opener(ProxyHandler({}))  # the container's proxy is not for its own address
 
 
 def answers(address: str) -> bool:

@@ -41,9 +41,10 @@ def ask(question: str, **options: "Any") -> "dict[str, Any]":
 
     typed = [sys.executable, "-P", "-c", _START, FOLDER, "ask", "--json", *_typed(**options), "--", question]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    text: dict[str, Any] = {"encoding": "utf-8", "errors": "replace", "stdin": subprocess.DEVNULL}
     try:
-        done = subprocess.run(typed, env=environment, capture_output=True, **text)
+        done = subprocess.run(
+            typed, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
+        )
     except (OSError, ValueError) as exc:  # longer than a command may be, or with a zero byte
         raise SteelmanError(f"the command could not be started: {exc}.", 2) from exc
     said = done.stderr.strip().splitlines()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conftest import ROOT
-from contract_table import Bench, Outcome, Row
+from contract_table import Bench, Door, Outcome, Row
 
 from agent.__main__ import BAD_INPUT, FAILED, OK
 from api.__main__ import configuration_help
@@ -20,7 +20,6 @@ def unknown(_): raise KeyError
 pwd.getpwuid = unknown
 runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
-_PAGE = "from ui.service import PageService\nPageService().close()\nprint('opened')"
 
 
 @dataclass(frozen=True)
@@ -60,15 +59,12 @@ def _one_line(text: str) -> str:
 
 async def command(given: Machine, bench: Bench) -> Outcome:
     """A command in a folder."""
-    return given.run(
-        [sys.executable, "-P", "-m", *given.words.split("|")[0].split(), *given.words.split("|")[1:]], bench
-    )
+    return given.run([sys.executable, "-P", "-m", *given.words.split()], bench)
 
 
 async def homeless(given: Machine, bench: Bench) -> Outcome:
     """A command of a user who has neither HOME nor an entry in the password file."""
-    words, *question = given.words.split("|")
-    return given.run([sys.executable, "-P", "-c", _NOBODY, *words.split(), *question], bench)
+    return given.run([sys.executable, "-P", "-c", _NOBODY, *given.words.split()], bench)
 
 
 async def assistant(given: Machine, bench: Bench) -> Outcome:
@@ -96,9 +92,30 @@ _WORKSPACE = {f"{name}.py": _STRANGER for name in _NAMES.split()} | {"pyproject.
 _ENV = b"OPENAI_BASE_URL=http://127.0.0.1:9/v1\nCHROMA_URL=http://127.0.0.1:9\nANONYMIZED_TELEMETRY=perhaps\n\0\xff"
 _DATA = {"STEELMAN_DATA_DIR": "{}/data", "HOME": "{}"}
 _ALONE = {"STEELMAN_DATA_DIR": "{}/data"}
-_ASK = f"agent ask --quick|{_QUESTION}"
+_MISSING = _DATA | {"STEELMAN_ENV_FILE": "{}/none.env"}
 _NO_HOME = ("this user has no home folder.", "Set STEELMAN_DATA_DIR to a folder")
-_DOORS = ("agent runs", "api keys list", "api --port 0", "api mcp", "evals model --live")
+_NO_ROOM = ("No space left on device", "free some room or send it elsewhere")
+_TILDE = ("STEELMAN_DATA_DIR cannot be '~/data'", "write the path from / on")
+_SET = "STEELMAN_DATA_DIR"
+_MACHINES: dict[str, tuple[Door, Machine, int, str, str]] = {
+    "a folder .env": (command, Machine("agent runs", {".env/x": b""}, _DATA), OK, "", ""),
+    "a file of settings that is missing": (
+        *(command, Machine(environment=_MISSING), BAD_INPUT),
+        *("STEELMAN_ENV_FILE names no file", "unset it"),
+    ),
+    "no home": (homeless, Machine("agent runs"), BAD_INPUT, *_NO_HOME),
+    "no home, the server": (homeless, Machine("api --port 0"), BAD_INPUT, *_NO_HOME),
+    "no home, a suite": (homeless, Machine("evals model --live"), BAD_INPUT, *_NO_HOME),
+    "no home, a data folder": (homeless, Machine("agent rebuild", environment=_ALONE), OK, "", ""),
+    "a data folder in a home that is not known": (
+        *(homeless, Machine(environment={"STEELMAN_DATA_DIR": "~/data"}), BAD_INPUT),
+        *_TILDE,
+    ),
+    "a data folder below the current one": (command, Machine(environment={"STEELMAN_DATA_DIR": "data"}), OK, "", ""),
+    "HOME is no folder": (command, Machine(environment={"HOME": "/dev/null"}), FAILED, "cannot be used", _SET),
+    "HOME cannot be made": (command, Machine(environment={"HOME": "/proc/none"}), FAILED, "cannot be used", _SET),
+    "a full disk behind the output": (command, Machine("evals --help", {}, _DATA, "/dev/full"), FAILED, *_NO_ROOM),
+}
 ROWS: tuple[Row, ...] = (
     Row(
         "a workspace with strangers' modules and .env",
@@ -108,46 +125,5 @@ ROWS: tuple[Row, ...] = (
         "samples/phones/",
         hidden=("stranger", '"isError":true'),
     ),
-    Row("a folder .env", command, Machine("agent runs", {".env/x": b""}, _DATA), OK),
-    Row(
-        "a file of settings that is missing",
-        command,
-        Machine(environment=_DATA | {"STEELMAN_ENV_FILE": "{}/none.env"}),
-        BAD_INPUT,
-        "STEELMAN_ENV_FILE names no file",
-        "unset it",
-    ),
-    *(Row(f"no home: {words}", homeless, Machine(words), BAD_INPUT, *_NO_HOME) for words in _DOORS),
-    Row("no home, a data folder", homeless, Machine(_ASK, environment=_ALONE), OK, "The sources found disagree"),
-    Row(
-        "a data folder in a home that is not known",
-        homeless,
-        Machine(environment={"STEELMAN_DATA_DIR": "~/data"}),
-        BAD_INPUT,
-        "STEELMAN_DATA_DIR cannot be '~/data'",
-        "write the path from / on",
-    ),
-    Row("a data folder below the current one", command, Machine(environment={"STEELMAN_DATA_DIR": "data"}), OK),
-    *(
-        Row(
-            f"HOME is {place}",
-            command,
-            Machine(environment={"HOME": place}),
-            FAILED,
-            "cannot be used",
-            "STEELMAN_DATA_DIR",
-        )
-        for place in ("/dev/null", "/proc/none")
-    ),
-    *(
-        Row(
-            f"a full disk behind the output: {words}",
-            command,
-            Machine(words, environment=_DATA, output="/dev/full"),
-            FAILED,
-            "No space left on device",
-            "free some room or send it elsewhere",
-        )
-        for words in ("api keys list", "evals --help")
-    ),
+    *(Row(name, *row) for name, row in _MACHINES.items()),
 )

@@ -78,14 +78,9 @@ def swap(file: Path) -> object:
     return other.write_bytes(data)
 
 
-def vectors(name: str, how: Damage) -> Damage:
-    """Damage to a file of Chroma's graph."""
-    return lambda index: how(next((index / "dense" / "chroma").glob(f"*/{name}")))
-
-
-def words(pattern: str, how: Damage) -> Damage:
-    """Damage to files of tantivy."""
-    return lambda index: [how(file) for file in (index / "lexical" / "tantivy").glob(pattern)]
+def each(pattern: str, how: Damage) -> Damage:
+    """Damage to the files of that pattern below the indexes."""
+    return lambda index: [how(file) for file in index.glob(pattern)]
 
 
 _SEARCH = """
@@ -100,34 +95,31 @@ assert_whole(Path(sys.argv[1]))
 """
 
 
-async def question_over_damage(given: Damage, bench: Bench) -> Outcome:
+async def damaged(given: Damage, bench: Bench) -> Outcome:
     folder = Path(shutil.copytree(indexed(), bench.folder / "data"))
     given(folder / "index")
     return process(_SEARCH, folder, data=folder)
 
 
-_DENSE: dict[str, Damage] = {
-    "the vectors cut to nothing": vectors("data_level0.bin", cut(0)),
-    "the vectors cut in half": vectors("data_level0.bin", cut(0.5)),
-    "the vectors overwritten": vectors("data_level0.bin", overwrite),
-    "the vectors gone": vectors("data_level0.bin", Path.unlink),
-    "the graph's head cut in half": vectors("header.bin", cut(0.5)),
-    "the graph's head overwritten": vectors("header.bin", overwrite),
-    "the upper links cut": vectors("link_lists.bin", cut(0.9)),
-    "the upper links zeroed": vectors("link_lists.bin", zero),
-    "the upper links in the vectors' place": vectors("link_lists.bin", swap),
-    "the list of ids cut": vectors("index_metadata.pickle", cut(0.5)),
-    "the list of ids gone": vectors("index_metadata.pickle", Path.unlink),
-    "Chroma's database cut": lambda index: cut(0.1)(index / "dense" / "chroma" / "chroma.sqlite3"),
-    "the number overwritten": lambda index: overwrite(index / "dense" / "NUMBER"),
+_VECTORS = "dense/chroma/*/data_level0.bin"
+_HEAD = "dense/chroma/*/header.bin"
+_LINKS = "dense/chroma/*/link_lists.bin"
+_DAMAGED: dict[str, tuple[str, Damage]] = {
+    "the vectors cut": ("dense", each(_VECTORS, cut(0.5))),
+    "the vectors overwritten": ("dense", each(_VECTORS, overwrite)),
+    "the vectors gone": ("dense", each(_VECTORS, Path.unlink)),
+    "the graph's head cut": ("dense", each(_HEAD, cut(0.5))),
+    "the graph's head overwritten": ("dense", each(_HEAD, overwrite)),
+    "the upper links cut": ("dense", each(_LINKS, cut(0.9))),
+    "the upper links zeroed": ("dense", each(_LINKS, zero)),
+    "the upper links in the vectors' place": ("dense", each(_LINKS, swap)),
+    "the list of ids cut": ("dense", each("dense/chroma/*/index_metadata.pickle", cut(0.5))),
+    "Chroma's database cut": ("dense", each("dense/chroma/chroma.sqlite3", cut(0.1))),
+    "the number overwritten": ("dense", each("dense/NUMBER", overwrite)),
+    "the words overwritten": ("lexical", each("lexical/tantivy/*.*", overwrite)),
+    "a file of the words gone": ("lexical", each("lexical/tantivy/*.idx", Path.unlink)),
+    "the words' head cut": ("lexical", each("lexical/tantivy/meta.json", cut(0.5))),
 }
-_LEXICAL: dict[str, Damage] = {
-    "the words overwritten": words("*.*", overwrite),
-    "a file of the words gone": words("*.idx", Path.unlink),
-    "the words' head cut": words("meta.json", cut(0.5)),
-}
-_DAMAGED = [("dense", "lexical", how) for how in _DENSE.items()] + [("lexical", "dense", h) for h in _LEXICAL.items()]
-
 
 # Hindrance: the index is left as it is
 
@@ -149,7 +141,7 @@ except SteelmanError as exc:
 """
 
 
-async def question_over_hindrance(given: tuple[str, str], bench: Bench) -> Outcome:
+async def hindered(given: tuple[str, str], bench: Bench) -> Outcome:
     """given: a module and what happens where it is imported; or no module, and a word for the process."""
     module, what = given
     folder = Path(shutil.copytree(indexed(), bench.folder / "data"))
@@ -163,18 +155,12 @@ async def question_over_hindrance(given: tuple[str, str], bench: Bench) -> Outco
 
 _MISSING = "raise ImportError('libfoo.so.1: cannot open shared object file')"
 _REBUILD = "`python -m agent rebuild`"
-_HINDRANCES = [
-    ("Chroma cannot be imported", ("chromadb", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
-    (
-        "there is no home folder",
-        ("chromadb", "raise RuntimeError('no home')"),
-        "cannot be used now (no home)",
-        _REBUILD,
-    ),
-    ("memory is short", ("chromadb", "raise MemoryError"), "cannot be used now (MemoryError)", _REBUILD),
-    ("tantivy cannot be imported", ("tantivy", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
-    ("no more files can be opened", ("", "files"), "cannot be", ""),
-]
+_HINDRANCES: dict[str, tuple[tuple[str, str], str, str]] = {
+    "Chroma cannot be imported": (("chromadb", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
+    "memory is short": (("chromadb", "raise MemoryError"), "cannot be used now (MemoryError)", _REBUILD),
+    "tantivy cannot be imported": (("tantivy", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
+    "no more files can be opened": (("", "files"), "cannot be", ""),
+}
 
 # A removal that was killed before it came to the indexes
 
@@ -185,44 +171,33 @@ from tools.store.hybrid import HybridSearch
 HybridSearch.refresh = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 main(sys.argv[1:])
 """
-_KILLED_SYNC = """
-import os, signal, sys
-from pathlib import Path
-from toys import House
-House(Path(os.environ["STEELMAN_DATA_DIR"])).store.delete_documents("c", ["d1"])
-os.kill(os.getpid(), signal.SIGKILL)
-"""
 _MAIN = "import sys; from agent.__main__ import main; sys.exit(main(sys.argv[1:]))"
 
 
-async def next_command(given: tuple[str, str, str], bench: Bench) -> Outcome:
-    """given: the killed code, the words of its command, and those of the next one; none opens the service instead."""
-    code, first, then = given
+async def next_command(given: tuple[str, str], bench: Bench) -> Outcome:
+    """given: the words of the killed command, and those of the next one; none opens the service instead."""
+    first, then = given
     house = House(bench.folder)
     house.put("c", d1="One owl.", d2="Two owls.")
     house.search.refresh()
     house.search.close()
-    assert process(code, *first.split(), data=bench.folder).status == -9
-    assert house.store.changes.unfinished() is not None
+    assert process(_KILLED, *first.split(), data=bench.folder).status == -9
+    assert house.store.changes.unfinished()
     if then:
         came = process(_MAIN, *then.split(), data=bench.folder)
     else:
-        parts = open_parts(Settings(data_dir=bench.folder))
-        await parts.aclose()
+        await open_parts(Settings(data_dir=bench.folder)).aclose()
         came = Outcome("opened", "")
-    left = None if house.store.changes.unfinished() is None else "unfinished"
-    return Outcome(came.status, f"{came.text}\nremoval: {left or 'finished'}")
+    return Outcome(came.status, f"{came.text}\nunfinished: {house.store.changes.unfinished()}")
 
 
-_AGAIN = "It was removed already, by a command that was stopped"
-_FINISHED = "which an earlier command began, is finished now"
-_REMOVALS: list[tuple[str, tuple[str, str, str], int | str, str]] = [
-    ("a deletion was killed, and is given again", (_KILLED, "delete c", "delete c"), 0, _AGAIN),
-    ("a document's was killed, and is given again", (_KILLED, "delete c d1", "delete c d1"), 0, _AGAIN),
-    ("a deletion was killed", (_KILLED, "delete c", "collections"), 0, f"collection 'c', {_FINISHED}"),
-    ("an ingest was killed at what it removes", (_KILLED_SYNC, "", "collections"), 0, f"passages, {_FINISHED}"),
-    ("a deletion was killed, and a server or the page starts", (_KILLED, "delete c", ""), "opened", ""),
-]
+_GONE = "Nothing of that name is left, in the store or in the indexes"
+_REMOVALS: dict[str, tuple[tuple[str, str], int | str, str]] = {
+    "a deletion was killed, and is given again": (("delete c", "delete c"), 0, _GONE),
+    "a document's was killed, and is given again": (("delete c d1", "delete c d1"), 0, _GONE),
+    "a deletion was killed": (("delete c", "collections"), 0, "A removal that an earlier command began is finished"),
+    "a deletion was killed, and a server or the page starts": (("delete c", ""), "opened", ""),
+}
 
 # Runs whose process was killed
 
@@ -239,43 +214,32 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-async def after_a_killed_run(given: tuple[str, str], bench: Bench) -> Outcome:
-    """given: the words of the command that is killed in its run, and of the next one, if any."""
+async def after_a_killed_run(then: str, bench: Bench) -> Outcome:
+    """A batch is killed in its run. then: the words of the next command, if any."""
     settings, questions = Settings(data_dir=bench.folder / "data"), bench.folder / "q.jsonl"
     database = Database(settings.database_path)
     instant_providers(settings, Store(database)).search.close()
     questions.write_text('{"question": "Should towns build bridges?"}\n')
-    first, then = (
-        words.replace("BATCH", f"batch {questions} --out {bench.folder / 'a.jsonl'}").split() for words in given
-    )
-    first, then = (["ask", "Should towns build bridges?"] if w == ["ASK"] else w for w in (first, then))
-    assert process(_COMMAND, "killed", *first, data=settings.data_dir).status == -9
-    came = process(_COMMAND, "", *then, data=settings.data_dir) if then else Outcome("looked at", "")
+    batch = f"batch {questions} --out {bench.folder / 'a.jsonl'}"
+    assert process(_COMMAND, "killed", *batch.split(), data=settings.data_dir).status == -9
+    came = Outcome("looked at", "")
+    if then:
+        came = process(_COMMAND, "", *then.replace("BATCH", batch).split(), data=settings.data_dir)
     rows = RunStore(database).latest(9)
     states = f"\nruns: {[r.state for r in rows]} stored: {[r.status for r in rows]} history: "
     return Outcome(came.status, came.text + states + str([t.state for t in ThreadStore(database).latest(9)]))
 
 
-_RUNS: list[tuple[str, tuple[str, str], int | str, str, str]] = [
-    ("a batch was killed, and is given again", ("BATCH", "BATCH"), 0, "1 answered, 0 failed", "stored: ['done']"),
-    (
-        "another batch follows",
-        ("BATCH", "BATCH --quick"),
-        0,
-        "['done', 'interrupted']",
-        "stored: ['done', 'cancelled']",
-    ),
-    ("runs are listed after a batch was killed", ("BATCH", "runs"), 0, "  interrupted  ", "ask --resume"),
-    ("the history is looked at", ("ASK", ""), "looked at", "runs: ['interrupted']", "history: ['interrupted']"),
-    ("the next question follows", ("ASK", "ASK"), 0, "['done', 'interrupted']", "stored: ['done', 'cancelled']"),
-]
+_RUNS: dict[str, tuple[str, int | str, str, str]] = {
+    "a batch was killed, and is given again": ("BATCH", 0, "1 answered, 0 failed", "stored: ['done', 'cancelled']"),
+    "runs are listed after a batch was killed": ("runs", 0, "  interrupted  ", "ask --resume"),
+    "the history is looked at": ("", "looked at", "runs: ['interrupted']", "history: ['interrupted']"),
+}
 
+_AGAIN = "made again from the store"
 ROWS: tuple[Row, ...] = (
-    *(
-        Row(name, question_over_damage, how, 0, f"The {index} index was damaged", "made again from the store", (other,))
-        for index, other, (name, how) in _DAMAGED
-    ),
-    *(Row(name, question_over_hindrance, how, "kept", a, b, ("was damaged",)) for name, how, a, b in _HINDRANCES),
-    *(Row(name, next_command, given, status, cause, "removal: finished") for name, given, status, cause in _REMOVALS),
-    *(Row(name, after_a_killed_run, given, status, a, b) for name, given, status, a, b in _RUNS),
+    *(Row(name, damaged, how, 0, f"The {index} index was damaged", _AGAIN) for name, (index, how) in _DAMAGED.items()),
+    *(Row(name, hindered, how, "kept", a, b, ("was damaged",)) for name, (how, a, b) in _HINDRANCES.items()),
+    *(Row(name, next_command, *row, "unfinished: False") for name, row in _REMOVALS.items()),
+    *(Row(name, after_a_killed_run, *row) for name, row in _RUNS.items()),
 )

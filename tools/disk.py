@@ -1,10 +1,7 @@
-"""Failures of the disk as errors that say what to do next; private folders; a home and a place for temporary files."""
+"""Turns disk failures into errors that say what to do next; makes private folders; provides a home and a TMPDIR."""
 
-import atexit
 import errno
-import fcntl
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -71,7 +68,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def provide_home(folder: Path) -> None:
-    """Has HOME be the folder where no home is known, as in a container: libraries ask for it when they are imported."""
+    """Sets HOME to the folder if no home is known, as in a container. Libraries ask for it when they are imported."""
     with suppress(RuntimeError):
         if Path.home().is_absolute():
             return
@@ -79,9 +76,9 @@ def provide_home(folder: Path) -> None:
 
 
 def provide_temporary_folder(folder: Path) -> None:
-    """Has temporary files, those of libraries and of children too, go below the folder where no usual place takes any.
+    """Puts temporary files into the folder if no usual place is writable; also those of libraries and child processes.
 
-    Raises StoreError where the folder takes none either.
+    Raises StoreError if the folder is not writable either.
     """
     named = {os.path.abspath(os.environ.get(name) or "/tmp") for name in ("TMPDIR", "TEMP", "TMP")}  # noqa: PTH100
     found = ""
@@ -89,33 +86,9 @@ def provide_temporary_folder(folder: Path) -> None:
         found = tempfile.gettempdir()
     if found not in {*named, "/tmp", "/var/tmp", "/usr/tmp"}:  # the current folder is Python's last resort
         with disk_errors(folder):
-            found = tempfile.tempdir = str(_folder_of_this_process(folder))
+            make_private_folder(folder.parent)
+            make_private_folder(folder)
+            tempfile.TemporaryFile(dir=folder).close()
+        found = tempfile.tempdir = str(folder)
     if found != os.environ.get("TMPDIR", "/tmp"):
         os.environ["TMPDIR"] = found  # SQLite, what is written in Rust, and children look there
-
-
-def _folder_of_this_process(parent: Path) -> Path:
-    """A new folder in `parent`, until the process ends; those of processes that were killed are removed.
-
-    A process holds a lock on its folder, and one on `parent` while it makes it, so that nobody takes it for left.
-    """
-    make_private_folder(parent.parent)
-    make_private_folder(parent)
-    with _locked(parent):
-        for left in parent.iterdir():
-            with suppress(OSError), _locked(left, fcntl.LOCK_NB):  # fails where its process lives
-                shutil.rmtree(left)
-        own = Path(tempfile.mkdtemp(dir=parent))
-        fcntl.flock(os.open(own, os.O_RDONLY), fcntl.LOCK_EX)  # which ends with the process
-    atexit.register(shutil.rmtree, own, ignore_errors=True)
-    return own
-
-
-@contextmanager
-def _locked(folder: Path, how: int = 0) -> Iterator[None]:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | how)
-        yield
-    finally:
-        os.close(opened)

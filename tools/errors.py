@@ -168,7 +168,7 @@ _SCRIPTS = (("agent", "steelman"), ("api", "steelman-api"), ("evals", "steelman-
 
 
 def as_installed(text: str) -> str:
-    """The text with its commands as they are typed here: a wheel installs scripts for them."""
+    """The text with `python -m PACKAGE` replaced by the wheel's script, unless this is a checkout."""
     from tools.disk import is_checkout
 
     for package, script in () if is_checkout() else _SCRIPTS:

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -12,7 +11,7 @@ from agent.__main__ import DEGRADED, FAILED, OK
 from agent.commands.ask import exit_status, options_of, settings_of
 from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
-from tools.errors import InputError, RunBusyError, SteelmanError
+from tools.errors import InputError, SteelmanError
 from tools.store.database import database_errors
 
 
@@ -59,22 +58,13 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
 async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Semaphore, out: TextIO) -> int:
     async with turn:
         try:
-            answer = await runs.answer(await _begun(runs, question, options))
+            answer = await runs.answer(await runs.start(question, options))
             line, status = answer.model_dump_json(), exit_status(answer)
         except SteelmanError as exc:
             line, status = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False), FAILED
     out.write(line + "\n")
     out.flush()
     return status
-
-
-async def _begun(runs: Runs, question: str, options: RunOptions) -> str:
-    """The run that an earlier call had begun for the question before it was killed, gone on with; else a new one."""
-    before = await asyncio.to_thread(runs.run_store.begun, question, options.to_dict())
-    if before and before.interrupted:
-        with suppress(RunBusyError):
-            return await runs.resume(before.id)
-    return await runs.start(question, options)
 
 
 def _read_questions(path: Path) -> list[str]:

@@ -12,10 +12,9 @@ from agent.forms import find_env_file
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
-from tools.errors import InputError, command
+from tools.errors import InputError, UnknownCollectionError, command
 from tools.language.words import count
 from tools.store.database import Database
-from tools.store.index import removal_name
 from tools.store.store import SAMPLES
 
 _SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}
@@ -44,18 +43,21 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
-    if store.finished == removal_name(args.name, args.document):
-        print("It was removed already, by a command that was stopped; now nothing of it is left in the indexes either.")
+    try:
+        name, document = args.name, args.document
+        removed = store.delete_document(name, document) if document else store.delete_collection(name)
+    except UnknownCollectionError:
+        if not store.finished_removal:
+            raise
+        removed = 0
+    if not removed and store.finished_removal:
+        print("Nothing of that name is left, in the store or in the indexes: it had been removed before.")
         return OK
-    if args.document:
-        removed = store.delete_document(args.name, args.document)
-        if not removed:
-            raise InputError(
-                f"collection '{args.name}' has no document '{args.document}'.",
-                hint=f"See `{command('python -m agent collections', args.name)}`.",
-            )
-    else:
-        removed = store.delete_collection(args.name)
+    if args.document and not removed:
+        raise InputError(
+            f"collection '{args.name}' has no document '{args.document}'.",
+            hint=f"See `{command('python -m agent collections', args.name)}`.",
+        )
     print(f"{removed} passages removed.")
     search.refresh()
     return OK

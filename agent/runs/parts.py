@@ -4,7 +4,6 @@ how a question becomes a run: the run's usual options, what is refused before it
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -89,7 +88,9 @@ def open_store() -> tuple[Store, Settings]:
     """The store of the settings in force, without any provider."""
     settings = load_settings()
     store = Store(Database(settings.database_path))
-    return open_indexes()[0] if store.changes.unfinished() is not None else store, settings
+    if store.changes.unfinished():
+        open_indexes()[1].close()
+    return store, settings
 
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
@@ -105,18 +106,16 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
 
 
 def finish_removal(store: Store, search: "HybridSearch") -> None:
-    """Removes from the indexes what a killed command had removed from the store alone; a glance where nothing is left.
-    Where that cannot be done now, it warns, and the next command tries again."""
-    if (removed := store.changes.unfinished()) is None:
+    """Removes from the indexes what a killed command removed from the store alone. If that fails, it warns, and the
+    next command tries again."""
+    if not store.changes.unfinished():
         return
-    what = removed or "passages"
     try:
-        with closing(search):
-            search.refresh()
-        store.finished = removed
-        _LOG.warning("The removal of %s, which an earlier command began, is finished now.", what)
+        search.refresh()
+        store.finished_removal = True
+        _LOG.warning("A removal that an earlier command began is finished now.")
     except SteelmanError as exc:
-        _LOG.warning("The indexes still hold what was removed from the store (%s): %s", what, exc)
+        _LOG.warning("The indexes still hold what an earlier command removed from the store: %s", exc)
 
 
 REMOTE_PATIENCE = 2.0

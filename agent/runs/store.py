@@ -28,16 +28,16 @@ def new_owner() -> str:
 
 @cache
 def _machine() -> str:
-    """The host and the namespace of its process ids; empty where the system does not show who is alive."""
+    """The host and its namespace of process ids; empty where /proc does not show which processes live."""
     with contextlib.suppress(OSError):
         return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
     return ""
 
 
 def is_alive(owner: str | None, heartbeat: float | None, patience: float) -> bool:
-    """Whether an owner still works that was last heard of at `heartbeat`, by the clock of its machine. A process of
-    this machine that ended is gone at once, any other after so many seconds of silence; a heartbeat in the future says
-    nothing, since the clock was set back."""
+    """Whether the run's owner still works. A process of this machine is gone as soon as it ends, any other after
+    `patience` seconds without a heartbeat. The heartbeat has the clock of the owner's machine. One that lies far in the
+    future does not count: the clock was set back."""
     machine, _, process = (owner or "").rpartition(":")[0].rpartition(":")
     if machine and machine == _machine() and not Path(f"/proc/{process}").exists():
         return False
@@ -47,6 +47,8 @@ def is_alive(owner: str | None, heartbeat: float | None, patience: float) -> boo
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
+_CLOSE_SECONDS = 3600.0
+"""A run whose owner is silent for so long is closed. Until then a process that was stopped (Ctrl-Z) may go on."""
 INTERRUPTED = "This run was interrupted: its process is gone."
 _OWNED = "owner = ? AND status = 'running'"
 WITHOUT_ANSWER = (
@@ -97,7 +99,7 @@ class RunRow:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it ended with its process, and can be gone on with."""
+        """Whether the run's process ended before the run did; it can be resumed."""
         return self.abandoned or (self.status == "cancelled" and self.error is not None)
 
     @property
@@ -215,16 +217,10 @@ class RunStore:
         """Ends the runs whose process is gone; they can be resumed. Those of the API are left to its next server."""
         query = "SELECT * FROM runs WHERE status = 'running' AND id NOT IN (SELECT run_id FROM api_runs)"
         closing = "UPDATE runs SET status = 'cancelled', finished_at = ?, error = ? WHERE id = ? AND owner IS ?"
-        for row in (run_row(r) for r in self._db.rows(query)):
-            if row.abandoned:
+        for row in map(run_row, self._db.rows(query)):
+            if not is_alive(row.owner, row.heartbeat, _CLOSE_SECONDS):
                 with self._db.write() as db:
                     db.execute(f"{closing} AND status = 'running'", (_now(), INTERRUPTED, row.id, row.owner))
-
-    def begun(self, question: str, options: dict[str, Any]) -> RunRow | None:
-        """The last run of everybody's that was begun for this question with these options, follow-ups aside."""
-        query = f"""SELECT {WITHOUT_ANSWER} FROM runs WHERE question = ? AND options = ? AND thread = id AND person = ''
-            AND id NOT IN (SELECT run_id FROM api_runs) ORDER BY created_at DESC, rowid DESC LIMIT 1"""
-        return next((run_row(r) for r in self._db.rows(query, (question, json.dumps(options)))), None)
 
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to release it."""

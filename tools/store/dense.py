@@ -26,15 +26,16 @@ from tools.store.index import ALL_PASSAGES, PANICS, Entry, FolderIndex, Index, d
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
 _PAGE = 100
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
+_DAMAGED_GRAPH = "damaged vector files"
 _GRAPH = {"hnsw": {"space": "cosine"}}
 DAMAGED_IDS = ("pickle file: eval error", "pickle file: decoding error")
 _DAMAGE = ("malformed", "file is not a database", "no such table", "no such column", *DAMAGED_IDS)
-"""What Chroma 1.5 says of a database that is cut, overwritten or another program's, and of a list of ids that is. Of a
-graph it says 'Error loading hnsw index' where memory is short too: `_check_graphs` tells what is damaged there."""
+"""Chroma 1.5's words for a damaged database or list of ids. Its words for a damaged graph, 'Error loading hnsw index',
+stand for short memory too: `_check_graphs` finds damaged graphs."""
 
 
 def _as_given(settings: Any, /, **_: Any) -> None:
-    """Keeps Chroma from `.env` of the current folder, and from variables for a server, which it reads when imported."""
+    """Chroma gets its settings from this code alone. At import it reads `.env` of the current folder and variables."""
     if settings.__module__.startswith("chromadb."):
         settings.model_config["env_file"] = None
         settings.settings_customise_sources = lambda _, init_settings, **others: (init_settings,)
@@ -44,8 +45,7 @@ BaseSettings.__pydantic_init_subclass__ = classmethod(_as_given)  # type: ignore
 
 _HEADER = struct.Struct("<i6QiI3QdQ")
 _VERSION = 1
-_FILES = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin", "index_metadata.pickle")
-_MOST_LINKS = 1000
+_MOST_LINKS, _MOST_LEVELS = 1000, 100
 _DEGREE = 0xFFFF  # the lower half of a list's first word; the upper one marks elements that were removed
 _WRITTEN = """SELECT s.id FROM segments s JOIN max_seq_id m ON m.segment_id = s.id WHERE s.scope = 'VECTOR'"""
 
@@ -163,6 +163,7 @@ class DenseIndex(FolderIndex, ChromaIndex):
     damage: ClassVar = {
         **dict.fromkeys(("InternalError", "DatabaseError", "OperationalError"), _DAMAGE),
         "PanicException": PANICS,
+        "ValueError": (_DAMAGED_GRAPH,),
     }
 
     def __init__(self, folder: Path) -> None:
@@ -177,10 +178,7 @@ class DenseIndex(FolderIndex, ChromaIndex):
         import chromadb
         from chromadb.config import Settings
 
-        try:
-            _check_graphs(self._files)
-        except ValueError as exc:
-            raise damaged_error(self.name, f"in {self.folder}", exc) from exc
+        _check_graphs(self._files)
         path = f"{self._files}{next(_SPELLINGS)}"
         return chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
 
@@ -195,12 +193,10 @@ class DenseIndex(FolderIndex, ChromaIndex):
 
 
 def _check_graphs(folder: Path) -> None:
-    """Raises ValueError, which names the file, where the vector files of Chroma's folder cannot be what it wrote: its
-    loader (hnswlib) trusts what it reads, and one that is cut or overwritten would end the process by a signal.
+    """Raises ValueError where the vector files in Chroma's folder are damaged. Chroma's loader (hnswlib) trusts them: a
+    file that is cut or overwritten would end the process by a signal.
 
-    `header.bin` holds sizes and counts, `data_level0.bin` for each element its neighbours, its vector and its label,
-    `link_lists.bin` its neighbours on the upper levels, `index_metadata.pickle` the ids. Raises
-    sqlite3.DatabaseError where Chroma's database cannot be read.
+    Raises sqlite3.DatabaseError where Chroma's database cannot be read.
     """
     database = folder / "chroma.sqlite3"
     if not database.is_file() or not database.stat().st_size:
@@ -208,16 +204,18 @@ def _check_graphs(folder: Path) -> None:
     with contextlib.closing(sqlite3.connect(database)) as db:
         written = [folder / row[0] for row in db.execute(_WRITTEN)]
     for graph in written:
-        if missing := [name for name in _FILES if not (graph / name).is_file()]:
-            raise ValueError(f"{graph / missing[0]} is missing")
         try:
             _check_graph(graph)
-        except (ValueError, IndexError, struct.error) as exc:
-            raise ValueError(f"the vector files in {graph} are damaged: {exc}") from exc
+        except (ValueError, IndexError, struct.error, FileNotFoundError) as exc:
+            raise ValueError(f"{_DAMAGED_GRAPH} in {graph}: {exc}") from exc
 
 
 def _check_graph(graph: Path) -> None:
-    """Raises ValueError, IndexError or struct.error where a size is not that of the file, or a link leads nowhere."""
+    """Raises ValueError, IndexError, struct.error or FileNotFoundError where a size is wrong or a link leads nowhere.
+
+    `header.bin` holds sizes and counts; `data_level0.bin` each element's neighbours, vector and label; `link_lists.bin`
+    its neighbours on the upper levels; `index_metadata.pickle` the ids.
+    """
     header = _HEADER.unpack((graph / "header.bin").read_bytes())
     version, start, room, count, size, label_at, vector_at, top, entry, links, links0, wanted, spread, tried = header
     if (
@@ -225,36 +223,37 @@ def _check_graph(graph: Path) -> None:
         or not 0 < wanted == links <= links0 <= _MOST_LINKS
         or not 0 <= count <= room <= 4 * count + 10_000  # its room is doubled as it grows
         or (label_at - vector_at) not in range(4, size, 4)
-        or not (0 < spread < _MOST_LINKS and 0 < tried < 100 * _MOST_LINKS)
+        or not (0 < spread < _MOST_LINKS and 0 < tried < 100 * _MOST_LINKS and top < _MOST_LEVELS)
     ):
         raise ValueError("header.bin is no header")
-    if not count:
-        return
-    for name, least in (("length.bin", 4 * count), ("data_level0.bin", size * count)):
+    for name, least in (("length.bin", 4 * count), ("data_level0.bin", size * count), ("index_metadata.pickle", 1)):
         if (graph / name).stat().st_size < least:
             raise ValueError(f"{name} is cut")
-    data = np.asarray(np.memmap(graph / "data_level0.bin", np.uint8, "r", shape=(count, size)))
-    if len(set(data[:, label_at:].view(np.uint64).ravel().tolist())) < count:
-        raise ValueError("data_level0.bin is overwritten")
     words = np.fromfile(graph / "link_lists.bin", np.uint32)
-    at, levels, lists, sizes = 0, list[int](), list[tuple[int, int]](), words.tolist()
+    if not count:
+        return
+    data = np.asarray(np.memmap(graph / "data_level0.bin", np.uint8, "r", shape=(count, size)))
+    if len(np.unique(data[:, label_at:].view(np.uint64))) < count:
+        raise ValueError("data_level0.bin is overwritten")
+    at, tops, lists, sizes = 0, list[int](), list[tuple[int, int]](), words.tolist()
     for _ in range(count):
         level, rest = divmod(sizes[at], 4 * (links + 1))
         if rest or level > top:
             raise ValueError("link_lists.bin is overwritten")
-        levels.append(level)
+        tops.append(level)
         lists += [(at + 1 + below * (links + 1), below + 1) for below in range(level)]
         at += 1 + sizes[at] // 4
-    if entry >= count or levels[entry] != top:
+    if entry >= count or tops[entry] != top:
         raise ValueError("header.bin and link_lists.bin do not belong together")
-    _check_links(data[:, :vector_at].view(np.uint32), np.array(levels), 0)
+    levels = np.array(tops, np.uint8)
+    _check_links(data[:, :vector_at].view(np.uint32), levels, 0)
     if lists:
         places, of_level = np.array(lists).T
-        _check_links(words[places[:, None] + np.arange(links + 1)], np.array(levels), of_level[:, None])
+        _check_links(words[places[:, None] + np.arange(links + 1)], levels, of_level[:, None])
 
 
-def _check_links(rows: NDArray[np.uint32], levels: NDArray[np.int64], level: NDArray[np.int64] | int) -> None:
-    """Rows of a degree and the places of so many neighbours, which have to exist on that level."""
+def _check_links(rows: NDArray[np.uint32], levels: NDArray[np.uint8], level: NDArray[np.int64] | int) -> None:
+    """Each row is a degree, then the places of so many neighbours. Each has to exist on the row's level."""
     degree, places = rows[:, :1] & _DEGREE, rows[:, 1:]
     used = np.arange(places.shape[1]) < degree
     known = levels[np.where(used, places, 0)]  # raises IndexError past the last one

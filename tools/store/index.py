@@ -25,9 +25,8 @@ Entry = tuple[int, Passage, NDArray[np.float32]]
 
 _FULL = ("No space left", "disk is full", "Disk quota")
 _ROOM = 5_000_000  # bytes
-_LONGEST_TEXT = 300
 PANICS = ("out of bounds", "out of range", "assertion failed", "mid > len", "too small", "a `None` value", "overflow")
-"""Words of a library in Rust that gave up over what it read; none of them is the operating system's."""
+"""Words of panics in Rust over what was read. No error of the operating system has them."""
 ALL_PASSAGES = 0
 """Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
@@ -71,7 +70,7 @@ class FolderIndex(Index):
     """An index in files, with the number of the last change that they hold; they are removed as a whole."""
 
     damage: ClassVar[Mapping[str, tuple[str, ...]]]
-    """The words with which its library tells of damaged files, by the name of the exception."""
+    """Its library's words for damaged files, by the name of the exception."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -97,7 +96,7 @@ class FolderIndex(Index):
         except SteelmanError:
             raise
         except BaseException as exc:
-            # A library in Rust that gave up raises what is no `Exception`.
+            # A panic in Rust is no `Exception`.
             if isinstance(exc, Exception) or type(exc).__name__ == "PanicException":
                 raise index_error(self.name, self.folder, exc, self.damage) from exc
             raise
@@ -113,23 +112,21 @@ class FolderIndex(Index):
 
 
 def index_error(name: str, folder: Path, exc: BaseException, damage: Mapping[str, tuple[str, ...]]) -> StoreError:
-    """An index's own words for a failure: IndexDamagedError for what is known to mean damage (see `FolderIndex`).
-    Anything else, such as a library that cannot be imported or memory that is short, says nothing about the files."""
+    """Turns a library's failure into a StoreError: IndexDamagedError only for words that are known to mean damage. Any
+    other failure, such as an import error or short memory, says nothing about the files."""
     if any(words in str(exc) for words in _FULL) or _is_short_of_room(folder):
         return full_error(folder)
     if any(words in str(exc) for words in damage.get(type(exc).__name__, ())):
         return damaged_error(name, f"in {folder}", exc)
-    text = " ".join(str(exc).split())[:_LONGEST_TEXT] or type(exc).__name__
-    hint = "If it goes on, make the index again: `python -m agent rebuild`."
+    text = " ".join(str(exc).split())[:300] or type(exc).__name__
     return StoreError(
-        f"the {name} index in {folder} cannot be used now ({text}); it was left as it is. Put that right and try "
-        f"again. {hint}",
-        hint=hint,
+        f"the {name} index in {folder} cannot be used now ({text}); it was left as it is. Put it right and try again.",
+        hint="If it goes on, make the index again: `python -m agent rebuild`.",
     )
 
 
 def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedError:
-    """That the index is at fault, which has it made again."""
+    """The error that has the index made again."""
     hint = "Make it again: `python -m agent rebuild`."
     error = IndexDamagedError(
         f"the {name} index {where} cannot be used ({exc}). {hint} Your documents are safe in the store.", hint=hint
@@ -197,11 +194,9 @@ class Changes:
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
-    def unfinished(self) -> str | None:
-        """What the store removed last, where an index may hold it still, as after a kill between the two; else None."""
-        query = """SELECT (SELECT value FROM meta WHERE key = 'removed') FROM removals JOIN indexes ON number > removal
-            LIMIT 1"""
-        return next((str(row[0] or "") for row in self._db.rows(query)), None)
+    def unfinished(self) -> bool:
+        """Whether an index may still hold what the store removed, as after a kill between the two."""
+        return bool(self._db.rows("SELECT 1 FROM removals JOIN indexes ON number > removal LIMIT 1"))
 
     def position(self, index: str) -> Position | None:
         """How far the index of that name is; None before it was first made."""
@@ -214,17 +209,6 @@ class Changes:
             values = (index, position.making, position.passage, position.removal)
             db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
             db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
-            db.execute("DELETE FROM meta WHERE key = 'removed' AND NOT EXISTS (SELECT 1 FROM removals)")
-
-
-def removal_name(collection: str, document: str | None = None) -> str:
-    """What a command removes, in words."""
-    return f"document '{document}' of '{collection}'" if document else f"collection '{collection}'"
-
-
-def name_removal(db: sqlite3.Connection, removed: str) -> None:
-    """Keeps the name of what is removed until the indexes have removed it too."""
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", (removed,))
 
 
 def log_removals(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:

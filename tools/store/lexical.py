@@ -15,9 +15,10 @@ _ANALYZER = "english"
 _DAMAGE = (
     *("Data corrupted", "corrupted", "kind: InvalidData", "kind: UnexpectedEof", "FileDoesNotExist"),
     *("schema does not match", "decompressed buffer", "match offset", "Invalid data", "Invalid doc store version"),
-    *("Unsupported", "Reach end of buffer", "failed to fill whole buffer"),
+    *("Unsupported ", "Reach end of buffer", "failed to fill whole buffer"),
 )
-"""What tantivy 0.27 says of files that are cut, overwritten, missing or another index's."""
+"""tantivy 0.27's words for files that are cut, overwritten, missing or another index's. A file system's own error is
+`kind: Unsupported`, without a space behind it."""
 _WRITER_BYTES = 30_000_000
 _LONGEST_QUERY = 64  # words; a longer text as a query only costs time
 

@@ -21,7 +21,7 @@ from tools.store.documents import (
     remove_document,
     to_half,
 )
-from tools.store.index import ALL_PASSAGES, Changes, log_removals, name_removal, removal_name
+from tools.store.index import ALL_PASSAGES, Changes, log_removals
 from tools.store.run_passages import KeptPassages, WebPassages
 
 SAMPLES = "samples"
@@ -62,7 +62,7 @@ class Store:
         self.web = WebPassages(database)
         self.kept = KeptPassages(database)
         self.changes = Changes(database)
-        self.finished: str | None = None  # what a killed command had begun to remove, and this process finished
+        self.finished_removal = False  # whether this process finished what a killed command had begun to remove
 
     def of(self, person: str) -> "Store":
         """The same store with the collections that a person may see: everybody's and their own."""
@@ -137,7 +137,6 @@ class Store:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
             count = int(db.execute(query, (collection_id,)).fetchone()[0])
             log_removals(db, collection_id, [ALL_PASSAGES])
-            name_removal(db, removal_name(name))
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
         return count
 
@@ -195,8 +194,6 @@ class Store:
                 raise AmbiguousDocumentError(
                     f"{len(found)} documents of '{name}' are called '{document}'. Name one of: {named}"
                 )
-            if found:
-                name_removal(db, removal_name(name, document))
             return remove_document(db, collection_id, found[0]) if found else 0
 
     def delete_documents(self, name: str, identities: Iterable[str]) -> int:
