@@ -74,7 +74,7 @@ def start(given: Start, bench: Bench) -> Outcome:
         done = subprocess.run(
             [sys.executable, "-m", *(word.replace("TAKEN", str(taken.getsockname()[1])) for word in given.arguments)],
             cwd=bench.folder,
-            env=told | {"PYTHONPATH": str(ROOT)} | given.variables,
+            env=told | {"PYTHONPATH": str(ROOT)} | dict(given.variables),
             capture_output=True,
             text=True,
             timeout=_WITHIN,
