@@ -224,6 +224,10 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
     except Exception as exc:
         if sys.flags.dev_mode:
             raise
+        if isinstance(exc, MemoryError) or "start new thread" in str(exc):
+            short = "memory" if isinstance(exc, MemoryError) else "threads"
+            told = f"this user or container may have no more {short}. What was finished is kept. Raise the limit"
+            return _refuse(name, f"{told} (ulimit, --memory, --pids-limit), then run the same command again.", FAILED)
         return _refuse(
             name,
             f"something went wrong inside Steelman ({type(exc).__name__}: {exc}). What was finished is kept. Try "

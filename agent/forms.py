@@ -37,7 +37,10 @@ def find_env_file() -> Path | None:
     with suppress(ValueError, SettingsError):  # the settings say what is wrong with the data folder
         given = os.environ.get("STEELMAN_DATA_DIR")
         folders.append(whole_path(Path(given)) if given else usual_data_folder())
-    return next((folder / ".env" for folder in folders if os.access(folder / ".env", os.F_OK)), None)
+    found = next((folder / ".env" for folder in folders if os.path.lexists(folder / ".env")), None)
+    if found and not (found.is_file() or found.is_dir()):  # a folder has an error of its own
+        raise SettingsError(f"{found} is no file, or a link to none. Put the file back, or remove it.")
+    return found
 
 
 def usual_data_folder() -> Path:
@@ -51,9 +54,13 @@ def usual_data_folder() -> Path:
 def whole_path(value: Path) -> Path:
     """The path from the root on, with a home folder for `~`. Raises ValueError where there is none."""
     try:
-        return value.expanduser().absolute()
+        path = value.expanduser().absolute()
+        path.as_posix().encode()
     except RuntimeError as exc:
         raise ValueError("no home folder is known for its '~'; write the path from / on") from exc
+    except UnicodeEncodeError as exc:
+        raise ValueError("it holds bytes that are no UTF-8; name another folder") from exc
+    return path
 
 
 def encoding_of(file: Path, names: Set[str]) -> str:

@@ -52,7 +52,10 @@ def ask(question: str, **options: "Any") -> "dict[str, Any]":
         raise SteelmanError(said[-1].removeprefix("steelman: ") if said else "it was ended.", done.returncode)
     for line in said:
         logging.getLogger("steelman").warning("%s", line.removeprefix("steelman: "))
-    answer: dict[str, Any] = json.loads(done.stdout)
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except ValueError as exc:
+        raise SteelmanError("the command printed no answer; these options have it do something else.", 2) from exc
     return answer
 
 

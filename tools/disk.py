@@ -20,12 +20,14 @@ def is_checkout() -> bool:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turns an OSError into StoreFullError where the disk is full, else into StoreError; both name the path."""
+    """Turns an OSError into StoreFullError if the disk is full, else into StoreError. Both name the path."""
     try:
         yield
     except OSError as exc:
         if exc.errno in (errno.ENOSPC, errno.EDQUOT):
             raise full_error(path) from exc
+        if exc.errno in (errno.EMFILE, errno.ENFILE):
+            raise StoreError(f"{path} cannot be opened: too many files are open. Raise the limit (ulimit -n).") from exc
         raise StoreError(
             f"{path} cannot be used ({exc.strerror}). Set STEELMAN_DATA_DIR to a folder that you can write."
         ) from exc

@@ -36,9 +36,11 @@ def _run(arguments: list[str] | None) -> int:
     parser.add_argument("--port", type=int, default=8501, help="the port (default: 8501; 0 takes a free one)")
     args = parser.parse_args(arguments)
     from agent.settings import load_settings
+
+    settings = load_settings()  # first: libraries want a home and a temporary folder when they are imported
     from ui.serving import serve
 
-    return serve(load_settings(), args.host, args.port)
+    return serve(settings, args.host, args.port)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The SQLite file that is the truth about everything stored: its schema and its connections."""
 
+import os
 import sqlite3
 import threading
 import time
@@ -260,6 +261,8 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
             f"another process has held {path} for {BUSY_SECONDS} seconds. Wait for it or end it, then try again."
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        with disk_errors(path):  # the system's own error says more than SQLite's
+            os.close(os.open(path, os.O_RDWR))
         return StoreError(
             f"{path} cannot be written ({exc}). Check its owner, or set STEELMAN_DATA_DIR to another folder."
         )
