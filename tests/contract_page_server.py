@@ -150,7 +150,11 @@ async def send_file(given: str, bench: Bench) -> Outcome:
         if given in ("one id twice", two):
             assert (await client.put(first, **sent)).status_code == 204
         target = {"an id of its own": unknown, two: second}.get(given, first)
-        reply = await client.put(target, **({"content": _endless()} if given == "without a length" else sent))
+        if given in ("without a length", "two lengths"):
+            sent = {"content": _endless(), "headers": {"Content-Type": "multipart/form-data; boundary=a"}}
+        if given == "two lengths":
+            sent["headers"] |= {"Content-Length": "1", "Transfer-Encoding": "chunked"}
+        reply = await client.put(target, **sent)
         return Outcome(reply.status_code, reply.text)
 
 
@@ -229,7 +233,7 @@ ROWS = [
     Row("odd messages before it", visit, _ODD, "secrets.toml", "by nobody else who logs in", hidden=("git_info",)),
     Row("an emptied cache", empty_the_cache, 3, 1, "sm-lead"),
     *(Row(what, send_file, what, 403, _NOT_ASKED, _CHOOSE) for what in
-      ("before the login", "before the field", "an id of its own", "one id twice", "without a length")),
+      ("before the login", "before the field", "an id of its own", "one id twice", "without a length", "two lengths")),
     *(Row(what, send_file, what, 413, "One upload holds 25 MB at most (STEELMAN_API_UPLOAD)", "Send fewer at once")
       for what in ("too large", "two that are too much together")),
     Row("a large message", send_too_much, 3_000_000, 1009, "exceeds limit"),

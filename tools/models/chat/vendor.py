@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from tools.errors import SettingsError
+from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.models.chat.form import Form
+from tools.net.route import environment_proxy
 
 if TYPE_CHECKING:
     import httpx
@@ -119,5 +120,13 @@ class Vendor:
         return bool(dated or {model, f"{model}:latest"} & set(listed))
 
 
-def load_error(what: str, exc: Exception) -> SettingsError:
-    return SettingsError(f"{what} cannot be loaded ({exc}). Look at *_PROXY and SSL_CERT_FILE in the environment.")
+def load_error(what: str, exc: Exception) -> SteelmanError:
+    """Why a client cannot be loaded. Its own words may hold a proxy's password, so they are shown of files alone."""
+    for scheme in ("http", "https"):
+        try:
+            if proxy := environment_proxy(f"{scheme}://public.example"):
+                proxy.opened()
+        except ProviderDownError as wrong:
+            return wrong
+    why = exc if isinstance(exc, OSError) else type(exc).__name__
+    return SettingsError(f"{what} cannot be loaded ({why}). Look at *_PROXY and SSL_CERT_FILE in the environment.")
