@@ -62,7 +62,7 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
         else:
             say.small("These are for everybody who uses this page, and are set at the machine that serves it.")
     with found:
-        place, lines = st.empty(), ["<h2>What is on, and whether it answers</h2>"]
+        place, lines = st.empty(), [f"<h2>What is on{', and whether it answers' if rights.may_set() else ''}</h2>"]
         for part in service.parts():
             if rights.may_set():
                 place.html("".join([*lines, _line("…", part.name, "")]))
