@@ -49,7 +49,7 @@ def test_trained_stopped_gone_on_with_and_packed(
     assert last["done"] == 1
     assert last["step"] > 4
     assert "dev_auc" in last
-    assert main([*command[:-1], "9"]) == 1
+    assert main([*command[:-1], "9"]) == 2
     assert "another plan" in capsys.readouterr().err
 
     folder = tmp_path / "judge"
@@ -134,12 +134,12 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
-    assert main([*command, "--encoder", str(tmp_path / "none")]) == 1
+    assert main([*command, "--encoder", str(tmp_path / "none")]) == 2
     assert "holds no encoder" in capsys.readouterr().err
-    assert main([*command, "--layers", "2"]) == 1
+    assert main([*command, "--layers", "2"]) == 2
     assert "--encoder" in capsys.readouterr().err
     command += ["--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--rate", "5e-4"]
-    assert main(command) == 1
+    assert main(command) == 2
     assert "has 2 layers, not 8" in capsys.readouterr().err
     assert main([*command, "--layers", "2", "--frozen", "1"]) == 0
     last = json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])
