@@ -45,7 +45,7 @@ _LARGEST_JSON = 8_000_000
 _SMALL = 64 * 1024
 _CALLER_SHARE = 4  # one caller may have a quarter of all open requests
 _COME_AGAIN = 10
-_LINGER_SECONDS, _LINGER_BYTES = 2.0, 16 * 1024 * 1024
+_LINGER_SECONDS, _LINGER_BYTES, _MOST_LINGERING = 2.0, 16 * 1024 * 1024, 32
 _OTHER_HOST = (
     "The Host header does not name this server. Call it by its address, or have whoever runs it put the name into "
     "STEELMAN_API_HOSTS, or into STEELMAN_PUBLIC_URL where it is a proxy's."
@@ -77,11 +77,13 @@ class Guard:
         self._window = MovingWindowRateLimiter(MemoryStorage())
         self._upload = settings.api_upload * 1_000_000
         self._most = most_connections() // 2  # the other half of the connections wait for a head
-        self._open: Counter[str] = Counter()  # open requests, by caller
+        self._open: Counter[str] = Counter()  # open requests, by key; those without a key together
+        self._bodies: Counter[str] = Counter()  # and bytes of their bodies
+        self._lingering = asyncio.Semaphore(_MOST_LINGERING)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._observed(scope, *_ended(Headers(scope=scope), receive, send))
+            await self._observed(scope, *_ended(Headers(scope=scope), receive, send, self._lingering))
         else:
             await self._app(scope, receive, send)
 
@@ -191,10 +193,11 @@ def _too_large(most: int) -> ProblemError:
     return ProblemError(413, "body-too-large", f"At most {most / 1_000_000:g} MB are taken here. Send less at once.")
 
 
-def _ended(headers: Headers, receive: Receive, send: Send) -> tuple[Receive, Send]:
+def _ended(headers: Headers, receive: Receive, send: Send, lingering: asyncio.Semaphore) -> tuple[Receive, Send]:
     """Both, so that a large body which nobody read ends its connection after the reply.
 
-    Not before some more of it was thrown away: of a connection that is closed at once a caller would lose the reply.
+    Some more of the body is thrown away first: a caller would lose the reply of a connection that is closed at once.
+    No more connections than `lingering` allows are held open for that, so that refused requests leave room for others.
     """
     unread = "transfer-encoding" in headers or int(headers.get("content-length", 0)) > _SMALL
 
@@ -207,11 +210,11 @@ def _ended(headers: Headers, receive: Receive, send: Send) -> tuple[Receive, Sen
     async def sent(message: Message) -> None:
         if unread and message["type"] == "http.response.start":
             MutableHeaders(scope=message)["Connection"] = "close"
-        elif unread and not message.get("more_body", False):
+        elif unread and not message.get("more_body", False) and not lingering.locked():
             await send({**message, "more_body": True})
             left = _LINGER_BYTES
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LINGER_SECONDS):
+                async with asyncio.timeout(_LINGER_SECONDS), lingering:
                     while left > 0 and (more := await receive()).get("more_body", False):
                         left -= len(more["body"])
             message = {"type": message["type"], "body": b""}

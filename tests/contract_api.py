@@ -62,6 +62,27 @@ def many_open(given: tuple[int, str], bench: Bench) -> Outcome:
         return Outcome(reply.status_code, reply.text)
 
 
+def refused_bodies(given: int, bench: Bench) -> Outcome:
+    """So many connections send a body that nobody takes, and stay open; a probe asks meanwhile."""
+    bench.patch.setattr(connections, "_MOST_CONNECTIONS", given // 2)
+    bench.patch.setattr(guard, "_LINGER_SECONDS", 30.0)
+    with api(_settings(bench)) as address, ExitStack() as opened:
+        for _ in range(given):
+            held = opened.enter_context(connected(address))
+            held.sendall(b"POST / HTTP/1.1\r\nHost: other.example\r\nContent-Length: 1000000\r\n\r\n")
+            assert held.recv(12) == b"HTTP/1.1 403"
+        reply = httpx.get(f"{address}/healthz")
+        return Outcome(reply.status_code, reply.text)
+
+
+def sent_at_once(given: int, bench: Bench) -> Outcome:
+    """So many requests that wait for no reply; the status counts the replies until the connection ends."""
+    with api(_settings(bench)) as address, connected(address) as connection:
+        connection.sendall(head("GET", "/healthz") * given)
+        said = read_to_end(connection)
+        return Outcome(said.count(b"HTTP/1.1 200"), said.decode())
+
+
 def resume_over_http(given: object, bench: Bench) -> Outcome:
     """The sides of a run that waits for them."""
     with api(_settings(bench)) as address, httpx.Client(base_url=address, timeout=30) as client:
@@ -129,6 +150,8 @@ ROWS = (
     Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "4 requests of this caller", "End one"),
     Row("all requests are open", many_open, (1, "/metrics"), 503, "8 requests are open", "Try again in 10 seconds"),
     Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
+    Row("refused requests whose bodies do not come", refused_bodies, 100, 200, "ok"),
+    Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     Row("a plain id", resume_in_the_graph, _SIDE | {"id": "p_1-B"}, "taken", "p_1-B"),
     Row("an id of markup", resume_over_http, _SIDE | {"id": _IDS[0]}, 422, _ID, hidden=("<script",)),
