@@ -49,17 +49,34 @@ def slow_sender(given: Sequence[bytes], bench: Bench) -> Outcome:
 
 def many_open(given: tuple[int, str], bench: Bench) -> Outcome:
     """One caller holds four requests whose bodies do not come; `given`: the part of all that one may have, and the
-    path that is asked for meanwhile."""
+    path that another address asks for meanwhile."""
     bench.patch.setattr(connections, "_MOST_CONNECTIONS", 16)
     bench.patch.setattr(guard, "_CALLER_SHARE", given[0])
     with api(_settings(bench)) as address, ExitStack() as opened:
         for _ in range(8 // given[0]):
             held = opened.enter_context(connected(address))
             held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 100"))
+        client = opened.enter_context(httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")))
         if given[1] != "/healthz":
-            wait_until(lambda: httpx.get(f"{address}{given[1]}").status_code != 200)
-        reply = httpx.get(f"{address}{given[1]}")
+            wait_until(lambda: client.get(f"{address}{given[1]}").status_code != 200)
+        reply = client.get(f"{address}{given[1]}")
         return Outcome(reply.status_code, reply.text)
+
+
+def large_bodies(share: int, bench: Bench) -> Outcome:
+    """A request holds more than half of what bodies may hold, in all or of one caller, and another one comes."""
+    bench.patch.setattr(guard, "_MOST_BODIES", 1_000_000)
+    bench.patch.setattr(guard, "_CALLER_SHARE", share)
+    half, replies = b" " * (600_000 // share), list[httpx.Response]()
+    with api(_settings(bench)) as address, connected(address) as held:
+        held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 1000000") + half)
+
+        def refused() -> bool:
+            replies.append(httpx.post(f"{address}/v1/ask", content=half, headers={"Content-Type": JSON[14:]}))
+            return replies[-1].status_code != 422
+
+        wait_until(refused)
+        return Outcome(replies[-1].status_code, replies[-1].text)
 
 
 def refused_bodies(given: int, bench: Bench) -> Outcome:
@@ -147,7 +164,9 @@ ROWS = (
       for what, sent in (("half a head", (_HALF,)), ("a head that drips", (_HALF, b"x")))),
     *(Row(what, slow_sender, sent, 408, "The body came too slowly.", "within 1 seconds, or at 4,000 bytes a second.")
       for what, sent in _BODIES.items()),
-    Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "4 requests of this caller", "End one"),
+    Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "4 requests without a key", "End one"),
+    Row("the bodies of all are large", large_bodies, 1, 503, "may hold 1 MB", "Try again in 10 seconds"),
+    Row("the bodies of a caller are large", large_bodies, 2, 429, "may hold 0.5 MB", "Try again in 10 seconds"),
     Row("all requests are open", many_open, (1, "/metrics"), 503, "8 requests are open", "Try again in 10 seconds"),
     Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
     Row("refused requests whose bodies do not come", refused_bodies, 100, 200, "ok"),
