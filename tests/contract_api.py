@@ -1,14 +1,16 @@
 """Rows of the contract table: callers of the API who are slow, many or hostile, and files that want much."""
 
 import json
+import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import httpx
 from agent_fixtures import QUESTION
 from api_on_loopback import api
 from contract_table import Bench, Outcome, Row
-from office_files import slides, word
+from office_files import odt, packed, slides, word
 from raw_http import connected, head, read_to_end, wait_until
 
 from agent.runs.parts import reading_limits
@@ -142,9 +144,18 @@ _BODIES = {
 _IDS = ["<script>alert(1)</script>", "a b", "a'", "é", "x" * 21, "a\n"]
 _MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
 _MARKED = "more than 20,000,000 bytes of marked text, or 750,000 marks in a part"
+_ENTITY = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+
+
+def _with_entity(path: Path) -> None:
+    with zipfile.ZipFile(odt(path, f"<text:p>{WORDS}</text:p><text:p>&x; And &x; more.</text:p>")) as made:
+        packed(path, {"content.xml": _ENTITY + made.read("content.xml").decode()})
+
+
 _FILES: list[tuple[str, str, object, str, str, str]] = [
     ("a million empty paragraphs", "a.docx", lambda p: word(p, "<w:p></w:p>" * 1_000_000), "refused", _MARKED, "Split"),
     ("a million paragraphs", "a.html", "<p>a" * 1_000_000, "refused", "the 512 MB of memory", "_READ_MEGABYTES"),
+    ("an entity that names a file", "a.odt", _with_entity, "read", f"{WORDS}\n\nAnd more.", ""),
     ("slides without text", "a.pptx", lambda p: slides(p, *[""] * 300), "read", "", ""),
     ("front matter of a megabyte", "a.md", "---\n" + "a: b\n" * 150_000 + f"---\n{WORDS}", "read", WORDS, ""),
     ("front matter of brackets", "a.md", f"---\na: {'[' * 1_000_000}\n---\n{WORDS}", "read", WORDS, ""),
