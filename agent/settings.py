@@ -145,7 +145,7 @@ class Settings(Network):
     )
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
     api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
-    api_key_runs: int = Field(default=64, ge=1, description="Runs of one key at work or waiting; past it 429.")
+    api_key_runs: int = Field(default=16, ge=1, description="Runs of one key at work or waiting; past it 429.")
     api_rate: Annotated[str, AfterValidator(forms.rates)] = Field(
         default="600/minute", description="Requests of one key: 600/minute, or several rates: 20/second; 600/minute."
     )

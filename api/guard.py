@@ -41,11 +41,11 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
 _METHODS = ("GET", "POST", "DELETE")
 _SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
-_LARGEST_JSON = 8_000_000
+_LARGEST_JSON, _MOST_BODIES = 8_000_000, 256_000_000  # of one request, and of all that are open
 _SMALL = 64 * 1024
-_CALLER_SHARE = 4  # one caller may have a quarter of all open requests
+_CALLER_SHARE = 4  # one key may have a quarter of all open requests and bodies, and so may all without a key
 _COME_AGAIN = 10
-_LINGER_SECONDS, _LINGER_BYTES = 2.0, 16 * 1024 * 1024
+_LINGER_SECONDS, _LINGER_BYTES, _MOST_LINGERING = 2.0, 16 * 1024 * 1024, 32
 _OTHER_HOST = (
     "The Host header does not name this server. Call it by its address, or have whoever runs it put the name into "
     "STEELMAN_API_HOSTS, or into STEELMAN_PUBLIC_URL where it is a proxy's."
@@ -77,11 +77,13 @@ class Guard:
         self._window = MovingWindowRateLimiter(MemoryStorage())
         self._upload = settings.api_upload * 1_000_000
         self._most = most_connections() // 2  # the other half of the connections wait for a head
-        self._open: Counter[str] = Counter()  # open requests, by caller
+        self._open: Counter[str] = Counter()  # open requests, by key; those without a key together
+        self._bodies: Counter[str] = Counter()  # and bytes of their bodies in memory
+        self._lingering = asyncio.Semaphore(_MOST_LINGERING)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._observed(scope, *_ended(Headers(scope=scope), receive, send))
+            await self._observed(scope, *_ended(Headers(scope=scope), receive, send, self._lingering))
         else:
             await self._app(scope, receive, send)
 
@@ -113,22 +115,26 @@ class Guard:
             scope["state"]["caller"] = Caller()
             if scope["path"] not in OPEN and not scope["path"].startswith(_LOADED):
                 self._identify(scope)
-            most = self._upload if _UPLOAD.fullmatch(scope["path"]) else min(_LARGEST_JSON, self._upload)
+            files = _UPLOAD.fullmatch(scope["path"])
+            most = self._upload if files else min(_LARGEST_JSON, self._upload)
             if int(Headers(scope=scope).get("content-length", 0)) > most:
                 raise _too_large(most)
-            who = scope["state"]["caller"].key_id or (scope.get("client") or ("",))[0]
+            who = scope["state"]["caller"].key_id
             if scope["path"] not in _PROBES:
                 self._check_room(who)
         except (ProblemError, StoreError) as exc:  # where the keys cannot be read nobody gets in
             return await problem_of(exc).response(scope)(scope, receive, send)
-        left = most
+        taken, bodies = 0, Counter[str]() if files else self._bodies  # files go to the disk
 
         async def limited() -> Message:
-            nonlocal left
+            nonlocal taken
             message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
+            size = len(message.get("body", b""))
+            taken += size
+            bodies[who] += size
+            if taken > most:
                 raise _too_large(most)
+            _check_bodies(bodies, who)
             return message
 
         self._open[who] += 1
@@ -136,6 +142,8 @@ class Guard:
             await self._app(scope, limited, send)
         finally:
             self._open[who] -= 1
+            bodies[who] -= taken
+            bodies += Counter()  # removes callers without a body
             self._open += Counter()  # removes callers without a request
 
     def _check_room(self, caller: str) -> None:
@@ -145,7 +153,8 @@ class Guard:
             detail = f"{self._most} requests are open, which is the limit. Try again in {_COME_AGAIN} seconds."
             raise ProblemError(503, "server-full", detail, headers=again)
         if self._open[caller] >= self._most // _CALLER_SHARE:
-            detail = f"{self._open[caller]} requests of this caller are open, which is the limit. End one first."
+            whose = "of this key" if caller else "without a key"
+            detail = f"{self._open[caller]} requests {whose} are open, which is the limit. End one first."
             raise ProblemError(429, "too-many-requests", detail, headers=again)
 
     def _identify(self, scope: Scope) -> None:
@@ -187,14 +196,26 @@ def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
     return Caller(matching[0].id) if matching else None
 
 
+def _check_bodies(bodies: Counter[str], caller: str) -> None:
+    """Raises ProblemError where the bodies in memory are too large: in all (503), or the caller's (429)."""
+    for size, most, status, name in (
+        (bodies.total(), _MOST_BODIES, 503, "server-full"),
+        (bodies[caller], _MOST_BODIES // _CALLER_SHARE, 429, "too-many-requests"),
+    ):
+        if size > most:
+            detail = f"Open requests may hold {most / 1_000_000:g} MB. Try again in {_COME_AGAIN} seconds."
+            raise ProblemError(status, name, detail, headers={"Retry-After": f"{_COME_AGAIN}"})
+
+
 def _too_large(most: int) -> ProblemError:
     return ProblemError(413, "body-too-large", f"At most {most / 1_000_000:g} MB are taken here. Send less at once.")
 
 
-def _ended(headers: Headers, receive: Receive, send: Send) -> tuple[Receive, Send]:
+def _ended(headers: Headers, receive: Receive, send: Send, lingering: asyncio.Semaphore) -> tuple[Receive, Send]:
     """Both, so that a large body which nobody read ends its connection after the reply.
 
-    Not before some more of it was thrown away: of a connection that is closed at once a caller would lose the reply.
+    Some more of the body is thrown away first: a caller would lose the reply of a connection that is closed at once.
+    No more connections than `lingering` allows are held open for that, so that refused requests leave room for others.
     """
     unread = "transfer-encoding" in headers or int(headers.get("content-length", 0)) > _SMALL
 
@@ -207,11 +228,11 @@ def _ended(headers: Headers, receive: Receive, send: Send) -> tuple[Receive, Sen
     async def sent(message: Message) -> None:
         if unread and message["type"] == "http.response.start":
             MutableHeaders(scope=message)["Connection"] = "close"
-        elif unread and not message.get("more_body", False):
+        elif unread and not message.get("more_body", False) and not lingering.locked():
             await send({**message, "more_body": True})
             left = _LINGER_BYTES
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LINGER_SECONDS):
+                async with asyncio.timeout(_LINGER_SECONDS), lingering:
                     while left > 0 and (more := await receive()).get("more_body", False):
                         left -= len(more["body"])
             message = {"type": message["type"], "body": b""}

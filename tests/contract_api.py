@@ -1,14 +1,16 @@
 """Rows of the contract table: callers of the API who are slow, many or hostile, and files that want much."""
 
 import json
+import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import httpx
 from agent_fixtures import QUESTION
 from api_on_loopback import api
 from contract_table import Bench, Outcome, Row
-from office_files import slides, word
+from office_files import odt, packed, slides, word
 from raw_http import connected, head, read_to_end, wait_until
 
 from agent.runs.parts import reading_limits
@@ -49,17 +51,55 @@ def slow_sender(given: Sequence[bytes], bench: Bench) -> Outcome:
 
 def many_open(given: tuple[int, str], bench: Bench) -> Outcome:
     """One caller holds four requests whose bodies do not come; `given`: the part of all that one may have, and the
-    path that is asked for meanwhile."""
+    path that another address asks for meanwhile."""
     bench.patch.setattr(connections, "_MOST_CONNECTIONS", 16)
     bench.patch.setattr(guard, "_CALLER_SHARE", given[0])
     with api(_settings(bench)) as address, ExitStack() as opened:
         for _ in range(8 // given[0]):
             held = opened.enter_context(connected(address))
             held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 100"))
+        client = opened.enter_context(httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")))
         if given[1] != "/healthz":
-            wait_until(lambda: httpx.get(f"{address}{given[1]}").status_code != 200)
-        reply = httpx.get(f"{address}{given[1]}")
+            wait_until(lambda: client.get(f"{address}{given[1]}").status_code != 200)
+        reply = client.get(f"{address}{given[1]}")
         return Outcome(reply.status_code, reply.text)
+
+
+def large_bodies(share: int, bench: Bench) -> Outcome:
+    """A request holds more than half of what bodies may hold, in all or of one caller, and another one comes."""
+    bench.patch.setattr(guard, "_MOST_BODIES", 1_000_000)
+    bench.patch.setattr(guard, "_CALLER_SHARE", share)
+    half, replies = b" " * (600_000 // share), list[httpx.Response]()
+    with api(_settings(bench)) as address, connected(address) as held:
+        held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 1000000") + half)
+
+        def refused() -> bool:
+            replies.append(httpx.post(f"{address}/v1/ask", content=half, headers={"Content-Type": JSON[14:]}))
+            return replies[-1].status_code != 422
+
+        wait_until(refused)
+        return Outcome(replies[-1].status_code, replies[-1].text)
+
+
+def refused_bodies(given: int, bench: Bench) -> Outcome:
+    """So many connections send a body that nobody takes, and stay open; a probe asks meanwhile."""
+    bench.patch.setattr(connections, "_MOST_CONNECTIONS", given // 2)
+    bench.patch.setattr(guard, "_LINGER_SECONDS", 30.0)
+    with api(_settings(bench)) as address, ExitStack() as opened:
+        for _ in range(given):
+            held = opened.enter_context(connected(address))
+            held.sendall(b"POST / HTTP/1.1\r\nHost: other.example\r\nContent-Length: 1000000\r\n\r\n")
+            assert held.recv(12) == b"HTTP/1.1 403"
+        reply = httpx.get(f"{address}/healthz")
+        return Outcome(reply.status_code, reply.text)
+
+
+def sent_at_once(given: int, bench: Bench) -> Outcome:
+    """So many requests that wait for no reply; the status counts the replies until the connection ends."""
+    with api(_settings(bench)) as address, connected(address) as connection:
+        connection.sendall(head("GET", "/healthz") * given)
+        said = read_to_end(connection)
+        return Outcome(said.count(b"HTTP/1.1 200"), said.decode())
 
 
 def resume_over_http(given: object, bench: Bench) -> Outcome:
@@ -104,9 +144,18 @@ _BODIES = {
 _IDS = ["<script>alert(1)</script>", "a b", "a'", "é", "x" * 21, "a\n"]
 _MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
 _MARKED = "more than 20,000,000 bytes of marked text, or 750,000 marks in a part"
+_ENTITY = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+
+
+def _with_entity(path: Path) -> None:
+    with zipfile.ZipFile(odt(path, f"<text:p>{WORDS}</text:p><text:p>&x; And &x; more.</text:p>")) as made:
+        packed(path, {"content.xml": _ENTITY + made.read("content.xml").decode()})
+
+
 _FILES: list[tuple[str, str, object, str, str, str]] = [
     ("a million empty paragraphs", "a.docx", lambda p: word(p, "<w:p></w:p>" * 1_000_000), "refused", _MARKED, "Split"),
     ("a million paragraphs", "a.html", "<p>a" * 1_000_000, "refused", "the 512 MB of memory", "_READ_MEGABYTES"),
+    ("an entity that names a file", "a.odt", _with_entity, "read", f"{WORDS}\n\nAnd more.", ""),
     ("slides without text", "a.pptx", lambda p: slides(p, *[""] * 300), "read", "", ""),
     ("front matter of a megabyte", "a.md", "---\n" + "a: b\n" * 150_000 + f"---\n{WORDS}", "read", WORDS, ""),
     ("front matter of brackets", "a.md", f"---\na: {'[' * 1_000_000}\n---\n{WORDS}", "read", WORDS, ""),
@@ -126,9 +175,13 @@ ROWS = (
       for what, sent in (("half a head", (_HALF,)), ("a head that drips", (_HALF, b"x")))),
     *(Row(what, slow_sender, sent, 408, "The body came too slowly.", "within 1 seconds, or at 4,000 bytes a second.")
       for what, sent in _BODIES.items()),
-    Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "4 requests of this caller", "End one"),
+    Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "4 requests without a key", "End one"),
+    Row("the bodies of all are large", large_bodies, 1, 503, "may hold 1 MB", "Try again in 10 seconds"),
+    Row("the bodies of a caller are large", large_bodies, 2, 429, "may hold 0.5 MB", "Try again in 10 seconds"),
     Row("all requests are open", many_open, (1, "/metrics"), 503, "8 requests are open", "Try again in 10 seconds"),
     Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
+    Row("refused requests whose bodies do not come", refused_bodies, 100, 200, "ok"),
+    Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     Row("a plain id", resume_in_the_graph, _SIDE | {"id": "p_1-B"}, "taken", "p_1-B"),
     Row("an id of markup", resume_over_http, _SIDE | {"id": _IDS[0]}, 422, _ID, hidden=("<script",)),

@@ -1,5 +1,7 @@
 """Passages know where they stand in their document."""
 
+import time
+
 from tools.documents.cutting import cut_document
 from tools.documents.document import document_of_blocks
 from tools.passages import Block, PassageText
@@ -37,6 +39,12 @@ def test_tables_and_captions_stand_apart() -> None:
     assert {p.form for p in found} == {"prose", "table", "caption"}
     assert "\n".join(p.text for p in found if p.form == "table") == rows
     assert all(p.page == 2 for p in found if p.form == "table")
+
+
+def test_a_table_of_empty_rows_takes_no_time() -> None:
+    begun = time.monotonic()
+    assert [p.text for p in passages(Block(f"a | b{chr(10) * 200_000}c | d", "table"))] == ["a | b\nc | d"]
+    assert time.monotonic() - begun < 15
 
 
 def test_items_stay_lines_of_their_own_and_notes_apart() -> None:

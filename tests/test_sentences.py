@@ -40,6 +40,19 @@ def test_a_hundred_thousand_words_without_punctuation() -> None:
     assert {len(p.split()) for p in passages} == {100}
 
 
+@pytest.mark.parametrize("part", ["学校应该禁止手机。", " \n", "See p. 3.)", "「a」。"])
+def test_a_line_of_a_million_characters_takes_seconds(part: str) -> None:
+    text = part * (1_000_000 // len(part))
+    begun = time.monotonic()
+    assert "".join(" ".join(cut_passages(text)).split()) == "".join(text.split())
+    assert time.monotonic() - begun < 15
+
+
+def test_a_long_line_has_the_sentences_of_a_short_one() -> None:
+    sentences = [f'Dr. {i} of the U.S. said "3.5 per cent", and {"much " * (i % 9)}more.' for i in range(1_000)]
+    assert split_sentences(" ".join(sentences)) == sentences
+
+
 def test_a_very_long_sentence_is_cut_at_its_clauses() -> None:
     clause = " ".join(["word"] * 39) + " end;"
     passages = cut_passages(" ".join([clause] * 10))

@@ -69,7 +69,7 @@ def _rows(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[
     """Each table or caption by itself; a long table in parts of whole rows."""
     for block in blocks:
         part: list[str] = []
-        for row in (piece for line in block.text.split("\n") for piece in split_long_sentence(line)):
+        for row in (piece for line in filter(None, block.text.split("\n")) for piece in split_long_sentence(line)):
             if part and sum(len(r.split()) for r in part) + len(row.split()) > PASSAGE_WORDS:
                 yield _passage(part, [block], section, form)
                 part = []

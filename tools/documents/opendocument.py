@@ -23,6 +23,7 @@ _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table"
 _TAGS |= {"line-break": "br", "body": "body"}
 _NOT_TOLD = ""
 _DROPPED = {
+    "": "entities",  # no element, and no element's name
     "image": "images",
     **dict.fromkeys(("object", "object-ole"), "embedded objects"),
     **dict.fromkeys(("hidden-text", "hidden-paragraph"), "hidden texts"),

@@ -11,6 +11,7 @@ PASSAGE_WORDS = 100
 """The length the papers retrieve at (BERDS §4: blocks of 100 words)."""
 
 _LONGEST_SENTENCE = 60
+_SEGMENTED = 4_000  # characters that are segmented at once, which takes time by their square
 _SPACES = re.compile(r"\s+")
 _LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # whatever str.splitlines takes for one
 _TERMINAL = r"\x1b\[[0-9;?]*[ -/]*[@-~]"  # what makes a terminal print in bold or in colour
@@ -33,12 +34,10 @@ def clean(text: str) -> str:
 
 def split_sentences(text: str) -> list[str]:
     """The sentences of an English text in order, white space folded; a line break ends a sentence."""
-    from sentencex import segment
-
     found: list[str] = []
     for line in clean(text).split("\n"):
         rest = ""
-        for part in segment("en", _SPACES.sub(" ", line).strip()):
+        for part in _segments(_SPACES.sub(" ", line).strip()):
             rest += part
             if rest.endswith(" "):  # it also ends sentences inside a word: 'See p. 3.)', 'www.example.org/?q=A'
                 found.append(rest.strip())
@@ -46,6 +45,23 @@ def split_sentences(text: str) -> list[str]:
         if rest:
             found.append(rest)
     return found
+
+
+def _segments(line: str) -> Iterator[str]:
+    """The segments of a line. A long one is segmented in parts: each part begins where the last whole segment ended.
+
+    A segment far too long is cut before a space, so that its parts join again.
+    """
+    from sentencex import segment
+
+    begun = 0
+    while begun < len(line):
+        part = line[begun : begun + _SEGMENTED]
+        segments = segment("en", part)
+        if begun + len(part) < len(line) and len(cut := segments.pop()) > _SEGMENTED // 2:
+            segments.append(cut[: cut.rfind(" ", _SEGMENTED // 4)])
+        yield from segments
+        begun += sum(map(len, segments))
 
 
 def passage_sentences(passage: Passage) -> list[Sentence]:
@@ -95,7 +111,7 @@ def join_pieces(pieces: Sequence[str]) -> str:
 
 def _joined_lines(text: str) -> str:
     """Lines that a page's width broke are joined; an empty line or a finished sentence still ends the line."""
-    return re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?!\s*\n)(?=[a-z(])", " ", clean(text))
+    return re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean(text))
 
 
 def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:

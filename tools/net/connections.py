@@ -46,6 +46,8 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._body_bytes += len(data)
+        if self._is_at_work() and not self.cycle.more_body and self.conn.trailing_data[0]:
+            self.cycle.keep_alive = False  # of requests sent at once the first is answered, the others are not read
         self._sort()
 
     def on_response_complete(self) -> None:
