@@ -242,7 +242,7 @@ def open_service() -> PageService:
 
 
 def reopen(settings: Settings) -> None:
-    """Makes the next call open the service with other settings. What is at work stops, and can be continued."""
+    """Opens the service with other settings at the next call. Runs at work stop, and a person can continue them."""
     PageService(settings).close()  # what cannot be used is said before anything ends
     PageService.chosen = settings
     close_service()

@@ -65,8 +65,8 @@ def config_of(app: Any, **options: Any) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """Says where it listens once it does; ends quietly on a signal, which uvicorn would send itself once more.
 
-    A model that still computes cannot be interrupted: the process ends without it. What is cut off loses nothing, since
-    a change of the store is one transaction, and runs that nobody lets go of are free once their heartbeat is stale.
+    The process does not wait for a model that still computes. Nothing is lost: each change of the store is one
+    transaction, and another process can take a run once its heartbeat is stale.
     """
 
     def __init__(self, config: uvicorn.Config, say: Callable[[str], object]) -> None:
