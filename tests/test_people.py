@@ -17,6 +17,7 @@ from api.callers import CallerRuns, Keys
 from tools.errors import InputError, UnknownCollectionError, UnknownRunError
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
+from ui.service import PageService
 
 ANN, BOB = "https://id.example.org ann", "https://id.example.org bob"
 
@@ -129,3 +130,15 @@ def test_the_api_knows_nothing_of_people(settings: Settings) -> None:
     with contextlib.closing(Database(settings.database_path)) as database:
         assert RunStore(database).get(answer.run_id).person == ""
         assert RunStore(database).get("a" * 12).status == "done"
+
+
+def test_only_whoever_began_a_run_stops_it_or_goes_on_with_it(settings: Settings) -> None:
+    service = PageService(settings)
+    try:
+        RunStore(service.rows._db).create("c1", "c1", "Why?", RunOptions.of().to_dict(), "somebody", "")
+        for work in (service.of(ANN).cancel, service.of(ANN).resume):
+            with pytest.raises(InputError, match="not yours"):
+                work("c1")
+        assert service.rows.get("c1").status == "running"
+    finally:
+        service.close()

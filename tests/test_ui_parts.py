@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_fixtures import QUESTION
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 
 from agent.answer.model import (
@@ -22,7 +23,7 @@ from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
-from ui import cited_view, ledger, moves, settings_view, shown, source_view
+from ui import cited_view, guard, ledger, moves, settings_view, shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -293,3 +294,10 @@ def test_each_address_that_can_be_set_names_the_key_that_it_is_sent() -> None:
     shown = {name for names in settings_view._GROUPS.values() for name in names}
     assert {name for name in shown if name.endswith(("_url", "_host"))} - {"searxng_url"} == set(settings_view._KEYS)
     assert set(settings_view._KEYS.values()) <= shown
+
+
+def test_a_fragments_id_that_would_be_logged_is_no_message_that_the_page_needs() -> None:
+    for sent, needed in (("0b5e-f", True), ("", True), ("a\n\x1b]0;b", False), ("a" * 101, False)):
+        message = BackMsg()
+        message.rerun_script.fragment_id = sent
+        assert guard._is_needed(message.SerializeToString()) is needed
