@@ -125,7 +125,7 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="the text; several, given again or with commas, are joined. `meta.body` is a field inside another",
     )
-    for of in ("id", "title", "url", "publisher", "date", "kind"):
+    for of in ("id", "title", "url", "publisher", "date", "kind", "author"):
         columns.add_argument(f"--{of}", metavar="COLUMN")
 
 

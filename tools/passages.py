@@ -11,6 +11,9 @@ SourceKind = Literal[
 SOURCE_KINDS: tuple[str, ...] = get_args(SourceKind)
 
 
+PROBABLY = "probably "
+"""Begins the name of a speaker that is not certain: 'probably Cllr Faulds'."""
+
 BlockForm = Literal["heading", "paragraph", "item", "note", "table", "caption"]
 
 
@@ -22,6 +25,8 @@ class Block:
     without its bullet or number, a heading without its number signs. A `note` is a footnote or an endnote.
     level: of a heading, 1 for the highest; of everything else 0.
     page, last_page: the pages it stands on, counted from 1; 0 where the format has none.
+    speaker: who says or writes it, where the document tells one speaker from another ('Cllr Faulds'); else empty. A
+    name that is not certain begins with `PROBABLY`.
     """
 
     text: str
@@ -29,6 +34,7 @@ class Block:
     level: int = 0
     page: int = 0
     last_page: int = 0
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class SourceDocument:
     `left_out` counts what the reader did not take over, by its name in the plural ('running headers').
     `language` is the text's (ISO 639-1), empty where it is not known.
     `owner` is who answers for a web page, by its address: a publisher that is known for it, or its registrable domain.
+    `author` wrote the whole document; empty where it is not known or several people speak in it.
+    `provenance` says where date and author were read: 'date: byline; author: PDF metadata'.
     """
 
     external_id: str
@@ -59,6 +67,8 @@ class SourceDocument:
     left_out: Mapping[str, int] = field(default_factory=dict)
     language: str = ""
     owner: str = ""
+    author: str = ""
+    provenance: str = ""
 
     @property
     def identity(self) -> str:
@@ -71,13 +81,17 @@ PassageForm = Literal["prose", "table", "caption"]
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """The text of a passage and where it stands in its document: below which heading, on which pages (0: unknown)."""
+    """The text of a passage and where it stands in its document: below which heading, on which pages (0: unknown).
+
+    speaker: the one speaker of the passage, as `Block` has it; empty where the document names none.
+    """
 
     text: str
     section: str = ""
     form: PassageForm = "prose"
     page: int = 0
     last_page: int = 0
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +102,8 @@ class Passage:
     source that had the text first, where the document is known to be a copy. `section` is the heading above it,
     `page` to `last_page` where it stands, 0 where the format has no pages. `language` is its document's (ISO 639-1),
     empty where it is not known. `key` is its document's identity within the collection, where that is more than
-    `document_id`, the name that people see. `owner` is a web page's, as `SourceDocument` has it.
+    `document_id`, the name that people see. `owner` is a web page's, as `SourceDocument` has it. `speaker` says the
+    passage, as `Block` has it; `author` wrote the whole document.
     """
 
     id: int
@@ -109,6 +124,13 @@ class Passage:
     language: str = ""
     key: str = ""
     owner: str = ""
+    speaker: str = ""
+    author: str = ""
+
+    @property
+    def said_by(self) -> str:
+        """The speaker of the passage, or else the author of its document; empty where neither is known."""
+        return self.speaker or self.author
 
     @property
     def document(self) -> tuple[str, str]:
@@ -124,8 +146,11 @@ class Passage:
     @property
     def source(self) -> str:
         """Who stands behind the passage, for counting independent sources: whoever published the text first as far as
-        is known, the owner of a web page whatever it calls itself, the publisher, or else the document."""
-        return self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
+        is known, the owner of a web page whatever it calls itself, the publisher, or else the document. Where several
+        people speak in a document, each of them is a source: its publisher does not stand for their views."""
+        whole = self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
+        speaker = self.speaker.removeprefix(PROBABLY).casefold()
+        return f"{whole}: {speaker}" if speaker else whole
 
 
 @dataclass(frozen=True, slots=True)

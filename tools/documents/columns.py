@@ -26,6 +26,7 @@ _NAMES = {
     "date": "date published time timestamp published_at published_date publication_date publish_date pub_date pubdate "
     "datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
+    "author": "author speaker from sender name username user respondent autor".split(),
 }
 ALL_NAMES = frozenset([*_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
 """What columns are usually called."""

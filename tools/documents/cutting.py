@@ -21,33 +21,33 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     """The passages of a document in order; what it repeats, it says once.
 
     No passage goes on below another heading, or over the end of a page unless its paragraph does, and none mixes
-    sentences with rows of a table. Headings are in no
+    speakers, or sentences with rows of a table. Headings are in no
     passage's text: a judge would take their words for a claim. Items of lists begin with a bullet, which
     `tools.language.sentences` takes off again.
     """
-    once: dict[str, PassageText] = {}
+    once: dict[tuple[str, str], PassageText] = {}
     for passage in _of_blocks(document) or map(PassageText, cut_passages(document.text)):
-        once.setdefault(passage.text, passage)
+        once.setdefault((passage.text, passage.speaker), passage)
     return list(once.values())
 
 
 def _of_blocks(document: SourceDocument) -> list[PassageText]:
     passages: list[PassageText] = []
-    for (section, form, *_), blocks in groupby(_placed(document), key=lambda placed: placed[:4]):
+    for (section, form, *_), blocks in groupby(_placed(document), key=lambda placed: placed[:-1]):
         own = [block for *_, block in blocks]
         pack = _prose if form == "prose" else _rows
         passages += pack(own, "" if section == document.title else section, form)
     return passages
 
 
-def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, Block]]:
-    """Every block but the headings, with the heading above it, its form, whether it is a note, and its page."""
+def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, str, Block]]:
+    """Every block but the headings: its section, form, whether it is a note, its page, its speaker, itself."""
     section = ""
     for block in document.blocks:
         if block.form == "heading":
             section = block.text
         else:
-            yield section, _FORMS.get(block.form, "prose"), block.form == "note", block.page, block
+            yield section, _FORMS.get(block.form, "prose"), block.form == "note", block.page, block.speaker, block
 
 
 def _prose(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
@@ -79,4 +79,4 @@ def _rows(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[
 
 def _passage(pieces: list[str], blocks: list[Block], section: str, form: PassageForm) -> PassageText:
     first, last = blocks[0].page, max(max(b.page, b.last_page) for b in blocks)
-    return PassageText(join_pieces(pieces), section, form, first, last)
+    return PassageText(join_pieces(pieces), section, form, first, last, blocks[0].speaker)

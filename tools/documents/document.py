@@ -50,7 +50,7 @@ class Note:
     text: str
 
 
-FIELDS = ("id", "title", "url", "publisher", "date", "kind")
+FIELDS = ("id", "title", "url", "publisher", "date", "kind", "author")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Columns:
     publisher: str = ""
     date: str = ""
     kind: str = ""
+    author: str = ""
     hint: str = "Name it with --text {column}."
 
     def named(self) -> list[str]:
@@ -200,8 +201,18 @@ def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> 
         publisher=values["publisher"],
         kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown",
         date=date_of_cell(values["date"]),
+        author=values["author"],
+        provenance=str(fields.get("provenance") or ""),
         left_out={_COUNTED: endless} if endless else {},
     )
+
+
+def add_fields(fields: dict[str, Any], place: str, **told: str) -> None:
+    """Fills the fields that are still empty, and notes in 'provenance' where each was read: 'date: PDF metadata'."""
+    for field, value in told.items():
+        if value and not fields.get(field):
+            fields[field] = value
+            fields["provenance"] = "; ".join(filter(None, (fields.get("provenance"), f"{field}: {place}")))
 
 
 def date_at_top(text: str) -> str:

@@ -20,8 +20,17 @@ add up for hours; the machine keeps the file's pages once for all of them."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-SCHEMA_VERSION = 3
-"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; no other is read."""
+SCHEMA_VERSION = 4
+"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; a file of the version
+before gets what `_FROM_3` adds, no other is read."""
+_FROM_3 = (
+    "ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE documents ADD COLUMN provenance TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE documents ADD COLUMN readers INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE passages ADD COLUMN speaker TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE web_documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE web_passages ADD COLUMN speaker TEXT NOT NULL DEFAULT ''",
+)
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     -- person, here and below: who made it, of those who log in to the page. It is empty for what is everybody's.
@@ -36,6 +45,8 @@ SCHEMA = """
         external_id TEXT NOT NULL, shown_id TEXT NOT NULL, origin TEXT NOT NULL, content_hash TEXT NOT NULL,
         title TEXT NOT NULL, url TEXT NOT NULL, publisher TEXT NOT NULL, kind TEXT NOT NULL, date TEXT NOT NULL,
         language TEXT NOT NULL, ingested_at TEXT NOT NULL,
+        -- provenance: where date and author were read. readers: the version of the readers that made it.
+        author TEXT NOT NULL, provenance TEXT NOT NULL, readers INTEGER NOT NULL,
         UNIQUE (collection_id, external_id)
     );
     CREATE INDEX documents_by_origin ON documents (collection_id, origin);
@@ -43,7 +54,7 @@ SCHEMA = """
     CREATE TABLE passages (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-        position INTEGER NOT NULL, text TEXT NOT NULL,
+        position INTEGER NOT NULL, text TEXT NOT NULL, speaker TEXT NOT NULL,
         section TEXT NOT NULL, form TEXT NOT NULL, page INTEGER NOT NULL, last_page INTEGER NOT NULL
     );
     CREATE INDEX passages_by_document ON passages (document_id);
@@ -81,13 +92,13 @@ SCHEMA = """
     CREATE TABLE web_documents (
         id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, url TEXT NOT NULL, original TEXT NOT NULL,
         title TEXT NOT NULL, publisher TEXT NOT NULL, kind TEXT NOT NULL, date TEXT NOT NULL, text TEXT NOT NULL,
-        language TEXT NOT NULL, owner TEXT NOT NULL,
+        language TEXT NOT NULL, owner TEXT NOT NULL, author TEXT NOT NULL,
         UNIQUE (run_id, url)
     );
     CREATE TABLE web_passages (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         document_id INTEGER NOT NULL REFERENCES web_documents ON DELETE CASCADE,
-        position INTEGER NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL,
+        position INTEGER NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL, speaker TEXT NOT NULL,
         section TEXT NOT NULL, form TEXT NOT NULL, page INTEGER NOT NULL, last_page INTEGER NOT NULL
     );
     CREATE INDEX web_passages_by_document ON web_passages (document_id);
@@ -207,6 +218,10 @@ class Database:
             version = _version(connection)  # another process may have made it meanwhile
             if version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
                 for statement in SCHEMA.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            elif version == 3:
+                for statement in _FROM_3:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             elif version != SCHEMA_VERSION:

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from tools.passages import PassageText, SourceDocument
 from tools.store.index import log_removals
 
+READERS_VERSION = 2
+"""Raised when a reader makes other documents of the same files; those that an older one made can be read again."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
@@ -42,8 +45,8 @@ class PreparedDocument:
 
 def content_hash(source: SourceDocument) -> str:
     """Changes whenever anything that would be stored of the document changes."""
-    fields = [source.text, source.title, source.url, source.publisher, source.kind, source.date]
-    fields += (f"{b.form} {b.level} {b.page} {b.last_page} {b.text}" for b in source.blocks)
+    fields = [source.text, source.title, source.url, source.publisher, source.kind, source.date, source.author]
+    fields += (f"{b.form} {b.level} {b.page} {b.last_page} {b.speaker} {b.text}" for b in source.blocks)
     return hashlib.sha256("\x1f".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -80,19 +83,23 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
     source = document.source
     shown, now = source.external_id if source.key else "", datetime.now(UTC).isoformat(timespec="seconds")
     described = (source.title, source.url, source.publisher, source.kind, source.date)
+    read = (source.author, source.provenance, READERS_VERSION)
     cursor = db.execute(
         "INSERT INTO documents"
         " (collection_id, content_hash, title, url, publisher, kind, date, ingested_at,"
-        " external_id, shown_id, origin, language)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (collection_id, document.content_hash, *described, now, source.identity, shown, source.origin, source.language),
+        " external_id, shown_id, origin, language, author, provenance, readers)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(collection_id, document.content_hash, *described, now),
+            *(source.identity, shown, source.origin, source.language, *read),
+        ),
     )
     ids: list[int] = []
     for position, passage in enumerate(document.passages):
-        where = (passage.section, passage.form, passage.page, passage.last_page)
+        where = (passage.section, passage.form, passage.page, passage.last_page, passage.speaker)
         row = db.execute(
-            "INSERT INTO passages (document_id, position, text, section, form, page, last_page)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO passages (document_id, position, text, section, form, page, last_page, speaker)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (cursor.lastrowid, position, passage.text, *where),
         )
         ids.append(cast(int, row.lastrowid))

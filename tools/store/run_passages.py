@@ -26,7 +26,7 @@ _COMPARED = 20_000  # characters of a page that are kept, to find its copies
 _ROW = f"""
     SELECT -p.id AS id, d.url, '{WEB}', p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position,
         d.original, p.section, p.form, p.page, p.last_page, d.language, '',
-        d.owner, COALESCE(NULLIF(o.owner, ''), o.publisher, '') AS first, p.vector
+        d.owner, p.speaker, d.author, COALESCE(NULLIF(o.owner, ''), o.publisher, '') AS first, p.vector
     FROM web_passages p JOIN web_documents d ON d.id = p.document_id
     LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
     WHERE p.id IN
@@ -112,10 +112,19 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
     """The ids of the page's passages; of a page that the run has read before, those that are not kept yet are added."""
     source, key = page.source, (run_id, page.source.external_id)
     if source.external_id in originals:
-        described = (source.title, source.publisher, source.kind, source.date, source.language, source.owner)
+        described = (
+            source.title,
+            source.publisher,
+            source.kind,
+            source.date,
+            source.language,
+            source.owner,
+            source.author,
+        )
         db.execute(
-            "INSERT INTO web_documents (run_id, url, original, title, publisher, kind, date, language, owner, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO web_documents"
+            " (run_id, url, original, title, publisher, kind, date, language, owner, author, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*key, originals[source.external_id], *described, source.text[:_COMPARED]),
         )
     document = db.execute("SELECT id FROM web_documents WHERE run_id = ? AND url = ?", key).fetchone()["id"]
@@ -123,10 +132,11 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
     ids: dict[str, int] = {r["text"]: r["id"] for r in rows}
     for position, (passage, vector) in enumerate(zip(page.passages, page.vectors, strict=True)):
         if passage.text not in ids:
-            where = (passage.section, passage.form, passage.page, passage.last_page)
+            where = (passage.section, passage.form, passage.page, passage.last_page, passage.speaker)
             row = db.execute(
-                "INSERT INTO web_passages (document_id, position, text, vector, section, form, page, last_page)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO web_passages"
+                " (document_id, position, text, vector, section, form, page, last_page, speaker)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (document, position, passage.text, to_half(vector), *where),
             )
             ids[passage.text] = cast(int, row.lastrowid)

@@ -34,7 +34,7 @@ _SHOWN = "CASE d.shown_id WHEN '' THEN d.external_id ELSE d.shown_id END"
 _PASSAGE = f"""
     SELECT p.id, {_SHOWN}, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position, '',
         p.section, p.form, p.page, p.last_page, d.language,
-        CASE WHEN d.shown_id IN ('', d.external_id) THEN '' ELSE d.external_id END
+        CASE WHEN d.shown_id IN ('', d.external_id) THEN '' ELSE d.external_id END, '', p.speaker, d.author
     FROM {_JOINED}
 """
 """The fields of a `Passage` in their order."""
