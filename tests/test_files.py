@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_without_what_nobody_means(folder: Path) -> None:
     skipped = Counter[str]()
     assert [f.path.name for f in find_files([str(folder)], skipped=skipped)] == ["a.txt", "b.md"]
-    assert skipped == {"folders that are hidden or hold programs": 2, "hidden files": 1, "files of other kinds": 1}
+    assert skipped == {"folders that are hidden or hold programs": 2, "hidden files": 1, ".png files": 1}
 
 
 def test_named_four_ways_it_is_found_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,5 +56,5 @@ def test_linked_folders_are_counted_and_what_is_left_out_once(folder: Path, monk
 
 def test_a_folder_of_other_things_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "f.png").touch()
-    with pytest.raises(InputError, match=r"nothing to read in .*files of other kinds \(1\)"):
+    with pytest.raises(InputError, match=r"nothing to read in .*\.png files \(1\)"):
         find_files([str(tmp_path)])

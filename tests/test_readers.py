@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
+from tools.documents.cutting import cut_document
+from tools.documents.document import Note
 from tools.documents.readers import read_file
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -125,11 +127,75 @@ def test_a_title_in_front_matter_may_be_a_number(tmp_path: Path) -> None:
     assert one(write(tmp_path / "a.md", "---\ntitle: 1984\n---\nA novel.")).title == "1984"
 
 
-def test_front_matter_that_would_unfold_without_end_is_refused(tmp_path: Path) -> None:
+def test_front_matter_that_would_unfold_without_end_is_left_out(tmp_path: Path) -> None:
     levels = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12))]
     block = "\n".join([*levels, "title: *a11"])
-    with pytest.raises(SourceError, match=r"a\.md: .*aliases"):
-        read(write(tmp_path / "a.md", f"---\n{block}\n---\nText."))
+    note, document = read_file(write(tmp_path / "a.md", f"---\n{block}\n---\nText."), "a.md")
+    assert "aliases" in str(note)
+    assert isinstance(document, SourceDocument)
+    assert document.text == "Text."
+
+
+@pytest.mark.parametrize(
+    ("block", "title", "date", "text"),
+    [
+        ("title: Trams: a second look\ndate: 2024-03-01", "Trams: a second look", "2024-03-01", ""),
+        ("title: {{title}}\ndate: <% tp.date %>", "a", "", ""),
+        ("title:\tTrams\nauthor: @mo", "Trams", "", ""),
+        ("tags: #tram #bus\nlinks: [Report](https://example.org)", "a", "", ""),
+        ("**HARBOUR BOARD**\nMinutes of May", "HARBOUR BOARD Minutes of May", "", "HARBOUR BOARD Minutes of May"),
+    ],
+)
+def test_front_matter_that_is_not_yaml_is_named_and_no_text_is_lost(
+    tmp_path: Path, block: str, title: str, date: str, text: str
+) -> None:
+    note, document = read_file(write(tmp_path / "a.md", f"---\n{block}\n---\n{SPEECH}"), "a.md")
+    assert isinstance(note, Note)
+    assert "between the '---' lines" in note.text
+    assert isinstance(document, SourceDocument)
+    assert (document.title, document.date) == (title, date)
+    assert document.text.split("\n\n") == [*filter(None, [text]), SPEECH]
+
+
+SAID = [
+    "Ferries should stay free, because the islanders have no bridge.",
+    "Ferries should not stay free, since the boats wear out",
+    "Nobody counted the passengers!",
+]
+
+
+@pytest.mark.parametrize("rule", ["----------", "==========", "______________________________", "* * *"])
+@pytest.mark.parametrize("ending", ["txt", "md"])
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_sentences_between_rules_are_text(tmp_path: Path, rule: str, ending: str, gap: str) -> None:
+    found = one(write(tmp_path / f"a.{ending}", gap.join(f"{line}{gap}{rule}" for line in SAID)))
+    stored = "\n".join(p.text for p in cut_document(found))
+    assert all(line in stored for line in SAID)
+
+
+def test_a_heading_that_is_a_sentence_or_has_nothing_below_it_is_text(tmp_path: Path) -> None:
+    text = f"# Ferries\n\n## {SAID[0]}\n\n## {SAID[2]}\n\n## Costs\n\nForty a year.\n\n## Against\n\n## Questions\n"
+    passages = cut_document(one(write(tmp_path / "a.md", text)))
+    stored = "\n".join(p.text for p in passages)
+    assert all(line in stored for line in (SAID[0], SAID[2], "Against", "Questions"))
+    assert [(p.section, p.text) for p in passages if p.section] == [("Costs", "Forty a year. Against\nQuestions")]
+
+
+def test_obsidian_notes_are_read_as_they_are_shown(tmp_path: Path) -> None:
+    text = (
+        "We need [[Ferries#Costs|free ferries]] and [[Bridges]], ==not tolls==. ^a1b2\n\n![[map.png]]\n\n"
+        "%%My own view, not for others.%%\n\n%%\nNor this.\n\nOr this.\n%%\n\n"
+        "> [!quote]- The harbour master\n> Tolls are paid twice.\n\n"
+        "It rose by 100%% at 2^10, `a == b == c` and [[1]](https://example.org)."
+    )
+    found = one(write(tmp_path / "a.md", text))
+    assert [b.text for b in found.blocks] == [
+        "We need free ferries and Bridges, not tolls.",
+        "The harbour master",
+        "Tolls are paid twice.",
+        "It rose by 100%% at 2^10, a == b == c and [1].",
+    ]
+    assert found.left_out == {"hidden comments": 2, "embedded notes and files": 1}
 
 
 @pytest.mark.parametrize("hostile", ["[", "![x](", "[x](()"])

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from agent.__main__ import FAILED, OK
 from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import FIELDS, Columns, InputFile, printable
-from tools.documents.files import find_files
+from tools.documents.files import HIDDEN, find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
@@ -69,7 +70,8 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
-        print(f"Not looked into: {counts}.{'' if args.all else ' --all takes in what is hidden.'}")
+        more = ", ".join(what for what in HIDDEN if skipped[what])
+        print(f"Not looked into: {counts}.{f' --all also reads {more}.' if more else ''}")
     if foreign := _counts(Counter({name_of_language(k): n for k, n in report.languages.items() if k != "en"})):
         print(f"In other languages: {foreign}. English answers leave these out and say so.")
     for note in report.notes[:_SHOWN]:
@@ -166,15 +168,17 @@ def _synchronise(
 
 
 def _is_gone(origin: str) -> bool:
-    """Whether no file has this path; one that cannot be looked for, or whose name is not known to the letter, may be
-    there."""
-    try:
-        os.lstat(origin)
-    except (FileNotFoundError, NotADirectoryError):
-        return "\\" not in origin
-    except OSError:
-        return False
-    return False
+    """Whether no file has this path, in either form of Unicode; one that cannot be looked for, or whose name is not
+    known to the letter, may be there."""
+    for form in ("NFC", "NFD"):
+        try:
+            os.lstat(unicodedata.normalize(form, origin))
+            return False
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return False
+    return "\\" not in origin
 
 
 def _is_empty(path: str, here: Collection[str], stored: Mapping[str, str]) -> bool:

@@ -3,10 +3,11 @@
 import codecs
 import re
 import signal
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +41,8 @@ _DATED = re.compile(
     r"(\d{1,2} [a-z]+ \d{4}|[a-z]+ \d{1,2}, \d{4}|\d{4}-\d\d-\d\d)\W*",
     re.IGNORECASE,
 )
+_LONGEST_HEADING = 20  # words; a longer one is a sentence
+_SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
 _TOP = 8  # lines of a text in which one may hold its date and nothing else
 
 
@@ -170,9 +173,10 @@ def document_of_blocks(
     A title that is missing among the fields is the first heading; `untitled` where there is none.
     """
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
+    heading = next((b.text for b in told if b.form == "heading"), "")
+    told = _keep_sentences(told, str(fields.get("title") or heading))
     ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
-    heading = next((b.text for b in taken if b.form == "heading"), "")
     made = document_of_text(
         external_id,
         _BETWEEN.join(b.text for b in taken),
@@ -181,6 +185,17 @@ def document_of_blocks(
     found = {**(left_out or {}), _COUNTED: sum(n for _, n in ended)}
     counts = {what: count for what, count in found.items() if count}
     return replace(made, blocks=taken, left_out=counts)
+
+
+def _keep_sentences(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:
+    """The blocks, with headings that no passage would keep as paragraphs: sentences, and what has no text below it."""
+    kept = []
+    for block, after in zip_longest(blocks, blocks[1:]):
+        below = after is not None and (after.form != "heading" or after.level > block.level)
+        long = len(block.text.split()) > _LONGEST_HEADING
+        lost = _SENTENCE_END.search(block.text) or long or not (below or block.text == title)
+        kept.append(replace(block, form="paragraph", level=0) if block.form == "heading" and lost else block)
+    return tuple(kept)
 
 
 def _unlinked(heading: str) -> str:
@@ -239,8 +254,11 @@ def truncate_document(found: SourceDocument, most: int) -> SourceDocument:
 
 
 def printable(name: str) -> str:
-    """The name of a file that is not UTF-8 (or an id that is not Unicode) as text that can be stored and shown."""
-    return name.encode("utf-8", "backslashreplace").decode()
+    """The name of a file that is not UTF-8 (or an id that is not Unicode) as text that can be stored and shown.
+
+    In the composed form of Unicode (NFC): a Mac names a file 'é' in two characters, a zip of it in one.
+    """
+    return unicodedata.normalize("NFC", name.encode("utf-8", "backslashreplace").decode())
 
 
 def title_of(name: str) -> str:

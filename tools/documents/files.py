@@ -9,6 +9,8 @@ from tools.documents.document import InputFile, printable
 from tools.documents.readers import IN_FOLDERS, READERS
 from tools.errors import InputError
 
+HIDDEN = "hidden files", "folders that are hidden or hold programs"
+"""What is left out of a folder, and read where everything is wanted."""
 _NOT_MEANT = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 
 
@@ -54,14 +56,15 @@ def _inside(folder: Path, everything: bool, skipped: dict[str, str]) -> Iterator
         for name in list(folders):
             if not everything and (name in _NOT_MEANT or name.startswith(".")):
                 folders.remove(name)
-                left_out("folders that are hidden or hold programs", here, name)
+                left_out(HIDDEN[1], here, name)
             elif Path(here, name).is_symlink():
                 folders.remove(name)
                 left_out("linked folders", here, name)
         for name in sorted(files):
             if name.startswith(".") and not everything:
-                left_out("hidden files", here, name)
+                left_out(HIDDEN[0], here, name)
             elif Path(name).suffix.lower() not in IN_FOLDERS:
-                left_out("files of other kinds", here, name)
+                ending = Path(name).suffix.lower()
+                left_out(f"{ending} files" if ending else "files without an ending", here, name)
             elif (path := Path(here, name)).is_file():
                 yield path

@@ -7,40 +7,73 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import date_at_top, document_of_blocks, read_decoded, title_of
+from tools.documents.document import FIELDS, Note, ReaderOutput, date_at_top, document_of_blocks, read_decoded, title_of
 from tools.documents.markup import blocks_of, parse
+from tools.documents.plain import part_records
 from tools.documents.tidy import remove_non_text
-from tools.errors import SourceError
 from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST_FRONT = 64_000  # characters; a longer block between two rules is text
 _MOST_BRACKETS = 2_000  # in one paragraph; the time that a parser takes grows with their square
+_FIELD_LINE = re.compile(r"(?:(title|author|date|publisher|url|kind)|[\w-]+)[ \t]*:(?:[ \t]+(.*))?", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\{\{|<%|\[\[")  # of a template that nobody filled in
+# What Obsidian writes beside Markdown. Code stays as it is; what is hidden or embedded is left out.
+_OBSIDIAN = re.compile(
+    r"(?P<code>^(?:```|~~~).*?^(?:```|~~~)|`[^`\n]+`)"
+    r"|(?<!\w)%%(?P<comment>.*?)%%"
+    r"|(?P<embed>!\[\[[^\]\n]{1,300}\]\])"
+    r"|\[\[(?P<page>[^\]|\n]{1,300}?)(?:\\?\|(?P<words>[^\]\n]{1,300}))?\]\](?!\()"
+    r"|==(?P<marked>[^\s=](?:[^=\n]{0,1000}[^\s=])?)=="
+    r"|(?:^|[ \t])\^[\w-]{1,60}[ \t]*$"
+    r"|^(?P<callout>[ \t]*(?:>[ \t]?)+)\[![\w|-]{1,40}\][+-]?[ \t]*(?P<name>[^\n]*)$",
+    re.DOTALL | re.MULTILINE,
+)
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset("script style title textarea iframe noframes noscript".split())  # a stray one would swallow the rest
 _OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
-def read_markdown(path: Path, name: str) -> Iterator[SourceDocument]:
+def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
     found = read_decoded(path, name)
-    yield markdown_document(found.text, name, found.left_out)
+    document, problem = markdown_document(found.text, name, found.left_out)
+    if problem:
+        yield Note(problem)
+    yield document
 
 
-def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
-    """The document that a text in Markdown makes. Raises SourceError for front matter that is not valid YAML."""
+def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> tuple[SourceDocument, str]:
+    """The document that a text in Markdown makes, and what is wrong with its front matter; empty where nothing is."""
     fields: dict[str, Any] = {}
-    match = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT)
-    if match and (found := _front_matter(match[1], name)) is not None:
-        fields, text = found, text[match.end() :]
+    problem = ""
+    if match := _FRONT_MATTER.match(text, 0, _LONGEST_FRONT):
+        fields, problem = _front_matter(match[1], name)
+        text = text[match.end() :] if fields else text
     fields["date"] = fields.get("date") or date_at_top(text)
-    html = _parser().render(_bounded(text))
     counts = Counter(left_out or {})
+    counts["fields of front matter"] += len([field for field in fields if field not in FIELDS])
+    html = _parser().render(_bounded(part_records(_without_obsidian(text, counts))))
     blocks = []
     if html.strip():
         body = parse(f"<html><body>{html}</body></html>")
         counts += remove_non_text(body)
         blocks = list(blocks_of(body))
-    return document_of_blocks(name, blocks, fields, counts, title_of(name))
+    return document_of_blocks(name, blocks, fields, counts, title_of(name)), problem
+
+
+def _without_obsidian(text: str, left_out: Counter[str]) -> str:
+    """The text with the words alone of Obsidian's links, highlights and callouts."""
+
+    def words_of(match: re.Match[str]) -> str:
+        found = match.groupdict()
+        left_out["hidden comments"] += found["comment"] is not None
+        left_out["embedded notes and files"] += found["embed"] is not None
+        if found["callout"] is not None:
+            return f"{found['callout']}{found['name']}\n{found['callout']}"
+        page = (found["page"] or "").replace("#", " > ").strip(" >")
+        return found["code"] or found["words"] or page or found["marked"] or ""
+
+    return _OBSIDIAN.sub(words_of, text)
 
 
 def _bounded(text: str) -> str:
@@ -74,15 +107,27 @@ def _inline(_: Any, tokens: Sequence[Any], index: int, *__: Any) -> str:
     return escape(content) if named and named[1].lower() not in tags - _RAW else content
 
 
-def _front_matter(block: str, name: str) -> dict[str, Any] | None:
-    """The fields of the block; None for text that merely stands between two rules."""
+def _front_matter(block: str, name: str) -> tuple[dict[str, Any], str]:
+    """The fields of the block, and what is wrong with it. There are none where it is text between two rules.
+
+    Of a block that is not YAML, such as `title: Phones: a report`, the fields that a line holds are read.
+    """
     import yaml
 
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(block, Loader=yaml.SafeLoader)):
-            raise SourceError(f"{name}: the block between the '---' lines has aliases (*). Write them out.")
+            raise ValueError("it has aliases (*)")  # a few lines of them make gigabytes
         fields = yaml.safe_load(block)
+        return (fields if isinstance(fields, dict) else {}), ""
     except (yaml.YAMLError, ValueError, RecursionError) as exc:  # a ValueError is a date that no calendar has
-        what = f"is not valid YAML ({' '.join(str(exc).split())}). Mend or remove it."
-        raise SourceError(f"{name}: the block between the '---' lines {what}") from exc
-    return fields if isinstance(fields, dict) else None
+        lines = [line for line in block.split("\n") if line.strip()]
+        found = [_FIELD_LINE.fullmatch(line) for line in lines]
+        mark, why = getattr(exc, "problem_mark", None), getattr(exc, "problem", None) or exc
+        where = f"line {mark.line + 2}: " if mark else ""
+        told = f"{name}: the block between the '---' lines is not valid YAML ({where}{why})"
+        if not found[0] or not all(match or line[:1] in " \t-" for match, line in zip(found, lines, strict=True)):
+            return {}, f"{told}, so it was read as text."
+        plain = {m[1].lower(): m[2].strip(" \t'\"") for m in found if m and m[1] and m[2]}
+        fields = {field: value for field, value in plain.items() if not _PLACEHOLDER.search(value)}
+        read = f"of it only this was read: {', '.join(fields)}" if fields else "it was left out"
+        return {"title": "", **fields}, f"{told}; {read}."

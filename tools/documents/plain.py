@@ -1,7 +1,7 @@
 """Reads plain text: the paragraphs, headings and items that people make with line ends and spaces."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +45,7 @@ _SENTENCE_END = re.compile(r"[.!?;:,…][\"'”’)\]]*$")
 _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
+_SHORTEST_RULE, _SLOPPY = 3, 4  # signs; a shorter rule underlines anything; by which underlines may miss their headings
 _NARROWEST, _LOOSE = 30, 6  # characters: nobody wraps text closer; by which a full line may fall short of the width
 _FULL, _GOING = 0.7, 0.25  # of a wrapped paragraph's lines: too long for another word; begin in a sentence
 # The marking of reStructuredText: explicit marking and options, and what stands around words.
@@ -74,7 +75,8 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
     """The blocks of a text; what is no text goes into the counts of `left_out`."""
-    lines = [line.rstrip() for line in _without_pages(text.expandtabs(8), left_out).split("\n")]
+    text = part_records(_without_pages(text.expandtabs(8), left_out))
+    lines = [line.rstrip() for line in text.split("\n")]
     return [block for chunk in _chunks(lines) for block in _blocks(chunk)]
 
 
@@ -95,6 +97,24 @@ def _without_pages(text: str, left_out: Counter[str]) -> str:
         goes_on = found and found[-1].rstrip()[-1:] not in ".!?:" and inner.lstrip()[:1].islower()
         found.append(inner if goes_on else f"\n{inner}")
     return "\n".join(found)
+
+
+def part_records(text: str) -> str:
+    """The text with an empty line above each rule that parts records, so that it underlines no heading.
+
+    A heading's underline is about as long as the heading; the rule between records is the same below all of them.
+    """
+    lines = text.split("\n")
+    above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each rule
+    for before, line in pairwise(lines):
+        if before.strip() and len(line.strip()) > _SHORTEST_RULE and _UNDERLINE.match(line):
+            above[line.strip()].append(len(before.strip()))
+    rules = {
+        rule for rule, lengths in above.items() if max(lengths) - min(lengths) > _SLOPPY or min(lengths) > 2 * len(rule)
+    }
+    if not rules:
+        return text
+    return "\n".join(f"\n{line}\n" if line.strip() in rules else line for line in lines)
 
 
 def _shape(line: str) -> str:

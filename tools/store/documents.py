@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -45,8 +46,11 @@ class PreparedDocument:
 
 def content_hash(source: SourceDocument) -> str:
     """Changes whenever anything that would be stored of the document changes."""
-    fields = [source.text, source.title, source.url, source.publisher, source.kind, source.date, source.author]
-    fields += (f"{b.form} {b.level} {b.page} {b.last_page} {b.speaker} {b.text}" for b in source.blocks)
+    fields = [source.text, source.title, source.url, source.publisher, source.kind, source.date]
+    fields += [f"by {source.author}"] if source.author else []
+    fields += (
+        f"{b.form} {b.level} {b.page} {b.last_page} {b.text}{b.speaker and f' by {b.speaker}'}" for b in source.blocks
+    )
     return hashlib.sha256("\x1f".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -72,6 +76,7 @@ def find_document(db: sqlite3.Connection, collection_id: int, name: str, number:
         SELECT external_id, id, shown_id IN ('', ?) AND (shown_id <> '' OR external_id = ?) AS named FROM documents
         WHERE collection_id = ? AND (external_id = ? OR shown_id = ?)
     """
+    name = unicodedata.normalize("NFC", name)
     rows = db.execute(query, (name, name, collection_id, name, name)).fetchall()
     rows = [row for row in rows if number in (None, row["id"])]
     found = [row["external_id"] for row in rows if row["named"]] or [row["external_id"] for row in rows]

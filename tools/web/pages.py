@@ -72,7 +72,7 @@ def read_page(page: FetchedPage) -> SourceDocument:
     elif page.content_type == "text/plain":
         found = text_document(decode_page(page)[:LONGEST_TEXT], url)
     elif page.content_type in ("text/markdown", "text/x-markdown"):
-        found = markdown_document(decode_page(page)[:LONGEST_TEXT], url)
+        found, _ = markdown_document(decode_page(page)[:LONGEST_TEXT], url)
     else:
         found = _read_html(page, url)
     if len(found.text.split(maxsplit=FEWEST_WORDS)) < FEWEST_WORDS:
