@@ -110,10 +110,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_ingest(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH|URL", help="files, folders and web pages")
+    parser.add_argument("paths", nargs="*", metavar="PATH|URL", help="files, folders and web pages")
     parser.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
     parser.add_argument(
         "--sync", action="store_true", help="also remove what was read from these paths and is gone since; asks first"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="read the collection's files again that an older version has read"
     )
     parser.add_argument("--yes", action="store_true", help="with --sync: remove without asking")
     parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")

@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT, Spawn
 
 from tools.documents.apart import ReaderPool, ReadingCancelledError, read_in_process
-from tools.documents.document import Limits
+from tools.documents.limits import Limits
 from tools.errors import ReaderFailedError, SourceError
 from tools.passages import SourceDocument
 

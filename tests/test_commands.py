@@ -8,9 +8,11 @@ import pty
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+import unicodedata
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -30,7 +32,7 @@ from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.errors import UnknownCollectionError, command
-from tools.store.database import Database
+from tools.store.database import FROM_3, Database
 from tools.store.store import Store
 
 Cli = Callable[..., "tuple[int, str, str]"]
@@ -266,6 +268,45 @@ def test_a_file_that_cannot_be_read_this_time_keeps_its_documents(cli: Cli, tmp_
     rows.write_text("id,text\n1,Ferries ask for patience.\n3,too,many,cells\n")
     status, out, err = cli("ingest", str(tmp_path), "--sync", "--yes")
     assert (status, "0 documents removed" in out, "not to their end: 1 document" in err) == (FAILED, True, True)
+
+
+def as_an_older_version_left_it(data: Path) -> None:
+    """The store with the schema and the names of before, its documents made by older readers."""
+    with closing(sqlite3.connect(data / "steelman.db")) as db, db:
+        for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", " ".join(FROM_3)):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        db.execute("PRAGMA user_version = 3")
+        db.create_function("nfd", 1, lambda name: unicodedata.normalize("NFD", name))
+        db.execute(
+            "UPDATE documents SET external_id = nfd(external_id), origin = nfd(origin), shown_id = nfd(shown_id)"
+        )
+
+
+def test_what_an_older_version_read_is_read_again(cli: Cli, tmp_path: Path) -> None:
+    note, rows = tmp_path / "Café.md", tmp_path / "rows.csv"
+    note.write_text("Ferries ==ask== for patience. ^a1")
+    rows.write_text("text\nBridges hurry people over the river.\nQ7\n")
+    gone = tmp_path / "gone.txt"
+    gone.write_text("Boats leave at noon.")
+    cli("ingest", str(tmp_path), "--collection", "own")
+    gone.unlink()
+    rows.write_text("text\nBridges hurry people over the river.\n")
+    as_an_older_version_left_it(Path(os.environ["STEELMAN_DATA_DIR"]))
+    told = (
+        "4 documents of 'own' were read by an older version: `python -m agent ingest --again --collection own` reads 3"
+    )
+    assert f"{told} again; 1 have to be added again.\n" in cli("collections")[1]
+    status, out, _ = cli("ingest", "--again", "--collection", "own")
+    assert (status, "0 documents stored" in out, "2 unchanged" in out, "1 document removed" in out) == (
+        OK,
+        True,
+        True,
+        True,
+    )
+    assert "1 document of 'own' were read by an older version: 1 have to be added again." in out
+    listed = cli("collections", "own")[1]
+    assert [name in listed for name in ("Café.md", "row 1", "row 2", "gone.txt")] == [True, True, False, True]
+    assert cli("ingest", "--again", "--collection", "own")[0] == cli("ingest")[0] == BAD_INPUT
 
 
 def test_the_samples_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:

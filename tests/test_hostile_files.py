@@ -17,7 +17,7 @@ from office_files import cell, epub, odt, packed, paragraph, shape, slides, tabl
 from written_files import pdf
 
 from tools.documents.apart import read_in_process
-from tools.documents.document import Limits
+from tools.documents.limits import Limits
 from tools.errors import SourceError, SteelmanError
 from tools.passages import SourceDocument
 from tools.web.domains import DomainLists

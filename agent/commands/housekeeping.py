@@ -22,6 +22,7 @@ _SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}
 
 def collections(args: argparse.Namespace) -> int:
     """A line a collection, or a line a document of one collection."""
+    from agent.commands.outdated import outdated_line
     from agent.runs.parts import open_store
 
     store, settings = open_store()
@@ -29,9 +30,11 @@ def collections(args: argparse.Namespace) -> int:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], row["date"]]))
             print(plain(f"{row['shown_id']} ({row['passages']} passages) {about}"))
+        print(outdated_line(store, args.name), end="")
         return OK
     for c in store.collections():
         print(plain(f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"))
+    print("".join(outdated_line(store, c.name) for c in store.collections()), end="")
     print(f"Kept in {settings.data_dir}")
     return OK
 

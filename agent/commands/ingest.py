@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
+from agent.commands.outdated import misread_documents, outdated_documents, outdated_files, outdated_line
 from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import FIELDS, Columns, InputFile, printable
@@ -32,6 +33,8 @@ def ingest(args: argparse.Namespace) -> int:
     """Says what was stored and names what could not be read; exit status 1 when something could not."""
     if args.collection == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name.")
+    if args.again == bool(args.paths):
+        raise InputError("give files, folders or web pages, or --again alone.")
     addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
     paths = [p for p in args.paths if p not in addresses]
     skipped = Counter[str]()
@@ -39,9 +42,10 @@ def ingest(args: argparse.Namespace) -> int:
     report, progress = IngestReport(), _IngestProgress()
     _check_report(args.report, files)
     store, search, encoder = open_indexes()
-    documents = _both(
-        read_all(files, report, progress, _columns(args), reading_limits(load_settings())), addresses, report.problems
-    )
+    outdated = outdated_documents(store, args.collection)
+    files += outdated_files(store, args.collection, outdated) if args.again else []
+    read = read_all(files, report, progress, _columns(args), reading_limits(load_settings()))
+    documents = _both(read, addresses, report.problems)
     try:
         Ingester(store, search, encoder).ingest(documents, args.collection, progress, report)
     finally:
@@ -49,15 +53,21 @@ def ingest(args: argparse.Namespace) -> int:
     _tell(args, report, skipped)
     removed: list[str] = []
     try:
-        if args.sync and (removed := _synchronise(args, store, paths, files, report)):
+        if args.sync:
+            removed = _synchronise(args, store, paths, files, report)
+        elif args.again:
+            removed = misread_documents(outdated, files, report)
+            store.delete_documents(args.collection, removed)
+        if removed:
             search.refresh()
     finally:
         if args.report:
             _write_report(Path(args.report), report, skipped, removed)
-    if args.sync:
+    if args.sync or removed:
         print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
     else:
         _tell_kept(args.collection, store, files, report)
+    print(outdated_line(store, args.collection), end="")
     return FAILED if report.problems else OK
 
 

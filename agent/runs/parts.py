@@ -16,7 +16,7 @@ from agent.options import Depth, RunOptions, check_form, check_question
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
-from tools.documents.document import Limits
+from tools.documents.limits import Limits
 from tools.errors import SteelmanError
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store, check_encoder

@@ -21,7 +21,8 @@ from api.schemas import LONGEST_ID, JobDetails, Stored
 from api.service import Service, TheService
 from tools.disk import disk_errors
 from tools.documents.apart import read_in_process
-from tools.documents.document import Columns, Limits, printable
+from tools.documents.document import Columns, printable
+from tools.documents.limits import Limits
 from tools.documents.readers import READERS
 from tools.errors import AmbiguousDocumentError, SourceError
 from tools.language.sentences import clean

@@ -25,15 +25,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tools.disk import ROOT
-from tools.documents.document import (
-    DEFAULT_LIMITS,
-    GUESS_ALL,
-    Columns,
-    Limits,
-    Note,
-    ReaderOutput,
-    output_from_json,
-)
+from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, output_from_json
+from tools.documents.limits import DEFAULT_LIMITS, Limits
 from tools.errors import ReaderFailedError, SourceError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument

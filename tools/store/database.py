@@ -4,6 +4,7 @@ import os
 import sqlite3
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,14 +23,15 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 SCHEMA_VERSION = 4
 """What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; a file of the version
-before gets what `_FROM_3` adds, no other is read."""
-_FROM_3 = (
+before gets what `FROM_3` changes, no other is read."""
+FROM_3 = (
     "ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE documents ADD COLUMN provenance TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE documents ADD COLUMN readers INTEGER NOT NULL DEFAULT 1",
     "ALTER TABLE passages ADD COLUMN speaker TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE web_documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE web_passages ADD COLUMN speaker TEXT NOT NULL DEFAULT ''",
+    "UPDATE OR IGNORE documents SET external_id = nfc(external_id), origin = nfc(origin), shown_id = nfc(shown_id)",
 )
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -221,7 +223,8 @@ class Database:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             elif version == 3:
-                for statement in _FROM_3:
+                connection.create_function("nfc", 1, lambda name: unicodedata.normalize("NFC", name))
+                for statement in FROM_3:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             elif version != SCHEMA_VERSION:

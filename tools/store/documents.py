@@ -20,11 +20,12 @@ READERS_VERSION = 2
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
     """What tells whether a stored document has changed: the hash of its content, and the file it was read from (empty
-    where it is from none); with its language."""
+    where it is from none); with its language, and the version of the readers that made it."""
 
     content_hash: str
     origin: str
     language: str = ""
+    readers: int = READERS_VERSION
 
 
 @dataclass(frozen=True, slots=True)

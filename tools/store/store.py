@@ -13,6 +13,7 @@ from tools.errors import AmbiguousDocumentError, EncoderMismatchError, InputErro
 from tools.passages import Passage
 from tools.store.database import Database
 from tools.store.documents import (
+    READERS_VERSION,
     KnownDocument,
     PreparedDocument,
     find_document,
@@ -144,7 +145,7 @@ class Store:
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """What is stored, by identity, for telling what an ingest need not do again."""
-        columns = "external_id, content_hash, origin, language"
+        columns = "external_id, content_hash, origin, language, readers"
         query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
         return {key: KnownDocument(*known) for key, *known in self._db.rows(query, (collection_id,))}
 
@@ -156,6 +157,12 @@ class Store:
         starts = tuple(p.rstrip("/") + "/" for p in paths)
         rows = self._db.rows(query, (collection_id,))
         return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
+
+    def set_read_now(self, collection_id: int, identities: Iterable[str]) -> None:
+        """Notes that this version's readers make the documents as they are stored."""
+        query = "UPDATE documents SET readers = ? WHERE collection_id = ? AND external_id = ?"
+        with self._db.write() as db:
+            db.executemany(query, [(READERS_VERSION, collection_id, identity) for identity in identities])
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""

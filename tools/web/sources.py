@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from tools.documents.apart import IsCancelled, ReaderPool
-from tools.documents.document import Limits
+from tools.documents.limits import Limits
 from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.passages import SourceDocument
