@@ -204,7 +204,7 @@ class Collections(_Reply):
 
 class Document(_Reply):
     """A stored document; `id` is as it was given at upload. `number` tells it from others of its id; `language` is
-    ISO 639-1, empty where it is not known."""
+    ISO 639-1, empty where it is not known. `provenance` says where date and author were read."""
 
     id: str
     number: int
@@ -214,6 +214,9 @@ class Document(_Reply):
     publisher: str
     kind: SourceKind
     date: str
+    author: str
+    provenance: str
+    speakers: int
     passages: int
 
 
@@ -234,6 +237,7 @@ class NewDocument(_Request):
     publisher: str = Field(default="", max_length=500, description="By it independent sources are told apart.")
     kind: SourceKind = "unknown"
     date: str = Field(default="", pattern=DATE, description="2026, 2026-03 or 2026-03-12.")
+    author: str = Field(default="", max_length=500, description="Who wrote all of it.")
 
 
 class NewDocuments(_Request):

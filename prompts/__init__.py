@@ -72,8 +72,8 @@ def read_prompt(path: Path) -> Prompt:
 
 
 def as_data(tag: str, text: str, **attributes: object) -> str:
-    """The text as an element that it cannot leave: marks escaped, unseen characters taken out."""
-    named = "".join(f' {key}="{escape(one_line(str(value)))}"' for key, value in attributes.items())
+    """The text as an element that it cannot leave: marks escaped, unseen characters and empty attributes taken out."""
+    named = "".join(f' {key}="{escape(one_line(str(value)))}"' for key, value in attributes.items() if value != "")
     return f"<{tag}{named}>{escape(seen(text), quote=False)}</{tag}>"
 
 

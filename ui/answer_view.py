@@ -17,6 +17,7 @@ from agent.answer.words import (
     MORE,
     NEAREST,
     beside,
+    by,
     case,
     cased,
     claim_text,
@@ -160,7 +161,8 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
         st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
     own = quoted_head(side)
     if said := named(answer, side):
-        cited_view.line(answer, f'<p class="sm-thesis">{text(said)}</p>', own, f"{side.id}-head")
+        head = by(said, own.speaker if own else "")
+        cited_view.line(answer, f'<p class="sm-thesis">{text(head)}</p>', own, f"{side.id}-head")
     for number, claim in enumerate(case(side)):
         words = f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>'
         cited_view.line(answer, words, claim, f"{side.id}-{number}")

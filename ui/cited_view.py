@@ -65,7 +65,7 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
 
 
 def listed(answer: Answer) -> None:
-    """The list of sources, each with its publisher, kind, date and sides; each opens beside the answer."""
+    """The list of sources, each with its speaker, publisher, kind, date and sides; each opens beside the answer."""
     if not answer.citations:
         return
     st.html("<h2>Sources</h2>")

@@ -61,7 +61,7 @@ def dots(answer: Answer, evidence: Sequence[Evidence]) -> list[Spec]:
             "stance": stances[pair.side],
             "column": column[pair.passage.id],
             "passage": label(pair.passage.title or pair.passage.document_id, 80),
-            "publisher": label(pair.passage.publisher, 60),
+            "publisher": label(", ".join(filter(None, (pair.passage.said_by, pair.passage.publisher))), 60),
             "kind": pair.passage.kind,
             "support": round(pair.support, 2),
             "verdict": COUNTS if pair.counts else COUNTS_NOT,

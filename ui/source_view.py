@@ -1,4 +1,4 @@
-"""A citation's card: the passage with the words marked, who published it; and what a side's
+"""A citation's card: the passage with the words marked, who says and who published it; and what a side's
 sources say: each document's thesis and the evidence for it, those with near theses together."""
 
 from collections.abc import Collection, Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import streamlit as st
 
 from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
-from agent.answer.words import day, decontextualised, place_of
+from agent.answer.words import by, day, decontextualised, place_of
 from tools.language.words import count
 from tools.passages import Passage
 from ui.shown import escaped, label, link, marked, text
@@ -21,10 +21,11 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -
 
 
 def about_of(citation: Citation) -> str:
-    """'Sample Gazette, opinion (sample), 12 March 2026'."""
+    """'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
     known = "" if citation.kind == "unknown" else citation.kind
     kind = f"{known} (sample)".strip() if citation.sample else known
-    return ", ".join(filter(None, [label(citation.publisher, 100), kind, label(day(citation.date))]))
+    who = label(citation.speaker, 100), label(citation.publisher, 100)
+    return ", ".join(filter(None, [*who, kind, label(day(citation.date))]))
 
 
 def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -> str:
@@ -48,6 +49,7 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
         if passage.section != heading:
             heading = passage.section
             shown += f"<h4>{text(label(heading, 120))}</h4>" if heading else ""
+        shown += f'<p class="sm-small">{text(label(passage.speaker, 120))}</p>' if passage.speaker else ""
         shown += f"<p>{marked(passage.text, quotes)}</p>"
     window = st.dialog(escaped(label(title, 90)), width="large")
     window(lambda: st.html(f'<div class="sm-source">{shown}</div>'))()
@@ -75,5 +77,6 @@ def _response(said: DocumentResponse, claims: Collection[str]) -> str:
         return ""
     title = link(said.url, label(said.title or said.document_id, 160))
     about = [label(said.publisher, 60), f"[{said.citation}]" if said.citation else ""]
-    told = "".join(f'<p class="sm-claim">“{text(decontextualised(sentence))}”</p>' for sentence in new)
+    quoted = [by(f"“{decontextualised(sentence)}”", sentence.speaker) for sentence in new]
+    told = "".join(f'<p class="sm-claim">{text(words)}</p>' for words in quoted)
     return f'<h4>{title}</h4><p class="sm-small">{text(" ".join(filter(None, about)))}</p>{told}'

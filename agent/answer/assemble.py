@@ -40,6 +40,7 @@ from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
 from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
+from tools.language.speech import reported_speaker
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -55,10 +56,10 @@ def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
 
 @dataclass
 class _Numbering:
-    """Gives every cited document one number, in order of use."""
+    """Gives each speaker of a cited document one number, in order of use."""
 
     passages: dict[int, Passage]
-    citations: dict[tuple[str, str], Citation] = field(default_factory=dict)
+    citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim) -> list[int]:
         quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
@@ -66,7 +67,7 @@ class _Numbering:
         return list(dict.fromkeys(numbers))
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
-        key = passage.document
+        key = passage.document, speaker_of(passage, quote)
         support = None if claim["role"] in ("plain", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
         if known is None:
@@ -75,7 +76,8 @@ class _Numbering:
             (known.passage_id, known.quote),
             *((q.passage_id, q.quote) for q in known.more),
         }:
-            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **passage_fields(passage, Quotation))
+            where = passage_fields(passage, Quotation) | {"speaker": known.speaker}
+            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **where)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
 
@@ -180,18 +182,20 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> 
 
 def _response(response: Response, evidence: Sequence[Quote], numbering: _Numbering) -> DocumentResponse:
     passage = numbering.passages[response["thesis"]["passage"]]
-    cited = numbering.citations.get(passage.document)
+    thesis, *others = (_sentence(q, numbering.passages[q["passage"]]) for q in (response["thesis"], *evidence))
+    cited = numbering.citations.get((passage.document, thesis.speaker))
     return DocumentResponse(
         citation=cited.number if cited else None,
-        thesis=_sentence(response["thesis"]),
-        evidence=[_sentence(q) for q in evidence],
+        thesis=thesis,
+        evidence=others,
         **passage_fields(passage, DocumentResponse),
     )
 
 
-def _sentence(quote: Quote) -> ResponseSentence:
-    support = round(quote["support"], 3)
-    return ResponseSentence(text=quote["text"], shown=quote["shown"], passage_id=quote["passage"], support=support)
+def _sentence(quote: Quote, passage: Passage) -> ResponseSentence:
+    support, speaker = round(quote["support"], 3), speaker_of(passage, quote["text"])
+    words = {"text": quote["text"], "shown": quote["shown"], "speaker": speaker}
+    return ResponseSentence(**words, passage_id=passage.id, support=support)
 
 
 def _countered(state: RunState) -> Countered | None:
@@ -201,9 +205,12 @@ def _countered(state: RunState) -> Countered | None:
 
 
 def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
+    cited = numbering.cite(claim)
+    speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
     return AnswerClaim(
         text=claim["text"],
-        citations=numbering.cite(claim),
+        citations=cited,
+        speaker="" if claim.get("written") else ", ".join(speakers),
         role=claim["role"],
         quoted=not claim.get("written"),
         tier=claim.get("tier", "case"),
@@ -211,10 +218,15 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
     )
 
 
+def speaker_of(passage: Passage, quote: str) -> str:
+    """Who says the quote: the passage's speaker, else whom it reports to say it, else the document's author."""
+    return passage.speaker or reported_speaker(quote, passage.text) or passage.author
+
+
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
     """The passage's document as a source with that number."""
     sample = passage.collection == SAMPLES
-    known = passage_fields(passage, Citation)
+    known = passage_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)
 
 
@@ -223,7 +235,7 @@ def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
         passage_id=passage.id,
         document_id=passage.document_id,
         title=passage.title,
-        source=passage.publisher or passage.source,
+        source=", ".join(filter(None, (passage.said_by, passage.publisher))) or passage.source,
         gain=round(reason["gain"], 3),
         covers={side: round(raised, 3) for side, raised in reason["sides"].items()},
         relevance=round(reason["relevance"], 3),

@@ -158,8 +158,8 @@ def _claim_target(answer: Answer, number: int) -> Target | None:
     if (found := _claim_of(answer, number)) is None:
         return None
     perspective, claim = found
-    source = next((c for c in answer.citations if c.number == number), None)
-    return _target(answer, perspective, number, claim.text, source.publisher or source.title if source else "")
+    named = [name for c in answer.citations if c.number == number for name in (c.speaker, c.publisher, c.title) if name]
+    return _target(answer, perspective, number, claim.text, named[0] if named else "")
 
 
 def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerClaim] | None:

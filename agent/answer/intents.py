@@ -8,9 +8,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.answer.model import Answer
+from agent.answer.model import Answer, Citation
 from tools.errors import ModelError
+from tools.language.speech import UNNAMED
 from tools.models.int8 import WEIGHTS
+from tools.passages import PROBABLY
 
 Encode = Callable[[Sequence[str]], Awaitable[NDArray[np.float32]]]
 KINDS = (
@@ -50,13 +52,17 @@ def _chances(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def names_of(answer: Answer) -> dict[str, str]:
     """What the answer names, and the words that stand for any such."""
-    publishers = {name: "that newspaper" for c in answer.citations for name in (c.publisher, short_name(c.publisher))}
+    sources = {name: "that newspaper" for c in answer.citations for name in (c.publisher, *names_of_source(c))}
     sides = {s.name.removesuffix(" …"): "this side" for s in answer.perspectives if len(s.name) > 3}
-    return publishers | sides
+    return sources | sides
 
 
-def short_name(publisher: str) -> str:
-    return publisher.removeprefix("Sample ")
+def names_of_source(citation: Citation) -> list[str]:
+    """What a follow-up may call the source: its speaker, by surname alone too ('Faulds'), or its publisher."""
+    known = "" if citation.speaker == UNNAMED else citation.speaker.removeprefix(PROBABLY)
+    people = [name.strip() for name in re.split(r"[,;&]| and ", known)]
+    surnames = [name.split()[-1] for name in people if " " in name]
+    return [*people, *(s for s in surnames if s[:1].isupper()), citation.publisher.removeprefix("Sample ")]
 
 
 def masked(asked: str, names: Mapping[str, str]) -> str:

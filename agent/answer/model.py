@@ -1,13 +1,15 @@
 """The one public result of a run, for the command line, the page, programs and evals."""
 
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from tools.passages import Passage, SourceKind
 
-SCHEMA_VERSION: Literal["2.0"] = "2.0"
+SCHEMA_VERSION: Literal["3.0"] = "3.0"
+_OF_2 = BeforeValidator(lambda stored: SCHEMA_VERSION if stored == "2.0" else stored)
+"""Opens stored answers of schema 2.0, which lack only what has a default in 3.0."""
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'retrieved': the run was to end with its passages, and nothing was written."""
@@ -33,7 +35,8 @@ class AnswerClaim(Part):
     `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
     quotes say it.
     `shown` is the text with what was changed in square brackets, empty where it stands alone. `tier`: 'case' for what
-    surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used.
+    surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used. `speaker`:
+    whose words are quoted; empty of what a model wrote.
     """
 
     text: str
@@ -42,16 +45,18 @@ class AnswerClaim(Part):
     tier: Literal["case", "leaning"] = "case"
     quoted: bool = True
     shown: str = ""
+    speaker: str = ""
 
 
 class ResponseSentence(Part):
     """A sentence that stands in its passage word for word, and the judge's probability for its side.
 
-    `shown` is the same with what was changed in square brackets, empty where it stands alone.
+    `shown` is the same with what was changed in square brackets, empty where it stands alone; `speaker` says it.
     """
 
     text: str
     shown: str = ""
+    speaker: str = ""
     passage_id: int
     support: float
 
@@ -59,7 +64,7 @@ class ResponseSentence(Part):
 class DocumentResponse(Part):
     """What one document answers: a thesis, and up to three sentences of evidence for it, the most relevant first.
 
-    `citation` is the document's number where a claim cites it, else null.
+    `citation` is the number under which a claim cites the thesis's speaker in this document, else null.
     """
 
     document_id: str
@@ -98,7 +103,8 @@ class AnswerPerspective(Part):
 class Countered(Part):
     """What a follow-up asked to be argued against: a claim of the thread's earlier answer, or a whole side of it.
 
-    `number` is the citation's in that answer, 0 for a side; the side it stands under says `statement`.
+    `number` is the citation's in that answer, 0 for a side; the side it stands under says `statement`. `publisher` is
+    the speaker where one is known.
     """
 
     number: int
@@ -110,11 +116,13 @@ class Countered(Part):
 
 
 class _Location(Part):
-    """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them."""
+    """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them.
+    `speaker` says them, or else the document's author; a name that is not certain begins with 'probably '."""
 
     page: int = 0
     last_page: int = 0
     section: str = ""
+    speaker: str = ""
 
 
 class Quotation(_Location):
@@ -126,8 +134,9 @@ class Quotation(_Location):
 
 
 class Citation(_Location):
-    """A source, once, with its number. `quote` is what was cited of it first, with where it stands; `more` is what else
-    was. `file`: the table that it is a row of, where its id does not say."""
+    """A source, once, with its number; a document in which several people speak has one for each of them. `quote` is
+    what was cited of it first, with where it stands; `more` is what else was. `file`: the table that it is a row of,
+    where its id does not say."""
 
     number: int
     passage_id: int
@@ -219,7 +228,7 @@ class Answer(Part):
     verified as its claims are, or else the points that both cases speak to.
     """
 
-    schema_version: Literal["2.0"] = SCHEMA_VERSION
+    schema_version: Annotated[Literal["3.0"], _OF_2] = SCHEMA_VERSION
     run_id: str
     question: str
     neutral_question: str

@@ -1,10 +1,10 @@
-"""What a follow-up names of the answer: a claim or source by its number, sources by their publisher or kind, a side by
-its name or by where it stands."""
+"""What a follow-up names of the answer: a claim or source by its number, sources by speaker, publisher or kind, a side
+by its name or by where it stands."""
 
 import re
 
 from agent.answer.followups import ORDINALS
-from agent.answer.intents import short_name
+from agent.answer.intents import names_of_source
 from agent.answer.model import Answer, AnswerPerspective
 from tools.language.grounding import stems
 from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS
@@ -22,9 +22,9 @@ _KINDS_OF_SOURCE = {
 
 
 def sources_in(words: str, answer: Answer) -> set[int]:
-    """The sources that the words name: by publisher, title or kind."""
+    """The sources that the words name: by speaker, publisher, title or kind."""
     kinds = [kind for kind, said in _KINDS_OF_SOURCE.items() if re.search(rf"\b(?:{said})\b", words, re.I)]
-    by_name = {c.number for c in answer.citations if any(_named(n, words) for n in (short_name(c.publisher), c.title))}
+    by_name = {c.number for c in answer.citations if any(_named(n, words) for n in (*names_of_source(c), c.title))}
     return by_name or {c.number for c in answer.citations if any(kind in c.kind for kind in kinds)}
 
 

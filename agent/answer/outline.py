@@ -14,6 +14,7 @@ from agent.answer.words import (
     MORE,
     NEAREST,
     beside,
+    by,
     case,
     cased,
     closing,
@@ -51,7 +52,7 @@ class Block:
 
     `citations`: the numbers that follow the text, None where there can be none. `quoted`: the text is a source's own
     words, to be set in quotation marks. `label`: what stands before a perspective's statement, or in its place.
-    `source`: the citation whose line the text is.
+    `source`: the citation whose line the text is. `speaker` says what is quoted.
     """
 
     kind: Kind
@@ -60,15 +61,16 @@ class Block:
     quoted: bool = False
     label: str = ""
     source: Citation | None = None
+    speaker: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("text", "label"):  # no rendering shows what a terminal or a page would obey
+        for name in ("text", "label", "speaker"):  # no rendering shows what a terminal or a page would obey
             object.__setattr__(self, name, plain(getattr(self, name)))
 
     @property
     def marked(self) -> str:
-        """The text with its label, in quotation marks where it is quoted; without its citations."""
-        text = f"“{self.text}”" if self.quoted else self.text
+        """The text with its label and speaker, in quotation marks where it is quoted; without its citations."""
+        text = by(f"“{self.text}”" if self.quoted else self.text, self.speaker)
         return f"{self.label}: {text}" if self.label and text else self.label or text
 
 
@@ -89,8 +91,9 @@ def opening(answer: Answer) -> list[Block]:
 def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
     """One perspective: its statement and its strength first, then its case, and what is missing from it."""
     line, own, leaning = line_of(answer, side), quoted_head(side), beside(side)
+    cited, speaker = (own.citations, own.speaker) if own else (None, "")
     return _shown(
-        Block("head", named(answer, side), own.citations if own else None, label=label(answer, side)),
+        Block("head", named(answer, side), cited, label=label(answer, side), speaker=speaker),
         Block("strength", strength_of(line, cased(side))),
         *(_claim("thesis", c) for c in case(side) if c.role == "thesis"),
         *(_claim("case", c) for c in case(side) if c.role != "thesis"),
@@ -116,7 +119,7 @@ def ending(answer: Answer, explain: bool = False) -> list[Block]:
 
 def _claim(kind: Kind, claim: AnswerClaim) -> Block:
     text = decontextualised(claim) if claim.quoted else claim.text
-    return Block(kind, text, claim.citations, claim.quoted)
+    return Block(kind, text, claim.citations, claim.quoted, speaker=claim.speaker)
 
 
 def _shown(*blocks: Block) -> list[Block]:
@@ -217,7 +220,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
 
 
 def _text(block: Block) -> str:
-    text = _in_marks(block.text) if block.quoted else block.text
+    text = by(_in_marks(block.text) if block.quoted else block.text, block.speaker)
     return text if block.citations is None else f"{text} {numbers(block.citations)}"
 
 

@@ -186,9 +186,9 @@ def _from_one(asked: str, answer: Answer) -> Reply:
     kept = [c for c in answer.citations if c.number in wanted or (not wanted and out)]
     kept = [c for c in kept if c.number not in out]
     if not kept:
-        there = ", ".join(dict.fromkeys(c.publisher or c.title for c in answer.citations))
+        there = ", ".join(dict.fromkeys(c.speaker or c.publisher or c.title for c in answer.citations))
         return Reply(f"No source of this answer is called so. They are: {there}.")
-    return _kept(answer, kept, "from " + ", ".join(dict.fromkeys(c.publisher or c.title for c in kept)))
+    return _kept(answer, kept, "from " + ", ".join(dict.fromkeys(c.speaker or c.publisher or c.title for c in kept)))
 
 
 def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:

@@ -228,8 +228,7 @@ def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
 
 def _named(passage: Passage) -> str:
     """'“Walls within walls” (Sample Works, samples/nuclear/03.md)'"""
-    where = passage.url or passage.document_id
-    by = f"{passage.publisher}, {where}" if passage.publisher else where
+    by = ", ".join(filter(None, (passage.speaker, passage.publisher, passage.url or passage.document_id)))
     return f"“{shorten(passage.title or passage.document_id, 90, placeholder=' …')}” ({by})"
 
 

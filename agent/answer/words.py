@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from textwrap import shorten
+from typing import Any
 
 from agent.answer.model import (
     FOOTER_NOTE_KINDS,
@@ -29,7 +30,7 @@ REMINDER = "Check what matters to you against the sources."
 MORE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
-_LONGEST_SECTION = 80  # characters
+_LONGEST_NAME = 80  # characters of a section or a speaker
 _LONGEST_BRIEF = 160
 _WORTH_SAYING = 0.05  # by which a chance was raised
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
@@ -99,8 +100,13 @@ def beside(side: AnswerPerspective) -> list[AnswerClaim]:
 
 
 def claim_text(claim: AnswerClaim) -> str:
-    """The claim's words: in quotation marks where they are the source's own, else without."""
-    return f"“{decontextualised(claim)}”" if claim.quoted else claim.text
+    """The claim's words: in quotation marks and with their speaker where they are the source's own, else without."""
+    return by(f"“{decontextualised(claim)}”", claim.speaker) if claim.quoted else claim.text
+
+
+def by(words: str, speaker: str) -> str:
+    """'“Phones distract.” – Cllr Faulds'"""
+    return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_NAME, placeholder=" …"))))
 
 
 def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
@@ -164,12 +170,12 @@ def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> s
 def place_of(words: Citation | Quotation | Passage) -> str:
     """'p. 14, “Costs”': where quoted words stand in their document; empty where that is not known."""
     pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
-    section = f"“{shorten(words.section, _LONGEST_SECTION, placeholder=' …')}”" if words.section else ""
+    section = f"“{shorten(words.section, _LONGEST_NAME, placeholder=' …')}”" if words.section else ""
     return ", ".join(filter(None, (pages if words.page else "", section)))
 
 
 def source_line(citation: Citation) -> str:
-    """Title, publisher, kind, date and place of a source in one line."""
+    """Speaker, title, publisher, kind, date and place of a source in one line."""
     kind = "" if citation.kind == "unknown" else citation.kind
     about = ", ".join(
         filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, day(citation.date)])
@@ -178,7 +184,7 @@ def source_line(citation: Citation) -> str:
     where = "; ".join(dict.fromkeys(filter(None, places)))
     named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
     place = ", ".join(filter(None, (citation.url or named, where)))
-    title = citation.title.rstrip(".")
+    title = ", ".join(filter(None, (citation.speaker, citation.title.rstrip("."))))
     return (
         " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
         + f" {place}"
@@ -229,6 +235,14 @@ def closing(answer: Answer, *, whole_id: bool = False, asked: str = "") -> str:
 def provider_name(name: str) -> str:
     """A provider's name for people: without what only tells one version of its prompt or weights from another."""
     return _VERSION.sub("", name)
+
+
+def document_facts(row: Any) -> list[str]:
+    """['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] of a row of `Store.documents`."""
+    read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)
+    told = {"author": row["author"] and f"by {row['author']}", "date": day(row["date"])}
+    facts = [f"{said} ({read[field]})" if field in read else said for field, said in told.items() if said]
+    return [*facts, *([count(row["speakers"], "speaker")] if row["speakers"] else [])]
 
 
 def day(iso: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import cast
 
 from agent.__main__ import FAILED, OK
-from agent.answer.words import plain
+from agent.answer.words import document_facts, plain
 from agent.forms import find_env_file
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
@@ -28,7 +28,7 @@ def collections(args: argparse.Namespace) -> int:
     store, settings = open_store()
     if args.name:
         for row in store.documents(args.name):
-            about = ", ".join(filter(None, [row["title"], row["publisher"], row["date"]]))
+            about = ", ".join(filter(None, [row["title"], row["publisher"], *document_facts(row)]))
             print(plain(f"{row['shown_id']} ({row['passages']} passages) {about}"))
         print(outdated_line(store, args.name), end="")
         return OK

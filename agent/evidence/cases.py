@@ -126,10 +126,11 @@ def _pick(
 
 
 def _groups(reading: SentenceScores, responses: Sequence[Response]) -> list[int | None]:
-    """For each quotable part the group of its document's response."""
+    """For each quotable part the group of its speaker's response."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
-    found = {u.passage.document: known[u.passage.id] for u in reading.units if u.passage.id in known}
-    return [found.get(u.passage.document) for u in reading.units]
+    speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
+    found = {s: known[u.passage.id] for s, u in zip(speeches, reading.units, strict=True) if u.passage.id in known}
+    return [*map(found.get, speeches)]
 
 
 def _claim(brief: Brief, reading: SentenceScores, at: int, tier: Tier) -> Claim:
@@ -229,16 +230,15 @@ _WEIGHTS = ThesisWeights(place=0.0)  # a few passages do not show where a senten
 
 
 def document_responses(brief: Brief, reading: SentenceScores) -> list[Response]:
-    """A response of each document that holds a sentence which may be quoted for the perspective.
+    """A response of each speaker of a document who says a sentence which may be quoted for the perspective.
 
     Groups with more independent sources come first, of equals those with the surer thesis; in a group the response
     that is nearest to the others.
     """
-    documents: dict[tuple[str, str], list[int]] = {}
-    for i, unit in enumerate(reading.units):
-        documents.setdefault(unit.passage.document, []).append(i)
-    found = [r for here in documents.values() if (r := _document(reading, np.array(here)))]
-    return _grouped(brief, reading, found)
+    speeches: dict[tuple[tuple[str, str], str], list[int]] = {}
+    for i, unit in enumerate(reading.units):  # one speaker's words are no evidence for another's thesis
+        speeches.setdefault((unit.passage.document, unit.passage.speaker), []).append(i)
+    return _grouped(brief, reading, [r for here in speeches.values() if (r := _document(reading, np.array(here)))])
 
 
 def under_one_perspective(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:

@@ -58,7 +58,7 @@ async def check_grounding(
         if verbatim(claim, text):
             return not claim_intrusions(claim)
         nearness = [float(vectors[claim] @ vectors[s]) for s in sentences]
-        title = " ".join(f"{passages[i].title}. {passages[i].publisher}." for i in ids)
+        title = " ".join(f"{p.title}. {p.publisher}. {p.said_by}." for p in map(passages.__getitem__, ids))
         return is_grounded(claim, text, nearness, judged.get(claim, 0.0), title)
 
     grounded: dict[str, Claim | None] = {}
@@ -231,9 +231,8 @@ class ClaimVerifier:
     ) -> list[tuple[float, float]]:
         """For each claim how surely it is said, and serves; NaN without an answer, or without a model that checks."""
         statement = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}.get(perspective)
-        checks = [
-            ClaimCheck(c["text"], tuple(passages[i].text for i in c["passages"] if i in passages)) for c in claims
-        ]
+        told = {i: f"{p.said_by}: {p.text}" if p.said_by else p.text for i, p in passages.items()}
+        checks = [ClaimCheck(c["text"], tuple(told[i] for i in c["passages"] if i in told)) for c in claims]
         checker, scores = self.providers.models.checker(self.judge), np.full((len(checks), 2), np.nan)
         try:
             if checker and checker.name not in self.failed:

@@ -159,7 +159,7 @@ async def _contrary(model: ChatModel, framing: FramingState) -> Perspective:
 async def _planned_by(
     model: ChatModel, models: Models, framing: FramingState, passages: Sequence[Passage]
 ) -> list[PlannedSide]:
-    shown = "\n".join(as_data("passage", p.text) for p in passages[:_READ])
+    shown = "\n".join(as_data("passage", p.text, speaker=p.speaker) for p in passages[:_READ])
     reply = await ask_model(
         model,
         "expand",

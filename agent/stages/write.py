@@ -258,7 +258,7 @@ def _focus(framing: FramingState) -> str:
 
 
 def _shown(number: int, passage: Passage) -> str:
-    about = {k: v for k, v in (("title", passage.title), ("publisher", passage.publisher), ("date", passage.date)) if v}
+    about = {name: getattr(passage, name) for name in ("speaker", "author", "title", "publisher", "date")}
     return as_data("passage", passage.text, number=number, **about)
 
 

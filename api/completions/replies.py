@@ -146,10 +146,10 @@ def _usage(answer: Answer | None) -> dict[str, int]:
 def _annotation(place: re.Match[str], source: Citation, here: str) -> dict[str, Any]:
     """`content[start_index:end_index]` is the source's number, in characters (Unicode code points)."""
     address = plain(source.url)
-    own = address.startswith(("https://", "http://"))
+    own, named = address.startswith(("https://", "http://")), source.title or source.publisher or source.document_id
     cited = {
         "url": address if own else f"{here}/{source.number}",
-        "title": plain(source.title or source.publisher or source.document_id),
+        "title": plain(", ".join(filter(None, (source.speaker, named)))),
         "start_index": place.start(),
         "end_index": place.end(),
     }

@@ -194,7 +194,8 @@ async def _taken(service: Service, job: Job, *, large: bool, prefer: str | None)
 
 
 def _source(d: schemas.NewDocument) -> SourceDocument:
-    return SourceDocument(d.id, clean(d.text).strip(), clean(d.title), d.url, clean(d.publisher), d.kind, d.date)
+    about = clean(d.title), d.url, clean(d.publisher), d.kind, d.date
+    return SourceDocument(d.id, clean(d.text).strip(), *about, author=clean(d.author))
 
 
 async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, InputError, UnknownCollectionError, command
-from tools.passages import Passage
+from tools.passages import PROBABLY, Passage
 from tools.store.database import Database
 from tools.store.documents import (
     READERS_VERSION,
@@ -175,14 +175,15 @@ class Store:
 
     def documents(self, name: str, limit: int = -1, offset: int = 0) -> list[sqlite3.Row]:
         """Rows of number, external_id (the identity), shown_id (the name), origin, language, title, url, publisher,
-        kind, date and the count of passages, as they were stored.
+        kind, date, author, provenance and the counts of speakers and passages, as they were stored.
 
         `limit`: so many at most, all where it is -1, after the first `offset`.
         """
         collection_id, _ = self.collection(name)
         query = f"""
             SELECT d.id AS number, d.external_id, {_SHOWN} AS shown_id, d.origin, d.language, d.title, d.url,
-                d.publisher, d.kind, d.date, COUNT(p.id) AS passages
+                d.publisher, d.kind, d.date, d.author, d.provenance, COUNT(p.id) AS passages,
+                COUNT(DISTINCT NULLIF(REPLACE(p.speaker, '{PROBABLY}', ''), '')) AS speakers
             FROM documents d LEFT JOIN passages p ON p.document_id = d.id
             WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id LIMIT ? OFFSET ?
         """
