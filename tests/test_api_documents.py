@@ -87,11 +87,14 @@ def test_columns_of_tables_are_told_and_named(client: httpx.Client) -> None:
 
 def test_documents_are_seen_by_the_next_question(client: httpx.Client) -> None:
     given = {"id": "d", "text": TEXT, "title": "Of stone", "url": "https://stone.example/d", "publisher": "Stone Press"}
+    given["author"] = "A. Moen"
     assert store(client, "seen", {**given, "kind": "news", "date": "2026-03"}).json()["stored"] == 1
     assert listed(client, "seen")["d"] == {
         **{name: value for name, value in given.items() if name not in ("id", "text")},
         "kind": "news",
         "date": "2026-03",
+        "provenance": "",
+        "speakers": 0,
         "passages": 1,
         "number": listed(client, "seen")["d"]["number"],
         "language": "en",

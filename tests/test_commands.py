@@ -212,14 +212,15 @@ def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: 
 
 
 def test_documents_come_are_listed_and_go(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "note.md").write_text("Ferries leave room for ships. They ask for patience.\n")
+    about = "---\ntitle: Ferries\nauthor: A. Moen\ndate: 2025-03-14\n---\n"
+    (tmp_path / "note.md").write_text(f"{about}Ferries leave room for ships. They ask for patience.\n")
     (tmp_path / "broken.pdf").write_bytes(b"no pdf")
     status, out, err = cli("ingest", str(tmp_path / "note.md"), str(tmp_path / "broken.pdf"))
     assert status == FAILED
     assert out.startswith("1 document stored (1 passage), 0 unchanged")
     assert "broken.pdf" in err
     assert "mine: 1 document, 1 passage," in cli("collections")[1]
-    assert "note.md (1 passages)" in cli("collections", "mine")[1]
+    assert "note.md (1 passages) Ferries, by A. Moen, 14 March 2025\n" in cli("collections", "mine")[1]
     assert cli("delete", "mine", "nothing")[0] == BAD_INPUT
     assert cli("delete", "mine", str(tmp_path / "note.md"))[1] == "1 passages removed.\n"
     assert cli("delete", "mine")[1] == "0 passages removed.\n"

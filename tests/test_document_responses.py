@@ -1,6 +1,7 @@
 """What documents answer for a side: reading their sentences, theses and evidence, and what the answer makes of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +98,13 @@ def test_each_document_has_a_thesis_and_evidence_by_its_nearness() -> None:
         Quote(text=TEXTS[3], shown="They [bridges] sink.", passage=1, support=0.8),
         Quote(text=TEXTS[1], shown="", passage=1, support=0.6),
     ]
+
+
+def test_what_another_speaker_says_is_no_evidence() -> None:
+    reading = reading_of(Row(1, TEXTS[0], 0.9, 10.0), Row(2, TEXTS[1], 0.8, 15.0))
+    minutes = {u: replace(u.passage, document_id="minutes", speaker=f"Cllr {u.passage.id}") for u in reading.units}
+    found = document_responses(brief(), replace(reading, units=[replace(u, passage=p) for u, p in minutes.items()]))
+    assert [(r["thesis"]["text"], r["evidence"]) for r in found] == [(TEXTS[0], []), (TEXTS[1], [])]
 
 
 def quote(text: str, support: float, shown: str = "", passage: int = 1) -> Quote:

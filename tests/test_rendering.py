@@ -42,7 +42,7 @@ HOSTILE = [
 
 
 def answer_with(text: str, **changes: Any) -> Answer:
-    claim = AnswerClaim(text=text, citations=[1])
+    claim = AnswerClaim(text=text, citations=[1], speaker=text)
     leaning = AnswerClaim(text="It lasts.", citations=[1], shown=f"[{text}] It lasts.")
     citation = Citation(
         number=1,
@@ -51,6 +51,7 @@ def answer_with(text: str, **changes: Any) -> Answer:
         collection="mine",
         quote=text,
         title=text,
+        speaker=text,
         url=f"https://example.org/{text}",
         publisher=text,
         kind="news",

@@ -71,6 +71,15 @@ def test_sources_are_kept_by_date_and_by_publisher(asked: Ask) -> None:
     assert "They are: Paper 1, Herald." in told(asked("only from the Guardian"))
 
 
+@pytest.mark.parametrize("words", ["only from Cllr Faulds", "what does Faulds say?", "What did Cllr Faulds argue?"])
+def test_sources_are_kept_by_their_speaker(asked: Ask, words: str) -> None:
+    spoken = [
+        c.model_copy(update={"speaker": s}) for c, s in zip(TWO.citations, ("Cllr Moen", "Cllr Faulds"), strict=True)
+    ]
+    reply = told(asked(words, TWO.model_copy(update={"citations": spoken})))
+    assert reply.startswith("What rests on 1 source from Cllr Faulds\n  • Against:")
+
+
 @pytest.mark.parametrize(
     "words", ["before 2020 only please", "nothing after 2020", "just the older sources", "until 2019"]
 )

@@ -1,7 +1,7 @@
 """What most of a judge's answers say of a claim, and the quotations with which a written side is filled."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
@@ -15,6 +15,7 @@ from agent.evidence.claims import UNCHECKED, ClaimVerifier, accepts, verdict_of
 from agent.state import Claim, RunState
 from tools.budget import Budget, StageLog, budget_scope
 from tools.models.judges.judge import ClaimCheck
+from tools.passages import Passage
 
 YES, NO, PARTLY, NOT_THE_SIDE, SILENT = (0.95, 0.95), (0.05, 0.05), (0.3, 0.95), (0.95, 0.05), (np.nan, np.nan)
 
@@ -49,18 +50,18 @@ class ScriptedJudge:
 
     answers: dict[str, list[tuple[float, float]]]
     asked: list[list[str]] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
     checks_claims = True
     name = "scripted"
 
     async def check(self, side: str, claims: list[ClaimCheck], seconds: float) -> NDArray[np.float32]:
         self.asked.append([c.text for c in claims])
+        self.read.update(passage for c in claims for passage in c.passages)
         return np.array([self.answers[c.text].pop(0) for c in claims], np.float32)
 
 
-PASSAGES: dict[int, Any] = {
-    n: SimpleNamespace(
-        id=n, text=f"Ferry {n} carries nurses to work.", source=f"Paper {(n + 1) // 2}", title="", publisher=""
-    )
+PASSAGES = {
+    n: Passage(n, f"d{n}", "mine", f"Ferry {n} carries nurses to work.", publisher=f"Paper {(n + 1) // 2}")
     for n in range(1, 9)
 }
 
@@ -96,6 +97,14 @@ async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() ->
     }
     await it.ask_checker([spare], PASSAGES)
     assert len(judge.asked) == 3, "what was checked is not asked about again"
+
+
+async def test_the_checker_reads_who_says_a_passage() -> None:
+    said = claim("Cllr Moen says that ferry 1 carries nurses to work.", 1, written=True)
+    judge = ScriptedJudge({said["text"]: [YES, YES]})
+    known = await checker(judge).ask_checker([said], {1: replace(PASSAGES[1], speaker="Cllr Moen")})
+    assert judge.read == {"Cllr Moen: Ferry 1 carries nurses to work."}
+    assert [accepts(verdict) for verdict in known.values()] == [True]  # the name is no addition of the model's
 
 
 async def test_what_nobody_checked_is_left_out_and_is_none_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def search_order(state: RunState) -> list[int]:
 
 class RetrievedPassage(Part):
     """A passage that was chosen for a side. `support` is the judge's probability for that side, null where it was not
-    judged; `counts`: the side's coverage counts it. `speaker` says it, or wrote its document."""
+    judged; `counts`: the side's coverage counts it. `speaker` says it, `author` wrote its document."""
 
     passage_id: int
     document_id: str
@@ -65,6 +65,7 @@ class RetrievedPassage(Part):
     url: str
     publisher: str
     speaker: str = ""
+    author: str = ""
     kind: SourceKind
     date: str
     support: float | None
@@ -142,5 +143,6 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
 
 def _passage(passage: Passage, support: float | None, counts: bool) -> RetrievedPassage:
     known = None if support is None else round(support, 3)
-    about = passage_fields(passage, RetrievedPassage) | {"speaker": passage.said_by}
-    return RetrievedPassage(passage_id=passage.id, support=known, counts=counts, **about)
+    return RetrievedPassage(
+        passage_id=passage.id, support=known, counts=counts, **passage_fields(passage, RetrievedPassage)
+    )

@@ -227,7 +227,8 @@ def _side(side: RetrievedPerspective) -> list[str]:
 
 def _passage(passage: RetrievedPassage) -> str:
     support = "not judged" if passage.support is None else f"{passage.support:.2f}"
-    source = [passage.speaker, passage.title, passage.publisher, passage.date, passage.url or passage.document_id]
+    said_by = passage.speaker or (passage.author and f"by {passage.author}")
+    source = [said_by, passage.title, passage.publisher, passage.date, passage.url or passage.document_id]
     return f"- ({support}) “{_escaped(passage.text)}” {_escaped(', '.join(filter(None, source)))}"
 
 

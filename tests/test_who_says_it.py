@@ -1,0 +1,191 @@
+"""Who says each quotation: from a document's speakers and author to everything that shows the answer."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import docx
+import pytest
+from test_answer import claim, made, state
+from written_answers import answer, cited, stands
+
+from agent.answer.assemble import speaker_of
+from agent.answer.files import to_docx, to_html, to_markdown
+from agent.answer.followups import resolve
+from agent.answer.intents import names_of_source
+from agent.answer.model import Answer, AnswerClaim
+from agent.answer.named import sources_in
+from agent.answer.outline import to_terminal
+from agent.answer.retrieved import Retrieved
+from agent.answer.words import document_facts, source_line
+from agent.options import RunOptions
+from agent.runs.build import build_providers
+from agent.runs.service import Runs
+from agent.runs.store import RunRow
+from agent.settings import Settings
+from agent.stages.write import _shown
+from agent.state import Claim
+from api.completions.replies import Reply
+from api.mcp.tools import answer_text, retrieved_text
+from prompts import as_data
+from tools.documents.ingest import Ingester
+from tools.language.speech import UNNAMED
+from tools.passages import Block, Passage, SourceDocument
+from ui import answer_view, source_view
+from ui.service import answer_of
+
+QUESTION = "Should schools ban smartphones?"
+SAID = {
+    "Cllr Moen": "Schools should not ban smartphones, because parents have to reach their children in an emergency.",
+    "probably Cllr Price": "A ban on smartphones does nothing against bullying, which moves home with the pupils.",
+    "Ana Lindqvist": "Schools should ban smartphones because my daughter sleeps better since hers stays at home.",
+}
+SPOKEN = {"Cllr Faulds": "Schools should ban smartphones. Lessons are calmer without them.", **SAID}
+MINUTES = SourceDocument(
+    "minutes.txt",
+    "\n\n".join([*SPOKEN.values()][:3]),
+    title="Council minutes",
+    publisher="Bells Town Council",
+    kind="government",
+    date="2025-03-20",
+    provenance="date: heading",
+    blocks=tuple(Block(text, speaker=who) for who, text in [*SPOKEN.items()][:3]),
+)
+COLUMN = SourceDocument(
+    "column.txt",
+    SAID["Ana Lindqvist"],
+    title="Calm",
+    publisher="The Gazette",
+    date="2025-03-14",
+    author="Ana Lindqvist",
+    provenance="date: byline; author: PDF metadata",
+)
+
+
+@pytest.fixture
+async def runs(tmp_path: Path, shared_cache: Path) -> Any:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
+    async with Runs(Settings(data_dir=tmp_path / "data", web="off"), build_providers) as opened:
+        search = opened.providers.search
+        Ingester(opened.store, search, search.encoder).ingest([MINUTES, COLUMN], "mine")
+        yield opened
+
+
+async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None:
+    options = RunOptions.of(collections=("mine",), web=False)
+    given = await runs.answer(await runs.start(QUESTION, options))
+    claims = [c for s in given.perspectives for c in s.claims]
+    assert {c.text: c.speaker for c in claims} == {text: who for who, text in SAID.items()}
+    at = {c.number: c for c in given.citations}
+    assert {(at[n].speaker, at[n].quote) for c in claims for n in c.citations} == {*SAID.items()}
+    assert given.coverage[1].sources == 2  # each councillor is a source
+    lines = [source_line(c) for c in given.citations if c.speaker == "Cllr Moen"]
+    assert lines == ["Cllr Moen, Council minutes. Bells Town Council, government, 20 March 2025. minutes.txt"]
+
+    word = "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(given))).paragraphs)
+    copied = "\n".join(answer_view.copied(given, s) for s in given.perspectives)
+    chat = Reply("steelman", None)._message(given)
+    shown = [to_markdown(given), to_html(given), word, copied, answer_text(given), chat["content"]]
+    for c in claims:
+        for text in shown:
+            assert f"“{c.text}” – {c.speaker} " in text
+        assert f'"{c.text}" – {c.speaker} [' in " ".join(to_terminal(given, 100, bold=False).split())
+    titles = {a["url_citation"]["title"] for a in chat["annotations"]}
+    assert {"Cllr Moen, Council minutes", "Ana Lindqvist, Calm"} <= titles
+    assert "probably Cllr Price, Bells Town Council, government, 20 March 2025" in map(
+        source_view.about_of, at.values()
+    )
+    said = "".join(source_view.listed(s.model_copy(update={"claims": []})) for s in given.perspectives)
+    assert all(f"” – {who}<" in said for who in SAID)  # no speaker's words are evidence for another's thesis
+
+    found = await runs.retrieved(given.run_id)
+    assert isinstance(found, Retrieved)
+    assert {(p.speaker, p.author) for s in found.perspectives for p in s.passages} >= {
+        ("Cllr Moen", ""),
+        ("", "Ana Lindqvist"),
+    }
+    assert "by Ana Lindqvist, Calm, The Gazette" in retrieved_text(found)
+
+
+async def test_the_stored_documents_tell_author_date_and_speakers(runs: Runs) -> None:
+    assert [document_facts(row) for row in runs.store.documents("mine")] == [
+        ["20 March 2025 (heading)", "3 speakers"],
+        ["by Ana Lindqvist (PDF metadata)", "14 March 2025 (byline)"],
+    ]
+
+
+def spoken(number: int, speaker: str = "", **more: Any) -> Passage:
+    return Passage(number, "a", "mine", f"Text {number}.", publisher="Press", speaker=speaker, **more)
+
+
+def test_a_number_is_of_one_speaker_in_one_document() -> None:
+    known = {1: spoken(1, "Cllr A"), 2: spoken(2, "Cllr B"), 3: spoken(3, "Cllr A"), 4: spoken(4, author="A. Moen")}
+    claims = [claim("p1" if n < 3 else "p2", f"Text {n}.", n) for n in known]
+    written = Claim(**{**claim("p1", "Both say so.", 1, 2), "written": True, "evidence": ["Text 1.", "Text 2."]})
+    given = made(state([*claims, written]), known)
+    assert [(c.number, c.speaker, [(q.quote, q.speaker) for q in c.more]) for c in given.citations] == [
+        (1, "Cllr A", [("Text 3.", "Cllr A")]),
+        (2, "Cllr B", []),
+        (3, "A. Moen", []),
+    ]
+    told = [(c.text, c.citations, c.speaker) for s in given.perspectives for c in s.claims]
+    assert told[2] == ("Both say so.", [1, 2], "")  # its words are nobody's
+    assert told[3:] == [("Text 3.", [1], "Cllr A"), ("Text 4.", [3], "A. Moen")]
+
+
+def test_the_author_does_not_stand_for_whom_a_passage_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported = {"Bans fail.": UNNAMED, "Bans work.": "Ines Hald"}
+    monkeypatch.setattr("agent.answer.assemble.reported_speaker", lambda quote, _: reported.get(quote, ""))
+    column = spoken(1, author="A. Moen")
+    assert [speaker_of(column, q) for q in ("Bans fail.", "Bans work.", "Mine.")] == [UNNAMED, "Ines Hald", "A. Moen"]
+    assert speaker_of(replace(column, speaker="Cllr A"), "Bans fail.") == "Cllr A"
+
+
+def test_stored_answers_of_schema_2_open_and_of_others_do_not() -> None:
+    now = answer(QUESTION, side_of("x"), citations=[cited(1)])
+    old = now.model_dump(mode="json") | {"schema_version": "2.0"}
+    for part in (*old["citations"], *old["perspectives"][0]["claims"]):
+        del part["speaker"]
+    assert Answer.model_validate(old) == Answer.model_validate_json(json.dumps(old)) == now
+    row = RunRow(**{**dict.fromkeys(RunRow.__annotations__, ""), "answer": json.dumps(old), "thread": "0a"})
+    opened = answer_of(row)
+    assert opened is not None
+    assert opened.schema_version == "3.0"
+    for version in ("1.0", "2.1", "4.0", 2.0):
+        with pytest.raises(ValueError, match="schema_version"):
+            Answer.model_validate(old | {"schema_version": version})
+
+
+def side_of(text: str, *numbers: int, speaker: str = "") -> Any:
+    return stands("p1", "supports", "Yes.", AnswerClaim(text=text, citations=[*numbers] or [1], speaker=speaker))
+
+
+FAULDS = cited(1, speaker="probably Cllr Faulds", publisher="Bells Town Council")
+MOEN = cited(2, speaker="Anna Moen and B. Lee", publisher="Bells Town Council")
+QUOTED = cited(3, speaker=UNNAMED)
+
+
+def test_follow_ups_find_speakers_as_they_find_publishers() -> None:
+    given = answer(QUESTION, side_of("It helps.", 1, speaker="Cllr Faulds"), citations=[FAULDS, MOEN, QUOTED])
+    for words, numbers in {
+        "what does Cllr Faulds say": {1},
+        "only from faulds": {1},
+        "from Anna Moen": {2},
+        "only Lee": {2},
+        "what the Bells Town Council says": {1, 2},
+        "somebody quoted": set(),
+    }.items():
+        assert sources_in(words, given) == numbers, words
+    assert "quoted" not in names_of_source(QUOTED)
+    target = resolve("Strongest counter-argument to 1?", [given])
+    assert target is not None
+    assert target["publisher"] == "probably Cllr Faulds"
+
+
+def test_chat_models_are_told_who_says_a_passage() -> None:
+    assert _shown(1, spoken(1, "Cllr A")) == '<passage number="1" speaker="Cllr A" publisher="Press">Text 1.</passage>'
+    assert 'author="A. Moen"' in _shown(1, spoken(1, author="A. Moen"))
+    assert as_data("passage", "x", speaker="") == "<passage>x</passage>"
