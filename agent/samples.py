@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agent.models.inference import Models
 from tools.documents.ingest import Ingester
-from tools.documents.markdown import read_markdown
+from tools.documents.markdown import markdown_document
 from tools.models.encoders.encoder import Encoder
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch
@@ -35,7 +35,8 @@ def sample_questions() -> dict[str, str]:
 def sample_documents() -> list[SourceDocument]:
     """The sample passages, named by their path in the project."""
     files = sorted(FOLDER.glob("*/*.md"))
-    return [d for f in files for d in read_markdown(f, f"samples/{f.relative_to(FOLDER).as_posix()}")]
+    named = {f"samples/{f.relative_to(FOLDER).as_posix()}": f for f in files}
+    return [markdown_document(f.read_text(encoding="utf-8"), name)[0] for name, f in named.items()]
 
 
 def samples_signature(encoder: str) -> str:

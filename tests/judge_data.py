@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.samples import FOLDER
 from evals.datasets.cases import Case, load_samples
-from tools.documents.markdown import read_markdown
+from tools.documents.markdown import markdown_document
 
 Row = dict[str, Any]
 
@@ -37,7 +37,8 @@ def _write(path: Path, rows: list[Row]) -> None:
 def _texts(case: Case) -> Iterator[tuple[str, bool]]:
     for stance, names in case.gold.items():
         for name in sorted(names):
-            yield next(read_markdown(FOLDER.parent / name, name)).text, stance == "supports"
+            text = (FOLDER.parent / name).read_text(encoding="utf-8")
+            yield markdown_document(text, name)[0].text, stance == "supports"
 
 
 def _statements(case: Case) -> tuple[str, str]:

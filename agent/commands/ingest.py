@@ -80,8 +80,8 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
-        more = ", ".join(what for what in HIDDEN if skipped[what])
-        print(f"Not looked into: {counts}.{f' --all also reads {more}.' if more else ''}")
+        hidden = ", ".join(what for what in HIDDEN if skipped[what])
+        print(f"Not looked into: {counts}.{f' --all also reads {hidden}.' if hidden else ''}")
     if foreign := _counts(Counter({name_of_language(k): n for k, n in report.languages.items() if k != "en"})):
         print(f"In other languages: {foreign}. English answers leave these out and say so.")
     for note in report.notes[:_SHOWN]:

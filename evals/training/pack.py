@@ -195,7 +195,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     one (1: oppose)."""
     from agent.samples import FOLDER
     from evals.datasets.cases import Side, load_samples
-    from tools.documents.markdown import read_markdown
+    from tools.documents.markdown import markdown_document
     from tools.language.question import ANSWERS, read_question
     from tools.language.quotable import stands_alone
     from tools.language.sentences import split_sentences
@@ -208,7 +208,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
         sides: dict[Side, tuple[str, str]] = {"supports": (yes, no), "opposes": (no, yes)}
         for stance, (own, other) in sides.items():
             for name in sorted(case.gold[stance]):
-                document = next(read_markdown(FOLDER.parent / name, name))
+                document, _ = markdown_document((FOLDER.parent / name).read_text(encoding="utf-8"), name)
                 for sentence in filter(stands_alone, split_sentences(document.text)):
                     for label, (side, contrary) in enumerate(((own, other), (other, own))):
                         texts = (sentence, document.text)
