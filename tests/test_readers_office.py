@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from office_files import epub, one, packed, paragraph, relations, shape, shown, slides, word
+from office_files import cell, epub, one, packed, paragraph, relations, shape, shown, slides, table, word
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
@@ -28,6 +28,83 @@ def test_a_text_box_is_read_once_though_it_is_written_twice(tmp_path: Path) -> N
         "</mc:AlternateContent></w:r><w:r><w:t> the box.</w:t></w:r></w:p>"
     )
     assert shown(one(word(tmp_path / "a.docx", body))) == ["paragraph: Around the box.", "paragraph: In the box."]
+
+
+def test_text_boxes_stand_behind_what_they_hang_on(tmp_path: Path) -> None:
+    def box(text: str, around: str = "wps:txbx") -> str:
+        return f"<{around}><w:txbxContent>{paragraph(text)}</w:txbxContent></{around}>"
+
+    def drawing(inside: str) -> str:
+        return f"<w:r><w:drawing><wps:wgp>{inside}</wps:wgp></w:drawing></w:r>"
+
+    nested = (
+        f"<wps:txbx><w:txbxContent><w:p>{drawing(box('Inner.'))}</w:p>{paragraph('Outer.')}</w:txbxContent></wps:txbx>"
+    )
+    ways = "<mc:Choice><a:x/></mc:Choice><mc:Fallback><w:t>Sign.</w:t></mc:Fallback>"
+    symbol = f"<mc:AlternateContent>{ways}</mc:AlternateContent>"
+    body = f"<w:p><w:r><w:t>Two. </w:t></w:r>{drawing(box('First.') + box('Second.'))}<w:r>{symbol}</w:r></w:p>"
+    body += table(cell(f"<w:p>{drawing(box('In a cell.'))}</w:p>") + cell(paragraph("40"))) + paragraph("After.")
+    body += f"<w:p><w:pPr>{_MERGED}</w:pPr>{drawing(box('Old form.', 'v:textbox'))}<w:r><w:t>Nobody</w:t></w:r></w:p>"
+    body += paragraph(" had asked.") + f"<w:p>{drawing(nested)}</w:p>"
+    body += f"<w:p><w:del>{drawing(box('Deleted.'))}</w:del></w:p>"
+    found = one(word(tmp_path / "a.docx", body))
+    assert [b.text for b in found.blocks] == [
+        *("Two. Sign.", "First.", "Second.", " | 40", "In a cell.", "After.", "Nobody had asked.", "Old form."),
+        *("Outer.", "Inner."),
+    ]
+    assert found.left_out == {"deleted changes": 1}
+
+
+def test_comments_are_notes_of_those_who_wrote_them(tmp_path: Path) -> None:
+    def refers(*ids: int) -> str:
+        marks = (f'<w:commentRangeEnd w:id="{i}"/><w:r><w:commentReference w:id="{i}"/></w:r>' for i in ids)
+        return f"<w:p><w:r><w:t>Shut it.</w:t></w:r>{''.join(marks)}</w:p>"
+
+    said = {
+        0: ("A. Clerk", "Why?", "Who says so?"),
+        1: ("B. Mayor", "I do."),
+        2: ("Author", "In a table."),
+        9: ("C", "Lost."),
+    }
+    comments = "".join(
+        f'<w:comment w:id="{i}" w:author="{who}">{"".join(map(paragraph, texts))}</w:comment>'
+        for i, (who, *texts) in said.items()
+    )
+    body = refers(0, 1) + table(cell(refers(2)) + cell(paragraph("40"))) + paragraph("It stayed open.")
+    found = one(word(tmp_path / "a.docx", body, comments=comments))
+    assert [(b.speaker, b.form, b.text) for b in found.blocks] == [
+        ("", "paragraph", "Shut it."),
+        ("A. Clerk", "note", "Why?"),
+        ("A. Clerk", "note", "Who says so?"),
+        ("B. Mayor", "note", "I do."),
+        ("", "table", "Shut it. | 40"),
+        ("unnamed commenter", "note", "In a table."),
+        ("", "paragraph", "It stayed open."),
+    ]
+    assert found.left_out == {"comments": 1}
+
+
+@pytest.mark.parametrize(
+    ("author", "made", "saved", "read"),
+    [
+        ("Ann Lee", "2024-05-03T08:00:00Z", "2024-05-03T09:00:00Z", ("Ann Lee", "2024-05-03")),
+        ("Ann Lee; Bo Lind", "2024-05-03T08:00:00Z", "2024-06-01T09:00:00Z", ("Ann Lee, Bo Lind", "")),
+        ("python-docx", "2013-12-23T23:15:00Z", "2013-12-23T23:15:00Z", ("", "")),
+        ("Microsoft Office User", "2023-05-03T08:00:00Z", "", ("", "2023-05-03")),
+        ("alee", "", "", ("", "")),
+    ],
+)
+def test_author_and_day_of_a_word_file(
+    tmp_path: Path, author: str, made: str, saved: str, read: tuple[str, str]
+) -> None:
+    with zipfile.ZipFile(word(tmp_path / "a.docx", paragraph("It was closed."))) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    kinds = {"core-properties": "core.xml", "officeDocument": "word/document.xml"}
+    parts["_rels/.rels"] = relations(**kinds)
+    parts["core.xml"] = f"<x><creator>{author}</creator><created>{made}</created><modified>{saved}</modified></x>"
+    found = one(packed(tmp_path / "b.docx", parts))
+    assert (found.author, found.date) == read
+    assert found.provenance.count("document properties") == sum(map(bool, read))
 
 
 def test_tracked_changes_are_taken_as_accepted(tmp_path: Path) -> None:
@@ -108,7 +185,8 @@ def test_a_book_in_its_order_without_its_navigation(tmp_path: Path) -> None:
         "a": "<h1>Boats</h1><p>They lay idle.</p>",
     }
     metadata = (
-        "<dc:title>Of harbours</dc:title><dc:date>2001</dc:date><dc:date event='publication'>2026-03-12</dc:date>"
+        "<dc:title>Of harbours</dc:title><dc:creator>Ann Lee</dc:creator><dc:creator>Bo Lind</dc:creator>"
+        "<dc:date>2001</dc:date><dc:date event='publication'>2026-03-12</dc:date>"
     )
     found = one(epub(tmp_path / "a.epub", chapters, metadata, {"nav": "nav"}))
     assert shown(found) == [
@@ -120,7 +198,7 @@ def test_a_book_in_its_order_without_its_navigation(tmp_path: Path) -> None:
         "heading 1: Boats",
         "paragraph: They lay idle.",
     ]
-    assert (found.title, found.date) == ("Of harbours", "2026-03-12")
+    assert (found.title, found.author, found.date) == ("Of harbours", "Ann Lee, Bo Lind", "2026-03-12")
     assert found.left_out == {"note marks": 1, "page numbers": 1, "images": 1, "navigation pages": 1}
 
 
@@ -140,7 +218,7 @@ def test_a_book_whose_chapters_are_locked(tmp_path: Path) -> None:
 RTF = r"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial Cyr;}}
 {\colortbl;\red0\green0\blue0;}{\stylesheet{\ql Normal;}{\s1\outlinelevel0 Kopf;}
 {\s2\sbasedon1 Own;}{\s3 heading 2;}{\s5 caption;}}
-{\info{\title Of harbours}{\author Somebody}{\revtim\yr2026\mo3\dy12\hr10}}
+{\info{\title Of harbours}{\author Ann Lee}{\revtim\yr2026\mo3\dy12\hr10}}
 {\header\pard Running head\par}
 \pard\plain\s1 The harbour\par
 \pard\plain\s3 Boats\par
@@ -168,7 +246,7 @@ def test_rtf(tmp_path: Path) -> None:
         "paragraph: A boat",
         "paragraph: Last words.",
     ]
-    assert (found.title, found.date) == ("Of harbours", "2026-03-12")
+    assert (found.title, found.author, found.date) == ("Of harbours", "Ann Lee", "2026-03-12")
     assert found.left_out == {"running headers": 1, "notes": 1}
 
 

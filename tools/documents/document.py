@@ -6,11 +6,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
 from tools.dates import date_of_cell
+from tools.documents.bylines import byline, stated
 from tools.documents.encodings import Decoded, decode_text
 from tools.errors import ReaderFailedError, SourceError
 from tools.language.sentences import clean
@@ -35,14 +36,8 @@ _JUNK_OF_FILE = re.compile(
     r"[\s\d_.-]*|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*|.*\btemplate\b.*",
     re.IGNORECASE,
 )
-_DATED = re.compile(
-    r"\W*(?:(?:date|published|posted|written)\b\W*(?:on )?)?(?:[a-z]+day,? )?"
-    r"(\d{1,2} [a-z]+ \d{4}|[a-z]+ \d{1,2}, \d{4}|\d{4}-\d\d-\d\d)\W*",
-    re.IGNORECASE,
-)
 _LONGEST_HEADING = 20  # words; a longer one is a sentence
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
-_TOP = 8  # lines of a text in which one may hold its date and nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,21 +161,24 @@ def document_of_blocks(
     fields: Mapping[str, Any],
     left_out: Mapping[str, int] | None = None,
     untitled: str = "",
+    properties: Mapping[str, str] | None = None,
 ) -> SourceDocument:
     """A document with its structure; its text is what the blocks say, an empty line between them.
 
-    A title that is missing among the fields is the first heading; `untitled` where there is none.
+    A title that is missing among the fields is the first heading; `untitled` where there is none. `properties`:
+    what `tools.documents.bylines.stated` reads, and their 'place'; they count less than a byline in the text.
     """
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in told if b.form == "heading"), "")
-    told = _keep_sentences(told, str(fields.get("title") or heading))
+    title = fields.get("title") or (properties or {}).get("title") or heading
+    told = _keep_sentences(told, str(title))
     ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
-    made = document_of_text(
-        external_id,
-        _BETWEEN.join(b.text for b in taken),
-        {**fields, "title": _unlinked(str(fields.get("title") or heading or untitled))},
-    )
+    values = {**fields, "title": _unlinked(str(title or untitled))}
+    add_fields(values, "byline", **byline(taken))
+    if properties:
+        add_fields(values, properties["place"], **stated(properties, taken))
+    made = document_of_text(external_id, _BETWEEN.join(b.text for b in taken), values)
     found = {**(left_out or {}), _COUNTED: sum(n for _, n in ended)}
     counts = {what: count for what, count in found.items() if count}
     return replace(made, blocks=taken, left_out=counts)
@@ -227,13 +225,6 @@ def add_fields(fields: dict[str, Any], place: str, **told: str) -> None:
         if value and not fields.get(field):
             fields[field] = value
             fields["provenance"] = "; ".join(filter(None, (fields.get("provenance"), f"{field}: {place}")))
-
-
-def date_at_top(text: str) -> str:
-    """The date (ISO) that one of the first lines of a text is, as '3 May 2024' or 'Date: 3 May 2024'; empty without."""
-    lines = (line for line in text.split("\n", 40) if line.strip())
-    found = map(_DATED.fullmatch, islice(lines, _TOP))
-    return next((date for match in found if match and (date := date_of_cell(match[1]))), "")
 
 
 def truncate_document(found: SourceDocument, most: int) -> SourceDocument:

@@ -14,8 +14,8 @@ from tools.documents.packed import (
     find_child,
     local_name,
     open_package,
+    properties_of,
     resolve_part,
-    title_and_date,
 )
 from tools.documents.tidy import drop, drop_mark, is_mark, remove_non_text
 from tools.passages import Block, SourceDocument
@@ -40,8 +40,8 @@ def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
         blocks: list[Block] = []
         for part in _chapters(root, str(PurePosixPath(book).parent), package, left_out):
             blocks += _chapter(package.read(part), left_out)
-        title, date = title_and_date(root)
-    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
+        properties = properties_of(root)
+    yield document_of_blocks(name, blocks, {}, left_out, title_of(name), properties)
 
 
 def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:

@@ -43,8 +43,8 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
     if not whole.words:
         raise _empty(name)
     shorten(tree)
-    fields = _fields(trafilatura.extract_metadata(tree), "")
-    yield document_of_blocks(name, whole.blocks, fields, {**text.left_out, **whole.counts})
+    whole.counts.update(text.left_out)
+    yield _document(name, whole, trafilatura.extract_metadata(tree, extensive=False), _written(tree))
 
 
 def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
@@ -55,14 +55,14 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
     import trafilatura
 
     tree = _parsed(html, name) if isinstance(html, str) else html
-    whole = _generous(tree)
+    whole, written = _generous(tree), _written(tree)
     found = trafilatura.bare_extraction(
         tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
     )
     chosen = whole if found is None or isinstance(found, dict) else _narrower(found.body, whole)
     if not chosen.words:
         raise _empty(name)
-    return document_of_blocks(name, chosen.blocks, _fields(found, url), chosen.counts)
+    return _document(name, chosen, found, written, url)
 
 
 def _parsed(html: str, name: str) -> Any:
@@ -76,11 +76,19 @@ def _empty(name: str) -> SourceError:
     return SourceError(f"{name}: no readable text was found in this page.")
 
 
-def _fields(found: Any, url: str) -> dict[str, Any]:
+def _document(name: str, read: "_Reading", found: Any, written: str, url: str = "") -> SourceDocument:
+    """The document with what trafilatura says of the page. A date that `written` does not hold was guessed."""
     if found is None or isinstance(found, dict):
-        return {"url": url}
-    title = title_unless_junk(found.title or "")
-    return {"title": title, "url": found.url or url, "publisher": found.sitename, "date": found.date}
+        return document_of_blocks(name, read.blocks, {"url": url}, read.counts)
+    fields = {"title": title_unless_junk(found.title or ""), "url": found.url or url, "publisher": found.sitename}
+    date = found.date if found.date and found.date in written else ""
+    properties = {"place": "page metadata", "author": found.author or "", "date": date}
+    return document_of_blocks(name, read.blocks, fields, read.counts, properties=properties)
+
+
+def _written(tree: Any) -> str:
+    """Where a page's metadata may hold its date."""
+    return " ".join(tree.xpath("//meta/@content | //time/@datetime | //script[@type='application/ld+json']/text()"))
 
 
 class _Reading:

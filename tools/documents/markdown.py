@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import FIELDS, Note, ReaderOutput, date_at_top, document_of_blocks, read_decoded, title_of
+from tools.documents.document import FIELDS, Note, ReaderOutput, add_fields, document_of_blocks, read_decoded, title_of
 from tools.documents.markup import blocks_of, parse
 from tools.documents.plain import part_records
 from tools.documents.tidy import remove_non_text
@@ -31,6 +31,7 @@ _OBSIDIAN = re.compile(
 )
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset("script style title textarea iframe noframes noscript".split())  # a stray one would swallow the rest
+_NAMES = {"author": ("author", "authors", "by", "byline"), "date": ("date", "published")}
 _OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
@@ -49,9 +50,9 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     if match := _FRONT_MATTER.match(text, 0, _LONGEST_FRONT):
         fields, problem = _front_matter(match[1], name)
         text = text[match.end() :] if fields else text
-    fields["date"] = fields.get("date") or date_at_top(text)
     counts = Counter(left_out or {})
-    counts["fields of front matter"] += len([field for field in fields if field not in FIELDS])
+    fields = _with_authors(fields)
+    counts["fields of front matter"] += len(fields.keys() - {*FIELDS, "provenance"})
     html = _parser().render(_bounded(part_records(_without_obsidian(text, counts))))
     blocks = []
     if html.strip():
@@ -74,6 +75,17 @@ def _without_obsidian(text: str, left_out: Counter[str]) -> str:
         return found["code"] or found["words"] or page or found["marked"] or ""
 
     return _OBSIDIAN.sub(words_of, text)
+
+
+def _with_authors(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields, author and date by any of their names; authors may be a list, of objects too."""
+    told = {str(name).lower(): value for name, value in fields.items()}
+    for field, names in _NAMES.items():
+        value = next(filter(None, [told.pop(name, "") for name in names]), "")
+        several = value if isinstance(value, list) else [value]
+        texts = [str(one.get("name", "") if isinstance(one, dict) else one) for one in several]
+        add_fields(told, "front matter", **{field: ", ".join(texts).strip("[]'")})
+    return told
 
 
 def _bounded(text: str) -> str:

@@ -82,9 +82,10 @@ def _flat(tag: "re.Match[str]") -> str:
     return "" if name in _INLINE else f"<{tag[1]}p>"
 
 
-def shorten(tree: Any) -> None:
+def shorten(tree: Any) -> list[dict[str, Any]]:
     """Takes out what no reader sees, and what exceeds the limits of this module: what follows the last element that
-    is read, what lies too deep, and texts that no attribute needs."""
+    is read, what lies too deep, and texts that no attribute needs. The page's JSON-LD stays, and is given, in brief."""
+    items = schema_items(tree)
     for element in list(tree.iter(*_FURNITURE)):
         element.clear(keep_tail=True)
     left = _MOST_CHARACTERS
@@ -104,6 +105,10 @@ def shorten(tree: Any) -> None:
         title.text = (title.text or "")[:_LONGEST_TITLE]
     for meta in list(tree.iter("meta"))[_MOST_META:]:
         meta.attrib.clear()
+    script = tree.makeelement("script", type="application/ld+json")
+    script.text = json.dumps(items)
+    tree.insert(0, script)
+    return items
 
 
 def schema_items(tree: Any) -> list[dict[str, Any]]:

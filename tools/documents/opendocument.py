@@ -14,7 +14,7 @@ from tools.documents.packed import (
     local_name,
     open_package,
     parse_number,
-    title_and_date,
+    properties_of,
 )
 from tools.documents.tidy import drop, repeat_merged, write_superscript_elements
 from tools.passages import SourceDocument
@@ -56,8 +56,8 @@ def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
         for kind in ("header", "footer"):
             shown = (each for each in others.iter() if local_name(each) == kind and "".join(each.itertext()).strip())
             text.left_out[f"running {kind}s"] += sum(1 for _ in shown)
-        title, date = title_and_date(package.xml("meta.xml")) if package.has("meta.xml") else ("", "")
-    yield document_of_blocks(name, blocks_of(body), {"title": title, "date": date}, text.left_out, title_of(name))
+        properties = properties_of(package.xml("meta.xml")) if package.has("meta.xml") else {}
+    yield document_of_blocks(name, blocks_of(body), {}, text.left_out, title_of(name), properties)
 
 
 class _OdtText:

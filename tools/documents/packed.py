@@ -58,7 +58,9 @@ class Package:
 
     def xml(self, part: str) -> Any:
         """The root element of a part. Raises KeyError where it is missing, lxml's SyntaxError where it is damaged."""
-        return _parsed(self.read(part))
+        root = _parsed(self.read(part))
+        unwrap_alternatives(root)
+        return root
 
     def relations(self, part: str = "") -> list[tuple[str, str]]:
         """The parts that a part refers to, or the whole package where none is named, each behind the last word of its
@@ -74,10 +76,10 @@ class Package:
                 found.append((attr(each, "Type").rpartition("/")[2], target))
         return found
 
-    def title_and_date(self) -> tuple[str, str]:
+    def properties(self) -> dict[str, str]:
         """What the properties of an Office document say."""
         parts = [part for kind, part in self.relations() if kind == "core-properties"]
-        return title_and_date(self.xml(parts[0])) if parts else ("", "")
+        return properties_of(self.xml(parts[0])) if parts else {}
 
 
 @contextmanager
@@ -122,15 +124,22 @@ def resolve_part(folder: str, target: str) -> str:
     return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
 
 
-def title_and_date(properties: Any) -> tuple[str, str]:
-    """The title and the date that a document says it has, without what its program or template put there."""
+def properties_of(properties: Any) -> dict[str, str]:
+    """Title, author and day that a document says it has, without what its program or template put there.
+
+    There is no day where the file was begun on one and saved on another.
+    """
     said: dict[str, str] = {}
+    authors = [" ".join((each.text or "").split()) for each in properties.iter("{*}creator")]
     for each in properties.iter():
         name, first = local_name(each), said.get(local_name(each), "")
         published = attr(each, "event") == "publication"  # of the several dates of a book
         said[name] = first if first and not published else " ".join((each.text or "").split())
-    date = next(filter(None, map(said.get, ("modified", "date", "created", "creation-date"))), "")
-    return title_unless_junk(said.get("title", "")), "" if date in _TEMPLATE_DATES else date
+    dates = [said[name] for name in ("modified", "date", "created", "creation-date") if said.get(name)]
+    days = {date[:10] for date in dates if date not in _TEMPLATE_DATES}
+    made, author = days.pop() if len(days) == 1 else "", "; ".join(authors) or said.get("initial-creator", "")
+    title = title_unless_junk(said.get("title", ""))
+    return {"place": "document properties", "title": title, "author": author, "made": made}
 
 
 def local_name(element: Any) -> str:
@@ -144,6 +153,15 @@ def attr(element: Any, name: str) -> str:
         if key.rpartition("}")[2] == name:
             return str(value)
     return ""
+
+
+def unwrap_alternatives(root: Any) -> None:
+    """Replaces each `mc:AlternateContent` by the first of its alternatives that has text, or else by the first."""
+    for each in list(root.iter("{*}AlternateContent")):
+        with_text = (way for way in each if next(way.iter("{*}t"), None) is not None)
+        for inner in list(next(with_text, each[0] if len(each) else ())):
+            each.addprevious(inner)
+        each.getparent().remove(each)
 
 
 def find_child(element: Any, *path: str) -> Any:

@@ -3,10 +3,12 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from tools.documents.document import date_at_top, document_of_blocks, read_decoded, title_of
+from tools.documents.bylines import byline
+from tools.documents.document import document_of_blocks, read_decoded, title_of
 from tools.language.lexicon import is_word
 from tools.passages import Block, SourceDocument
 
@@ -69,8 +71,22 @@ def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """A document of plain text."""
     counts = Counter(left_out or {})
-    fields = {"title": title_of(name), "date": date_at_top(text)}
-    return document_of_blocks(name, text_blocks(text, counts), fields, counts)
+    blocks = text_blocks(text, counts)
+    if _has_title(text, blocks):
+        blocks[0] = replace(blocks[0], form="heading", level=1)
+        return document_of_blocks(name, blocks, {"title": blocks[0].text}, counts)
+    return document_of_blocks(name, blocks, {"title": title_of(name)}, counts)
+
+
+def _has_title(text: str, blocks: Sequence[Block]) -> bool:
+    """Whether a text begins with a short line that ends no sentence, and an empty line or a byline follows."""
+    first, after = [" ".join(line.split()) for line in [*text.lstrip().split("\n", 2), ""][:2]]
+    if len(blocks) < 2 or blocks[0].text != first or not first[0].isalnum() or _SENTENCE_END.search(first.rstrip("?")):
+        return False
+    told = byline([Block(first)])
+    if len(first.split()) > 14 or told["author"] or (told["date"] and (first[0].isdigit() or "," in first)):
+        return False
+    return not after or any(byline([Block(after)]).values())
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:

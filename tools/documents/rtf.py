@@ -38,15 +38,16 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
             f"{name}: this RTF document is damaged: its braces do not match. Save it anew and ingest that."
         )
     left_out = Counter({what: len(re.findall(rf"\\{word}(?![a-z])", text)) for word, what in _COUNTED.items()})
-    title = re.search(r"\{\\title ([^{}]*)\}", text)
     when = max(_WHEN.findall(text), key=lambda found: tuple(map(int, found)), default=())
+    made = "-".join(part.zfill(2) for part in when)
     try:
         blocks = list(_blocks(_plain(_with_headings(text))))
-        own = title_unless_junk(_plain(f"{{\\rtf1 {title[1]}}}")) if title else ""
+        told = (re.search(rf"\{{\\{word} ([^{{}}]*)\}}", text) for word in ("title", "author"))
+        own, author = (_plain(f"{{\\rtf1 {found[1]}}}") if found else "" for found in told)
     except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf meets damage in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
-    date = "-".join(part.zfill(2) for part in when)
-    yield document_of_blocks(name, blocks, {"title": own, "date": date}, left_out, title_of(name))
+    properties = {"place": "document properties", "title": title_unless_junk(own), "author": author, "made": made}
+    yield document_of_blocks(name, blocks, {}, left_out, title_of(name), properties)
 
 
 def _codepage(data: bytes) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.documents.document import document_of_blocks, title_of
-from tools.documents.packed import find_child, local_name, open_package
+from tools.documents.packed import find_child, local_name, open_package, unwrap_alternatives
 from tools.passages import Block, BlockForm, SourceDocument
 
 _STRICT = b"http://purl.oclc.org/ooxml/"  # the names of a form that python-pptx does not read
@@ -26,8 +26,8 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
             blocks = list(_blocks(Presentation(str(path)), left_out))
         except (PythonPptxError, AttributeError, TypeError) as exc:  # what python-pptx does not foresee
             raise ValueError(str(exc)) from exc
-        title, date = package.title_and_date()
-    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
+        properties = package.properties()
+    yield document_of_blocks(name, blocks, {}, left_out, title_of(name), properties)
 
 
 def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
@@ -36,10 +36,7 @@ def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
             left_out["hidden slides"] += 1
             continue
         left_out["comments"] += sum(each.reltype.endswith("/comments") for each in slide.part.rels.values())
-        for way in [each for each in slide.element.iter() if local_name(each) == "AlternateContent"]:
-            for shown in [each for newest in way[:1] for each in newest]:
-                way.addprevious(shown)
-            way.getparent().remove(way)
+        unwrap_alternatives(slide.element)
         found = list(_shapes(slide.shapes, left_out))
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
         found += [Block(" ".join(notes.text.split()), "note")] if notes is not None else []

@@ -18,14 +18,18 @@ from tools.passages import Block, SourceDocument
 _NOTES = ("footnotes", "endnotes")
 # Of the lines of lists of headings and terms.
 _CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
-_PARTS = ("styles", "numbering", *_NOTES)
+_PARTS = ("styles", "numbering", "comments", *_NOTES)
+_MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's paragraph, behind its author
+_NOBODY = ("", "Author", "Microsoft Office User")  # what Word writes where it does not know, or removed, the name
+_UNNAMED = "unnamed commenter"
 _DROPPED = {
     **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
     **dict.fromkeys(("pic", "imagedata"), "images"),
-    "commentReference": "comments",
     "altChunk": "embedded documents",
     "chart": "charts",
     "OLEObject": "objects",
+    "relIds": "diagrams",
+    "oMath": "formulas",
 }
 
 
@@ -44,8 +48,8 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
         except (TypeError, AttributeError, ExpatError) as exc:  # what mammoth does not foresee
             raise ValueError(str(exc)) from exc
-        title, date = package.title_and_date()
-    yield document_of_blocks(name, blocks, {"title": title, "date": date}, left_out, title_of(name))
+        properties = package.properties()
+    yield document_of_blocks(name, blocks, {}, left_out, title_of(name), properties)
 
 
 def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
@@ -54,12 +58,16 @@ def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
     from lxml import etree
 
     notes = {attr(note, "id") + kind for kind in _NOTES for note in parts.get(kind, ())}
+    for where in ("document", "comments", *_NOTES):
+        if where in parts:
+            _clean(parts[where], notes, left_out)
+    comments = {attr(each, "id"): _marked(each) for each in parts.pop("comments", ())}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for where, part in parts.items():
-            if where in ("document", *_NOTES):
-                _clean(part, notes, left_out)
+            _lift(part, comments)
             archive.writestr(f"word/{where}.xml", etree.tostring(part, encoding="utf-8"))
+    left_out["comments"] += len(comments)
     made = mammoth.convert_to_html(file, style_map="\n".join(_style_map(parts.get("styles", ()))))
     return str(made.value).translate(HYPHENS)
 
@@ -103,6 +111,34 @@ def _clean(root: Any, notes: set[str], left_out: Counter[str]) -> None:
             drop(each)
 
 
+def _marked(comment: Any) -> list[Any]:
+    """The paragraphs of a comment, each behind its author's name."""
+    paragraphs, name = list(comment.iter("{*}p")), " ".join(attr(comment, "author").split())
+    for each in paragraphs:
+        run, text = (each.makeelement(each.tag[:-1] + part) for part in "rt")
+        text.text = f"\ue021{_UNNAMED if name in _NOBODY else name}\ue021"
+        run.append(text)
+        each.insert(int(len(each) > 0 and local_name(each[0]) == "pPr"), run)
+    return paragraphs
+
+
+def _lift(root: Any, comments: dict[str, list[Any]]) -> None:
+    """Moves the paragraphs of text boxes and comments behind the outermost paragraph or table that they hang on.
+
+    mammoth reads no text box of DrawingML, and no place in the text for a comment.
+    """
+    hanging = root.iter("{*}txbxContent", "{*}commentReference", "{*}commentRangeEnd")
+    for each in reversed(list(hanging)):  # so that what hangs on one paragraph stays in its order
+        place = next(reversed(list(each.iterancestors("{*}p", "{*}tbl"))), None)
+        if place is None:
+            continue
+        while find_child(place, "pPr", "rPr", "del") is not None and place.getnext() is not None:
+            place = place.getnext()  # a paragraph whose end was deleted goes on in the next one
+        box = local_name(each) == "txbxContent"
+        for paragraph in reversed(list(each) if box else comments.pop(attr(each, "id"), [])):
+            place.addnext(paragraph)
+
+
 def _is_on(element: Any) -> bool:
     return element is not None and attr(element, "val") not in ("0", "false", "off")
 
@@ -114,4 +150,5 @@ def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
     left_out.update(remove_non_text(body))
     for table in body.iter("table"):
         repeat_merged(table)
-    return list(blocks_of(body))
+    pairs = ((block, _MARKED.fullmatch(block.text)) for block in blocks_of(body))
+    return [Block(comment[2], "note", speaker=comment[1]) if comment else block for block, comment in pairs]

@@ -1,6 +1,5 @@
 """Makes documents of fetched pages: main text, title, publisher and date; refuses what only looks like a page."""
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ from tools.documents.document import truncate_document
 from tools.documents.encodings import decode_text
 from tools.documents.html import html_document
 from tools.documents.markdown import markdown_document
-from tools.documents.markup import parse, schema_items, shorten
+from tools.documents.markup import parse, shorten
 from tools.documents.pdf import pdf_document
 from tools.documents.plain import text_document
 from tools.errors import SourceError
@@ -90,9 +89,7 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
     tree = parse(decode_page(page))
     if tree is None:
         raise SourceError(f"{url}: no text was found in this page.")
-    items = schema_items(tree)
-    shorten(tree)
-    _add_metadata(tree, items)
+    items = shorten(tree)
     title = " ".join((tree.findtext(".//title") or "").split())
     shown = "\n".join(" ".join(t.split()) for t in tree.xpath("//body//text()[not(parent::script)]"))
     try:
@@ -106,15 +103,6 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
     if asked:
         raise SourceError(f"{url}: {asked}.")
     return found
-
-
-def _add_metadata(tree: Any, items: list[dict[str, Any]]) -> None:
-    """Gives the reader the page's own metadata in its brief form."""
-    from lxml.html import Element
-
-    script = Element("script", type="application/ld+json")
-    script.text = json.dumps(items)
-    tree.insert(0, script)
 
 
 def _wall(text: str, title: str) -> str:

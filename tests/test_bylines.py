@@ -1,0 +1,123 @@
+"""Authors and dates: what the first and last lines tell, what a page or front matter says, and what is in doubt."""
+
+from pathlib import Path
+
+import pytest
+from office_files import one
+
+LINKED = (
+    '{"@context": "https://schema.org", "@type": "Article", "datePublished": "2024-05-03", '
+    '"author": {"@type": "Person", "name": "Ann Lee"}}'
+)
+TEXT = "The council has let the ferry drift into its last summer, and nobody has asked the islanders about that."
+
+
+@pytest.mark.parametrize(
+    ("lines", "author", "date"),
+    [
+        ("*Gazette, 14 March 2025*\n\nBy Ann Lee", "Ann Lee", "2025-03-14"),
+        ("By Ann Lee, Political Correspondent", "Ann Lee", ""),
+        ("Ann Lee | 3 May 2024", "Ann Lee", "2024-05-03"),
+        ("Published 3 May 2024 by Ann Lee", "Ann Lee", "2024-05-03"),
+        ("Posted on Friday, May 3rd, 2024 at 10:15 by Ann Lee", "Ann Lee", "2024-05-03"),
+        ("By Ann Lee, Bo Lind and Cy Moe | March 2024", "Ann Lee, Bo Lind, Cy Moe", "2024-03"),
+        ("Letter from Ann Lee", "Ann Lee", ""),
+        ("Author: Ann Lee\n\nDate: 13/04/2025", "Ann Lee", "2025-04-13"),
+        ("Column by Professor Aled Pryce, The Economist, 9 May 2025", "Professor Aled Pryce", "2025-05-09"),
+        ("9 January 2024, Marijke de Wit for the Sea Review", "Marijke de Wit", "2024-01-09"),
+        ("Gazette, spring 2024", "", "2024"),
+        ("## Minutes of the meeting held on 6 March 2025", "", "2025-03-06"),
+        ("Held on Tuesday, 9 January 2024, in the hall. Present were the chair and the clerk.", "", "2024-01-09"),
+        ("Updated 5 May 2024\n\nPublished 3 May 2024", "", "2024-05-03"),
+        # In doubt
+        *((line, "", "") for line in ("By 2030 we must have a bridge", "By the river", "By Staff Reporter")),
+        *((line, "", "") for line in ("Next meeting: 3 May 2025", "3 May – 5 June 2024", "© 3 May 2024", "03/04/2025")),
+        *((line, "", "") for line in ("On Monday, 3 May 2024, they voted.", "Edited by Ann Lee", "By Land and Sea")),
+        ("## 3 May 2024\n\nRain.\n\n## 4 May 2024", "", ""),
+        ("Letter from Ann Lee\n\nWe agree.\n\nLetter from Bo Lind", "", ""),
+        ("New York, 3 May 2024", "", "2024-05-03"),
+        ("Elver Gazette | 3 May 2024", "", "2024-05-03"),
+    ],
+)
+def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> None:
+    (tmp_path / "a.md").write_text(f"# The ferry\n\n{lines}\n\n{TEXT}\n")
+    (tmp_path / "a.txt").write_text(f"The ferry\n\n{lines.replace('*', '').replace('#', '')}\n\n{TEXT}\n")
+    noted = "; ".join(f"{field}: byline" for field, value in (("date", date), ("author", author)) if value)
+    for name in ("a.md", "a.txt"):
+        found = one(tmp_path / name)
+        assert (found.author, found.date, found.provenance) == (author, date, noted), name
+        assert found.title == "The ferry"
+
+
+@pytest.mark.parametrize(
+    ("lines", "author", "date"),
+    [
+        ("— Ann Lee, Hillcote", "Ann Lee", ""),
+        ("Yours faithfully,\n\nAnn Lee", "Ann Lee", ""),
+        ("R. Tyson, Hill Farm\n\n*Gazette, letters, 28 March 2025*", "R. Tyson", "2025-03-28"),
+        ("“It is never too late to be what you were.”\n\n— Ann Lee", "", ""),
+        ("I agree.\n\n— Ann Lee\n\nI do not.\n\n— Bo Lind", "", ""),
+        ("- Better Buses\n- Cleaner Air", "", ""),
+        ("The last review, of 3 May 2024, is out.", "", ""),
+    ],
+)
+def test_the_last_lines(tmp_path: Path, lines: str, author: str, date: str) -> None:
+    for name in ("a.md", "a.txt"):
+        (tmp_path / name).write_text(f"# The ferry\n\n{TEXT}\n\n{lines}\n")
+        found = one(tmp_path / name)
+        assert (found.author, found.date) == (author, date), name
+
+
+@pytest.mark.parametrize(
+    ("front", "author"),
+    [
+        ("author: Ann Lee", "Ann Lee"),
+        ("Authors:\n  - Ann Lee\n  - name: Bo Lind", "Ann Lee, Bo Lind"),
+        ("by: Ann Lee", "Ann Lee"),
+        ("author: [[Ann Lee]]", "Ann Lee"),
+    ],
+)
+def test_front_matter_goes_before_the_text(tmp_path: Path, front: str, author: str) -> None:
+    (tmp_path / "a.md").write_text(
+        f"---\n{front}\npublished: 2024-05-03T08:00:00Z\n---\nBy Cy Moe, 1 May 2024\n\n{TEXT}\n"
+    )
+    found = one(tmp_path / "a.md")
+    assert (found.author, found.date) == (author, "2024-05-03")
+    assert found.provenance == "author: front matter; date: front matter"
+    assert found.left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "author", "date"),
+    [
+        ("", "<p>Magazine, spring 2024</p>", "", "2024"),
+        ("", "<p>In 2023 it was called 122 times, as was said on 2024-05-03.</p>", "", ""),
+        ('<meta property="article:published_time" content="2024-05-03T08:00Z">', "", "", "2024-05-03"),
+        ('<meta name="author" content="Ann Lee"><meta name="date" content="2024-05">', "", "Ann Lee", ""),
+        ('<meta name="date" content="03/04/2024">', "", "", ""),
+        ("", '<p><time datetime="2024-05-03">Friday</time></p>', "", "2024-05-03"),
+        (f"<script type='application/ld+json'>{LINKED}</script>", "", "Ann Lee", "2024-05-03"),
+        ('<meta name="date" content="2024-05-09">', "<p>By Bo Lind, 3 May 2024</p>", "Bo Lind", "2024-05-03"),
+    ],
+)
+def test_pages(tmp_path: Path, head: str, body: str, author: str, date: str) -> None:
+    (tmp_path / "a.html").write_text(f"<html><head>{head}</head><body>{body}<p>{TEXT}</p></body></html>")
+    found = one(tmp_path / "a.html")
+    assert (found.author, found.date) == (author, date)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (f"Who will miss the ferry?\n\n{TEXT}", "Who will miss the ferry?"),
+        (f"The ferry\nBy Ann Lee\n\n{TEXT}", "The ferry"),
+        (f"{TEXT}\n\nMore.", "a b"),
+        (f"Dear Sir,\n\n{TEXT}", "a b"),
+        (f"3 May 2024\n\n{TEXT}", "a b"),
+        (f"Minutes of the meeting held on 3 May 2024\n\n{TEXT}", "Minutes of the meeting held on 3 May 2024"),
+        ("The ferry", "a b"),
+    ],
+)
+def test_a_first_line_of_plain_text_may_be_its_title(tmp_path: Path, text: str, title: str) -> None:
+    (tmp_path / "a_b.txt").write_text(text)
+    assert one(tmp_path / "a_b.txt").title == title
