@@ -84,6 +84,88 @@ def test_a_scan_is_named_as_such(tmp_path: Path) -> None:
     assert found.left_out == {"scanned pages": 1}
 
 
+# Fonts that do not tell what their letters are
+
+PROSE = (
+    "The harbour was closed in May and nobody had asked the fishermen what they thought about that. The council spoke",
+    "of walls that had to be mended and of the money that was there for this year only while the boats lay idle again.",
+)
+# Letters by number, as 'c' - 29, without any map; glyphs that have no names; a map that says other letters.
+NUMBERED = (
+    b"<< /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+Odd /Encoding /Identity-H /DescendantFonts [<< /Type /Font "
+    b"/Subtype /CIDFontType2 /BaseFont /ABCDEF+Odd /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) "
+    b"/Supplement 0 >> /DW 500 >>] >>"
+)
+UNNAMED = b"<< /Type /Font /Subtype /Type1 /BaseFont /ABCDEF+Odd /Encoding << /Differences [32 %b] >> >>"
+CODES = "".join(sorted(set("".join(PROSE))))
+UNNAMED %= b" ".join(b"/g%d" % number for number in range(len(CODES)))
+WRONG = str.maketrans("abcdefghijklmnopqrstuvwxyz", "qwhbfjkaslzxcvnmptoyridegu")
+SIGNS = str.maketrans("abcdefghijklmnopqrstuvwxyz ", "!#$%&*+,-./:;<=>?@[]^_`{|}~")
+
+
+def in_font(kind: str, *texts: str) -> bytes:
+    """Lines that are set in F2, with its codes."""
+
+    def written(text: str) -> str:
+        if kind == "numbered":
+            return "<" + "".join(f"{ord(c) - 29:04X}" for c in text) + ">"
+        if kind == "unnamed":
+            return "<" + "".join(f"{32 + CODES.index(c):02X}" for c in text) + ">"
+        return f"({text.translate(WRONG) if kind == 'wrong' else text.lower().translate(SIGNS)})"
+
+    set_ = (f"BT /F2 10 Tf 72 {600 - 12 * i} Td {written(text)} Tj ET" for i, text in enumerate(texts))
+    return "\n".join(set_).encode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "font"), [("numbered", NUMBERED), ("unnamed", UNNAMED), ("wrong", b""), ("signs", b"")]
+)
+def test_letters_without_a_meaning_are_named_and_not_stored(tmp_path: Path, kind: str, font: bytes) -> None:
+    odd = in_font(kind, *PROSE)
+    with pytest.raises(SourceError, match=r"a\.pdf: the fonts of this PDF tell the shapes.*text recognition"):
+        read(tmp_path / "a.pdf", pdf_of([odd], font=font))
+    found = read(tmp_path / "b.pdf", pdf_of([drawn(*BODY), odd], font=font))
+    assert (len(found.blocks), found.left_out) == (1, {"unreadable pages": 1})
+    short = in_font(kind, PROSE[0][:90])
+    found = read(tmp_path / "c.pdf", pdf_of([drawn(*BODY) + b"\n" + short], font=font))
+    if font:  # so short a text of a wrong map could be anything
+        assert (len(found.blocks), [*found.left_out]) == (1, ["unreadable characters"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ("Dylai ysgolion wahardd ffonau clyfar oherwydd bod pob ffon sydd allan yn costio munud o wers i'r dosbarth"),
+        ("Zastupitelstvo schvalilo rozpocet mesta a obcane chteli aby se na navsi vysadily stromy vlk prst krk"),
+        ("Krzysztof Wrzeszcz, Zbigniew Brzk, Llyr Gwynn, Mstislav Grgic, Hrvoje Krpan, Srdjan Vlk, Siobhan Rhydderch"),
+        ("XQ-4471 GRDR MK IV; RTA/78/K-2; HJK 401P; TWX 11L; VGH 220; NSN 6115-01-275-5061; LOC B7-R22-S3; CHK"),
+        ("x^2 + y^2 = r^2; f(x) = a*x + b; (p -> q) & !r | s; E = m*c^2; [0, 1) % 7; $12.50; #4; {a_i}; 3 < 5; a @ b"),
+    ],
+)
+def test_odd_texts_have_a_meaning(tmp_path: Path, text: str) -> None:
+    parts = [text[i : i + 60] for i in range(0, len(text), 60)]
+    escaped = [part.replace("(", r"\(").replace(")", r"\)") for part in parts]
+    found = read(tmp_path / "a.pdf", pdf_of([drawn(*lines(*escaped))]))
+    assert "".join(found.text.split()) == "".join(text.split())
+    assert found.left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("above", "size", "read_as"),
+    [
+        ("The harbour", 20, ("Ann Lee", "2024-05-03", "date: PDF metadata; author: PDF metadata")),
+        ("By Bo Lind, 1 May 2024", 10, ("Bo Lind", "2024-05-01", "date: byline; author: byline")),
+        ("Report for 2019", 20, ("Ann Lee", "", "author: PDF metadata")),
+    ],
+)
+def test_author_and_day_of_the_file(tmp_path: Path, above: str, size: int, read_as: tuple[str, str, str]) -> None:
+    info = b"/Author (Ann Lee) /CreationDate (D:20240503101500+02'00') /ModDate (D:20261128101500Z)"
+    found = read(tmp_path / "a.pdf", pdf_of([drawn((72, 720, above, size), *BODY)], info=info))
+    assert (found.author, found.date, found.provenance) == read_as
+    program = b"/Author (Microsoft Office User)"
+    assert read(tmp_path / "b.pdf", pdf_of([drawn(*BODY)], info=program)).author == ""
+
+
 # Limits
 
 

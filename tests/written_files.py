@@ -44,8 +44,11 @@ def pdf(text: str) -> bytes:
     return pdf_of([f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode()])
 
 
-def pdf_of(streams: Sequence[bytes], title: str = "", page: bytes = b"") -> bytes:
-    """A file of letter pages with these drawing operations, in Times (F1, bold F2); `page`: more entries of each."""
+def pdf_of(streams: Sequence[bytes], title: str = "", page: bytes = b"", font: bytes = b"", info: bytes = b"") -> bytes:
+    """A file of letter pages with these drawing operations, in Times (F1, bold F2).
+
+    page: more entries of each. font: the whole entry of F2. info: more metadata.
+    """
     fonts = (
         b"<< /Type /Font /Subtype /Type1 /BaseFont /%b /Encoding /WinAnsiEncoding >>" % name
         for name in (b"Times-Roman", b"Times-Bold")
@@ -54,8 +57,8 @@ def pdf_of(streams: Sequence[bytes], title: str = "", page: bytes = b"") -> byte
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%b] /Count %d >>" % (kids, len(streams)),
-        *fonts,
-        b"<< /Title <%b> >>" % title.encode("cp1252", "replace").hex().encode(),
+        *([next(fonts), font] if font else fonts),
+        b"<< /Title <%b> %b >>" % (title.encode("cp1252", "replace").hex().encode(), info),
     ]
     for i, stream in enumerate(streams):
         objects += [

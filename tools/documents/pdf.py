@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tools.documents.bylines import byline
 from tools.documents.document import document_of_blocks, title_of, title_unless_junk
 from tools.documents.pdf_pages import CELL, Line, Sheet, sheets_of
 from tools.documents.plain import LIGATURES, join_lines
@@ -66,13 +67,17 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
     blocks, counts = _blocks_of(readable)
     left_out += counts + Counter(
         {
-            "scanned pages": sum(sheet.pictures > 0 and not sheet.is_readable for sheet in sheets),
+            "scanned pages": sum(sheet.pictures > sheet.unreadable == 0 for sheet in sheets if not sheet.is_readable),
+            "unreadable pages": sum(sheet.unreadable > 0 for sheet in sheets if not sheet.is_readable),
             "images": sum(sheet.pictures for sheet in readable),
             "turned lines": sum(sheet.turned for sheet in readable),
-            "unreadable characters": sum(sheet.unreadable for sheet in sheets),
+            "unreadable characters": sum(sheet.unreadable for sheet in readable),
         }
     )
-    return document_of_blocks(name, blocks, {"title": title_unless_junk(said, name)}, left_out, title)
+    # The day on which the file was made: later days ('ModDate') are those of whoever handled it.
+    day = re.sub(r"D:(\d{4})(\d\d)(\d\d).*", r"\1-\2-\3", said["CreationDate"])
+    told = {"title": title_unless_junk(said["Title"], name), "author": said["Author"], "made": day}
+    return document_of_blocks(name, blocks, {}, left_out, title, {"place": "PDF metadata", **told})
 
 
 def _no_text(sheets: Sequence[Sheet]) -> str:
@@ -200,8 +205,10 @@ def _room(lines: Sequence[Line], i: int) -> bool:
 
 
 def _goes_on(part: _Part, line: Line) -> bool:
-    """Whether a paragraph goes on with the first line of another column or page."""
+    """Whether a paragraph goes on with the first line of another column or page, as a byline does not."""
     last = part.lines[-1]
+    if len(part.lines) == 1 and any(byline([Block(last.text)]).values()):
+        return False
     alike = abs(last.size - line.size) <= _ALIKE * last.size and last.bold == line.bold
     return alike and not _SENTENCE_END.search(last.text) and not _marker(line.text)
 

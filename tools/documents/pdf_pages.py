@@ -5,16 +5,20 @@ PDFium is not made for threads: it is called in the processes that read files, e
 
 import ctypes
 import math
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from string import punctuation
 from typing import Any, NamedTuple
 
 from tools.documents.tidy import NOTE_MARK, SUPERSCRIPT, SUPERSCRIPT_END, mark_superscript, write_superscripts
 from tools.errors import SourceError
+from tools.language.identification import language_of
+from tools.language.lexicon import is_word
 
 CELL = "\t"
 """Between words of a line that a gap parts which is wider than a space."""
@@ -23,6 +27,8 @@ _HEAD = 1024  # bytes, in which a PDF says that it is one
 _LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
 _BOLD = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "-bd")
 _WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # of the size
+_UNMAPPED = "\x00"
+_MANY_SIGNS, _MOSTLY, _FEWEST_WORDS, _FEW_KNOWN = 12, 0.75, 15, 0.1
 _HYPHENS = "\x02\ufffe"  # what PDFium takes for a hyphen that only the line's end has brought
 
 
@@ -62,7 +68,10 @@ class Sheet:
 
 
 class _Glyph(NamedTuple):
-    """A character with its places; turn: quarter turns against the clock; before: what parts it from the last one."""
+    """A character with its places; turn: quarter turns against the clock; before: what parts it from the last one.
+
+    font: its name, or `_UNMAPPED` where it does not map this character to Unicode and PDFium guesses.
+    """
 
     char: str
     left: float
@@ -72,10 +81,11 @@ class _Glyph(NamedTuple):
     bold: bool
     turn: int
     before: str
+    font: str
 
 
-def sheets_of(file: Path | bytes, name: str, most: int | None) -> tuple[list[Sheet], int, str]:
-    """The pages of a PDF, or its first ones, how many it has, and the title that it says it has.
+def sheets_of(file: Path | bytes, name: str, most: int | None) -> tuple[list[Sheet], int, dict[str, str]]:
+    """The pages of a PDF, or its first ones, how many it has, and its metadata ('Title', 'Author', 'CreationDate').
 
     Raises SourceError when it is encrypted, damaged or none at all, OSError when it is not there.
     """
@@ -89,7 +99,7 @@ def sheets_of(file: Path | bytes, name: str, most: int | None) -> tuple[list[She
             for index in range(len(pdf) if most is None else min(len(pdf), most)):
                 with closing(pdf[index]) as page:
                     sheets.append(_sheet(page, index + 1))
-            return sheets, len(pdf), str(pdf.get_metadata_value("Title"))
+            return sheets, len(pdf), pdf.get_metadata_dict()
     except PdfiumError as exc:
         if exc.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
             what = f"{name}: this PDF is encrypted. Save a copy without a password and ingest that."
@@ -109,14 +119,33 @@ def _sheet(page: Any, number: int) -> Sheet:
     left, bottom, right, top = page.get_bbox()
     ends = (_placed(upright, left, bottom)[1], _placed(upright, right, top)[1])
     sheet = Sheet(number, min(ends), max(ends), pictures=_pictures(page))
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    for glyph in glyphs:
+        texts[glyph.font] += (" ", glyph.char) if glyph.before else glyph.char
+    unreadable = {font for font, text in texts.items() if not _is_text("".join(text), font != _UNMAPPED)}
     for run in _runs(glyphs):
         known = [g for g in run if g.char not in "\x00\ufffd" and not "\ue000" <= g.char <= "\uf8ff"]
+        known = [g for g in known if g.font not in unreadable] if unreadable else known
         sheet.unreadable += len(run) - len(known)
         if run[0].turn != upright:
             sheet.turned += 1
         elif known and (line := _line(known)).text:
             sheet.lines.append(line)
     return sheet
+
+
+def _is_text(text: str, mapped: bool) -> bool:
+    """Whether the characters that a font has on a page have a meaning.
+
+    Those that it does not map to Unicode have to be English words. Of others nothing is refused but signs instead of
+    letters, and unknown words in which the classifier finds no language ("zxx").
+    """
+    signs, words = re.sub(r"[\x00-\x20]", "", text), re.findall(r"\b[A-Za-z]{4,}\b", text)
+    if mapped and len(set(signs)) >= _MANY_SIGNS and sum(map(punctuation.count, signs)) > _MOSTLY * len(signs):
+        return False
+    if sum(map(is_word, words)) > (_FEW_KNOWN if mapped else 0.5) * len(words):
+        return True
+    return mapped and (len(words) < _FEWEST_WORDS or language_of(text) != "zxx")
 
 
 def _pictures(page: Any) -> int:
@@ -136,7 +165,7 @@ def _characters(raw: Any) -> Iterator[_Glyph]:
     import pypdfium2.raw as pdfium
 
     rect, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
-    size, bold, turn, height, before = 0.0, False, 0, -1.0, "\n"
+    size, bold, turn, font, guessed, height, before = 0.0, False, 0, "", False, -1.0, "\n"
     for i in range(pdfium.FPDFText_CountChars(raw)):
         code = pdfium.FPDFText_GetUnicode(raw, i)
         char = chr(code) if code < 0xD800 or 0xDFFF < code < 0x110000 else "\ufffd"
@@ -146,9 +175,11 @@ def _characters(raw: Any) -> Iterator[_Glyph]:
         pdfium.FPDFText_GetLooseCharBox(raw, i, rect)
         pdfium.FPDFText_GetCharOrigin(raw, i, x, y)
         if before or rect.top - rect.bottom != height:
-            (size, bold, turn), height = _style(raw, i), rect.top - rect.bottom
+            (size, bold, turn, font), height = _style(raw, i), rect.top - rect.bottom
+            guessed = pdfium.FPDFText_HasUnicodeMapError(raw, i) == 1
         left, right = sorted((_placed(turn, rect.left, rect.bottom)[0], _placed(turn, rect.right, rect.top)[0]))
-        yield _Glyph(char, left, right, _placed(turn, x.value, y.value)[1], size, bold, turn, before)
+        named = _UNMAPPED if guessed and pdfium.FPDFText_HasUnicodeMapError(raw, i) == 1 else font
+        yield _Glyph(char, left, right, _placed(turn, x.value, y.value)[1], size, bold, turn, before, named)
         before = "\n" if char in _HYPHENS else ""
 
 
@@ -157,8 +188,8 @@ def _placed(turn: int, x: float, y: float) -> tuple[float, float]:
     return ((x, -y), (y, x), (-x, y), (-y, -x))[turn]
 
 
-def _style(raw: Any, i: int) -> tuple[float, bool, int]:
-    """Size, whether bold, and turn of a character."""
+def _style(raw: Any, i: int) -> tuple[float, bool, int, str]:
+    """Size, whether bold, turn and font of a character."""
     import pypdfium2.raw as pdfium
 
     size, turn, matrix = pdfium.FPDFText_GetFontSize(raw, i), 0, pdfium.FS_MATRIX()
@@ -169,7 +200,7 @@ def _style(raw: Any, i: int) -> tuple[float, bool, int]:
     pdfium.FPDFText_GetFontInfo(raw, i, name, len(name), flags)
     font = name.value.decode("ascii", "replace").lower()
     bold = any(word in font for word in _BOLD)
-    return abs(size) or 1.0, bold, turn
+    return abs(size) or 1.0, bold, turn, font
 
 
 def _runs(glyphs: Sequence[_Glyph]) -> Iterator[list[_Glyph]]:
