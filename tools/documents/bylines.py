@@ -18,36 +18,30 @@ _DATE = (
     rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}"
     r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?[:.]\d\d(?: ?[ap]m)?)?"
 )
-_LABEL = (
-    r"(?:published|posted|written|dated?|issued):?|held|(?:minutes|meeting|hearing|session)\b.{0,80} (?=(?:on|of)\b)"
-)
+_LABEL = r"(?:published|posted|written|dated?|issued):?|held|(?:minutes|meeting|hearing|session)\b.{0,80} (?=o[nf] )"
 _DATED = re.compile(
-    rf"(?:^\W*|[|·•,;.(]\s*|\s[–—-]+\s|\b(?:(?P<label>{_LABEL})|updated:?|changed)\s)(?:(?:on|of|in) )?{_DATE}"
-    r"(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in)\s)",
-    re.IGNORECASE,
+    rf"(?i)(?:^\W*|[|·•,;.(]\s*|\s[–—-]+\s|\b(?:(?P<label>{_LABEL})|updated:?|changed)\s)(?:(?:on|of|in) )?{_DATE}"
+    r"(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in)\s)"
 )
 _OTHER_DATE = re.compile(
-    r"\b(?:next|previous|last meeting|deadline|until|due|clos\w+|expir\w+|born|died|effective|since|before|after|"
-    r"between|copyright|accessed|retrieved)\b|©|\d(?: [a-z]+)? ?[–—] ?\d\d? [a-z]",
-    re.IGNORECASE,
+    r"(?i)\b(?:next|previous|last meeting|deadline|until|due|clos\w+|expir\w+|born|died|effective|since|before|after|"
+    r"between|copyright|accessed|retrieved)\b|©|\d(?: [a-z]+)? ?[–—] ?\d\d? [a-z]"
 )
 _SENTENCE = re.compile(r"\w{2}[.!?][\"'”’)*_]*(?!\S)")
 _PART = re.compile(r"\s*[|·•;(]\s*|\s[–—-]+\s|,\s+|(?<=[^\W\d_]{2})\.\s+")
 _BY = re.compile(
-    r"(?:^|[|·•,;.])\W*(?:(?:(?:words|text|report|story|column|opinion|interview|essay|speech|article|letter) )?"
+    r"(?i)(?:^|[|·•,;.])\W*(?:(?:(?:words|text|report|story|column|opinion|interview|essay|speech|article|letter) )?"
     r"(?:(?:written|posted|submitted|prepared|delivered) )?by:?|letter (?:to the \w+ )?from"
-    r"|(?:authors?|writer|text|words|interview|from):) +(.+)",
-    re.IGNORECASE,
+    r"|(?:authors?|writer|text|words|interview|from):) +(.+)"
 )
 _SEVERAL = re.compile(r"((?:[^,|]+, )*[^,|]+?) (?:and|&) ([^,|]+)")
-_SIGNED = re.compile(r"[—–]+ ?|-- ?|(?:yours|sincerely|(?:kind|best) regards|respectfully)\b[^,]{0,12}(?:, ?|$)", re.I)
+_SIGNED = re.compile(r"(?i)[—–]+ ?|-- ?|(?:yours|sincerely|(?:kind|best) regards|respectfully)\b[^,]{0,12}(?:, ?|$)")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
 _PAPERS = frozenset("gazette tribune times herald courier chronicle guardian argus mercury".split())
 _NO_AUTHOR = re.compile(
-    r"\d|[:/@]|\b(?:(?:your|author|company) name|user|customer|admin\w*|owner|unknown|anonymous|python|microsoft|"
-    r"acrobat|adobe|(?:libre|open)office|root|guest|default|windows|template|staff|reporter|correspondent|editor|our)\b",
-    re.IGNORECASE,
+    r"(?i)\d|[:/@]|\b(?:(?:your|author|company) name|user|customer|admin\w*|owner|unknown|anonymous|python|microsoft|"
+    r"acrobat|adobe|(?:libre|open)office|root|guest|default|windows|template|staff|reporter|correspondent|editor|our)\b"
 )
 
 
@@ -134,9 +128,7 @@ def _name(text: str, strict: bool) -> str:
 def _signature(block: Block, above: str) -> str:
     """Who signed with this line. A dash may have been read as a bullet; below a quotation it names its speaker."""
     closed, mark, item = _SIGNED.fullmatch(above), _SIGNED.match(block.text), block.form == "item"
-    quoted = above.startswith(("“", '"', "‘", ">"))
-    if block.form == "heading" or quoted or len(block.text) > _LONGEST_SIGNATURE:
-        return ""
-    if not (mark or item or closed or _TITLED.match(block.text)):
+    signed = (mark or item or closed or _TITLED.match(block.text)) and block.form != "heading"
+    if not signed or above.startswith(("“", '"', "‘", ">")) or len(block.text) > _LONGEST_SIGNATURE:
         return ""
     return _name(_PART.split(block.text[mark.end() if mark else 0 :])[0], strict=item and not closed)

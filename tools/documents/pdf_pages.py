@@ -28,7 +28,7 @@ _LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
 _BOLD = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "-bd")
 _WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # of the size
 _UNMAPPED = "\x00"
-_MANY_SIGNS, _MOSTLY, _FEWEST_WORDS, _FEW_KNOWN = 12, 0.75, 15, 0.1
+_MANY_SIGNS, _MOSTLY, _FEWEST_WORDS, _FEW_KNOWN = 12, 0.75, 12, 0.1
 _HYPHENS = "\x02\ufffe"  # what PDFium takes for a hyphen that only the line's end has brought
 
 
