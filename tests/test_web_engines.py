@@ -230,6 +230,8 @@ def test_dates_of_search_engines(written: Any, iso: str) -> None:
         ("Friday, Sept. 3rd, 2021", "2021-09-03"),
         ("March 2024", "2024-03"),
         ("spring 2024", "2024"),
+        ("2023-02-30", ""),
+        ("2023-02", "2023-02"),
         ("Q3 2021", ""),
         ("3 days ago", ""),
     ],

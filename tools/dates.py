@@ -29,11 +29,12 @@ def date_of_cell(value: str) -> str:
     Seconds and milliseconds since 1970 are dates too. 3/4/2026 is the third of April or the fourth of March, and so
     neither; dots stand between day and month wherever they are used.
     """
-    if found := _ISO.match(value):
-        return found[0]
-    if found := _EPOCH.fullmatch(value):
-        return datetime.fromtimestamp(int(found[1]), UTC).date().isoformat()
     with suppress(ValueError):  # a day that no calendar has
+        if found := _ISO.match(value):
+            date.fromisoformat(f"{found[0]}-01-01"[:10])
+            return found[0]
+        if found := _EPOCH.fullmatch(value):
+            return datetime.fromtimestamp(int(found[1]), UTC).date().isoformat()
         if found := _NUMBERS.match(value):
             day, month, year = int(found[1]), int(found[3]), int(found[4])
             if found[2] != "." and month > 12:
