@@ -92,7 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     chat = commands.add_parser("chat", help="ask and follow up, line by line")
     _add_search_options(chat)
     _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
-    kinds = "txt, md, rst, html, pdf, docx, odt, rtf, pptx, epub, csv, json, web pages"
+    kinds = "txt, md, rst, html, pdf, docx, odt, rtf, pptx, epub, vtt, srt, eml, mbox, csv, json, web pages"
     _add_ingest(commands.add_parser("ingest", help=f"add documents: {kinds}"))
     collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
     collections.add_argument("name", nargs="?", help="list this collection's documents")

@@ -27,6 +27,25 @@ from tools.web.sources import read_source
 WORDS = "Bridges bring trade to both banks of a town, and a ferry brings less of it in every winter."
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "10"))
 """Files of each format that are tried; `FUZZ_EXAMPLES=5000 pytest tests/test_hostile_files.py -k bytes` tries more."""
+MESSAGE = f"""From: =?utf-8?q?A_B?= <a@b>
+Date: Wed, 5 Mar 2025 10:00:00 +0000
+Subject: a
+Content-Type: multipart/mixed; boundary="c"
+
+--c
+Content-Type: text/plain; charset="utf-8"
+Content-Transfer-Encoding: quoted-printable
+
+{WORDS}=
+
+On 4 Mar 2025 at 9:00, B wrote:
+> No.
+--c
+Content-Type: text/html
+
+<p>{WORDS}<blockquote>No.</blockquote>
+--c--
+"""
 MANY = "60000000"
 LISTS = DomainLists.load(None)
 
@@ -179,11 +198,15 @@ def seeds(folder: Path) -> dict[str, bytes]:
         "csv": f'id,text,date\n1,"{WORDS}",2020-01-01\n2,"{WORDS}",2021\n'.encode(),
         "jsonl": f'{{"id": "a", "text": "{WORDS}"}}\n{{"id": "b", "text": "{WORDS}"}}\n'.encode(),
         "json": f'[{{"id": "a", "text": "{WORDS}"}}]'.encode(),
+        "vtt": f"WEBVTT\n\nNOTE a\n\n1\n00:01.000 --> 00:02.000\n<v Ann>{WORDS}</v>\n- No.\n".encode(),
+        "srt": f"1\n00:00:01,000 --> 00:00:02,000\nANN: {WORDS}\n\n2\n00:00:03,000 --> 00:00:04,000\n>> No.\n".encode(),
+        "eml": MESSAGE.encode(),
+        "mbox": f"From a\n{MESSAGE}\nFrom b\n{MESSAGE}".encode(),
     }
 
 
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 40), st.binary(max_size=12)), min_size=1, max_size=6)
-ENDINGS = "docx odt pptx epub pdf rtf html md rst txt csv jsonl json".split()
+ENDINGS = "docx odt pptx epub pdf rtf html md rst txt csv jsonl json vtt srt eml mbox".split()
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

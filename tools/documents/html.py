@@ -39,7 +39,7 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
 
     text = read_decoded(path, name, markup=True)
     tree = _parsed(text.text, name)
-    whole = _generous(tree)
+    whole = whole_page(tree)
     if not whole.words:
         raise _empty(name)
     shorten(tree)
@@ -55,7 +55,7 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
     import trafilatura
 
     tree = _parsed(html, name) if isinstance(html, str) else html
-    whole, written = _generous(tree), _written(tree)
+    whole, written = whole_page(tree), _written(tree)
     found = trafilatura.bare_extraction(
         tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
     )
@@ -99,7 +99,7 @@ class _Reading:
         self.words = sum(len(b.text.split()) for b in blocks)
 
 
-def _generous(tree: Any) -> _Reading:
+def whole_page(tree: Any) -> _Reading:
     """All of the page but its furniture, in its order; `tree` is changed: marks of notes and listings go."""
     from lxml.etree import strip_elements
 

@@ -3,16 +3,18 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.documents.document import GUESS_ALL, Columns, ReaderOutput
+from tools.documents.document import GUESS_ALL, Columns, ReaderOutput, read_decoded
 from tools.documents.epub import read_epub
 from tools.documents.html import read_html
+from tools.documents.mail import MAIL, read_mail
 from tools.documents.markdown import read_markdown
 from tools.documents.opendocument import read_odt
 from tools.documents.pdf import read_pdf
-from tools.documents.plain import read_plain
+from tools.documents.plain import read_plain, text_document
 from tools.documents.rows import read_rows
 from tools.documents.rtf import read_rtf
 from tools.documents.slides import read_pptx
+from tools.documents.subtitles import subtitles_document
 from tools.documents.word import read_docx
 from tools.errors import SourceError
 
@@ -41,9 +43,23 @@ def read_file(path: Path, name: str, columns: Columns = GUESS_ALL) -> Iterator[R
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
 
 
+def _read_text(path: Path, name: str) -> Read:
+    """A text as what it is: subtitles, a message, or plain text."""
+    found = read_decoded(path, name)
+    if (subtitles := subtitles_document(found.text, name, found.left_out)) is not None:
+        yield subtitles
+    elif path.suffix.lower() in _SUBTITLES:
+        raise SourceError(f"{name}: holds no subtitles, since no line has their times. A text ends in .txt.")
+    elif MAIL.match(found.text.lstrip()):
+        yield from read_mail(path, name)
+    else:
+        yield text_document(found.text, name, found.left_out)
+
+
+_SUBTITLES = (".vtt", ".srt")
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 READERS: dict[str, Callable[..., Read]] = {
-    ".txt": read_plain,
+    ".txt": _read_text,
     ".md": read_markdown,
     ".markdown": read_markdown,
     ".html": read_html,
@@ -55,6 +71,8 @@ READERS: dict[str, Callable[..., Read]] = {
     ".pptx": read_pptx,
     ".epub": read_epub,
     ".rst": read_plain,
+    **dict.fromkeys(_SUBTITLES, _read_text),
+    **dict.fromkeys((".eml", ".mbox"), read_mail),
     **dict.fromkeys(_ROWS, read_rows),
 }
 

@@ -1,0 +1,200 @@
+"""Mail: each message is a document of its sender, and each that it quotes one of whoever wrote that."""
+
+import time
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from tools.documents.document import Note
+from tools.documents.readers import read_file
+from tools.errors import SourceError
+from tools.passages import SourceDocument
+
+HEAD = "From: Ann Lee <ann@x.org>\nSubject: =?utf-8?q?The_weir_=E2=80=93?=\nDate: Thu, 6 Mar 2025 19:12:00 +0100\n"
+OWN = "Ann Lee 2025-03-06: Fish pass it."
+
+
+def outputs(path: Path, text: str | bytes, name: str = "a.eml") -> list[str]:
+    """'Writer day: words' of each document, and what is told besides."""
+    (path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    found = list(read_file(path / name, name))
+    return [_told(each) for each in found]
+
+
+def _told(found: object) -> str:
+    if isinstance(found, SourceDocument):
+        return f"{found.author} {found.date}: {' '.join(found.text.split())}"
+    return found.text if isinstance(found, Note) else str(found)
+
+
+@pytest.mark.parametrize(
+    ("above", "writer"),
+    [
+        ("On Wed, 5 Mar 2025 at 10:01, Ben Fox <ben2024@x.org> wrote:", "Ben Fox 2025-03-05"),
+        ("On Mar 5, 2025, at 10:01 AM, Fox, Ben (Cllr) <b@x.org> wrote:", "Fox, Ben (Cllr) 2025-03-05"),
+        ("On Wed, 5 Mar 2025 10:01:22 +0000 (GMT)\nBen Fox via List <list@x.org> wrote:", "Ben Fox 2025-03-05"),
+        ("On 05/Mar/2025 10:01, b@x.org wrote:", "b@x.org 2025-03-05"),
+        ("Ben Fox wrote:", "Ben Fox "),
+        ("  On Wednesday, March 5, 2025, 10:01:22 AM GMT+1, Ben Fox <b@x.org> wrote:  ", "Ben Fox 2025-03-05"),
+        (
+            "------- Original Message -------\nOn March 5th, 2025 at 10:01 AM, Ben Fox <b@x> wrote:",
+            "Ben Fox 2025-03-05",
+        ),
+        ("Am Mi., 5. Mai 2025 um 10:01 Uhr schrieb Ben Fox <b@x.org>:", "Ben Fox "),
+        ("Le 2025-03-05 10:01, Ben Fox a écrit :", "Ben Fox 2025-03-05"),
+        ("", "somebody quoted by Ann Lee "),
+    ],
+)
+def test_marked_quotations(tmp_path: Path, above: str, writer: str) -> None:
+    text = f"{HEAD}\nFish pass it.\n\n{above}\n\n> It blocks\n> them.\n>> No.\n"
+    first, second, *nested = outputs(tmp_path, text)
+    assert (first, second.removesuffix(" No.")) == (OWN, f"{writer}: It blocks them.")
+    assert not nested or nested == [f"somebody quoted by {'Ann Lee'} : No."]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "-----Original Message-----\nFrom: Ben Fox <b@x>\nSent: Wed, March 5, 2025 9:01 AM\nTo: A;\n Dee\nSubject: W",
+        "______________________________\nFrom: Ben Fox [mailto:b@x.org]\nSent: 5 March 2025 10:01\nTo: A\nSubject: W",
+        "----- Forwarded message -----\nFrom: Ben Fox <b@x>\nDate: Wed, Mar 5, 2025 at 9 AM\nSubject: W\nTo: <a@x>\n",
+        "Begin forwarded message:\n\nFrom: Ben Fox <b@x.org>\nSubject: W\nDate: 5 March 2025 at 10:01:00 GMT\nTo: A",
+        "----- Forwarded Message -----\nSubject: W\nDate: Wed, 5 Mar 2025 10:01:22 +0000\nFrom: Ben Fox <b@x>\nTo: A",
+    ],
+)
+def test_messages_below_their_header(tmp_path: Path, header: str) -> None:
+    below = "From: Cy Dow\nSent: 4 March 2025\nTo: Ben\nSubject: Weir\n\nWhy?\n"
+    text = f"{HEAD}\nFish pass it.\n\n{header}\n\nIt blocks them.\n\n{below}"
+    assert outputs(tmp_path, text) == [OWN, "Ben Fox 2025-03-05: It blocks them.", "Cy Dow 2025-03-04: Why?"]
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "<div>On 5 Mar 2025, Ben Fox &lt;<a>b@x</a>&gt; wrote:<br></div><blockquote>It blocks them.</blockquote>",
+        "<div><b>From:</b> Ben Fox &lt;b@x.org&gt;<br><b>Sent:</b> Wednesday, March 5, 2025 9:01 AM<br><b>To:</b> A<br>"
+        "<b>Subject:</b> W</div><p>It blocks them.</p>",
+    ],
+)
+def test_pages(tmp_path: Path, quoted: str) -> None:
+    head = f"{HEAD}Content-Type: text/html; charset=utf-8\n\n"
+    text = f"{head}<style>p {{}}</style><p>Fish pass it.</p><div>-- <br></div><div>Ann</div>{quoted}"
+    assert outputs(tmp_path, text) == [OWN, "Ben Fox 2025-03-05: It blocks them."]
+
+
+def test_parts_of_a_message(tmp_path: Path) -> None:
+    """Of alternatives one is read, what is forwarded is its writer's, and attachments are counted."""
+    inner = EmailMessage()
+    inner["From"], inner["Date"] = "Ben Fox <b@x.org>", "Wed, 5 Mar 2025 10:01:22 +0000"
+    inner.set_content("It blocks them – now.")
+    message = EmailMessage()
+    message["From"], message["Date"] = "Ann Lee <ann@x.org>", "Thu, 6 Mar 2025 19:12:00 +0100"
+    message.set_content("Fish pass it.")
+    message.add_alternative("<p>Fish pass it. And more.</p>", subtype="html")
+    message.add_attachment(inner)
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="a.pdf")
+    message.add_attachment("Not read.", filename="a.txt")
+    assert outputs(tmp_path, bytes(message)) == [OWN, "Ben Fox 2025-03-05: It blocks them – now."]
+    [document, _] = read_file(tmp_path / "a.eml", "a.eml")
+    assert isinstance(document, SourceDocument)
+    assert document.left_out == {"attachments": 2}
+    assert document.title == "a"
+
+
+@pytest.mark.parametrize(
+    "footer",
+    ["-- \nAnn\nHead of year", "--\nAnn", "_" * 40 + "\nRiver mailing list\nTo unsubscribe: x", "Sent from my phone"],
+)
+def test_footers_are_counted(tmp_path: Path, footer: str) -> None:
+    assert outputs(tmp_path, f"{HEAD}\nFish pass it.\n\n{footer}\n") == [OWN]
+    [document] = read_file(tmp_path / "a.eml", "a.eml")
+    assert isinstance(document, SourceDocument)
+    assert document.left_out == {"signatures and list footers": 1}
+
+
+def test_rules_in_a_text_end_nothing(tmp_path: Path) -> None:
+    told = outputs(tmp_path, f"{HEAD}\nThe agenda:\n\n{'-' * 30}\n\nFish pass it.\n\nAs Cy wrote:\n\nIt is so.\n")
+    assert told == ["Ann Lee 2025-03-06: The agenda: Fish pass it. As Cy wrote: It is so."]
+
+
+def boxed(sender: str, day: int, text: str) -> str:
+    return (
+        f"From x Mon Mar  3 10:00:00 2025\nFrom: {sender}\nSubject: Weir\nDate: {day} Mar 2025 10:00:00\n\n{text}\n\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["a.mbox", "a.txt"])
+def test_a_mailbox(tmp_path: Path, name: str) -> None:
+    """A document a message; what is quoted of another message of the box is said once, and a bad one is a problem."""
+    first = boxed("a@x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
+    second = boxed("'Ben Fox' via River <l@x>", 5, "Ann wrote:\n> Fish pass it.\n\n>From here I see none.\n\n> Why?\n")
+    told = outputs(tmp_path, first + second + "From x\nX: y\n\nlost\n\n" + boxed("Cy <c@x>", 6, ""), name)
+    assert told == [
+        "Ann Lee 2025-03-04: Fish pass it. It is low. From now on they may.",
+        "Ben Fox 2025-03-05: From here I see none.",
+        "Ann : Why?",
+        f"{name}, message 3: is no mail, since it has no header.",
+        f"{name}: messages without text: 1.",
+    ]
+    keys = [d.key for d in read_file(tmp_path / name, name) if isinstance(d, SourceDocument)]
+    assert keys == [f"{name}#1", f"{name}#2", f"{name}#2#1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.txt", f"{HEAD}Content-Transfer-Encoding: quoted-printable\n\nFish=\n pass it.\n", OWN),
+        ("a.txt", "From:\tAnn Lee <a@x>\nSent:\t6 March 2025 13:02\nSubject:\tWeir\n\nFish pass it.", OWN),
+        ("a.txt", f"\ufeff{HEAD}\nFish pass it.".replace("\n", "\r\n"), OWN),
+        ("a.txt", f"\n{HEAD}\nCaf\xe9s \x96 no.".encode("latin-1"), "Ann Lee 2025-03-06: Cafés – no."),
+        ("a.txt", f"{HEAD}\nCafés – no.".encode("utf-16"), "Ann Lee 2025-03-06: Cafés – no."),
+        ("a.txt", "From: The council\nTo: All\n\nFish pass it.", " : From: The council To: All Fish pass it."),
+        ("a.eml", f"{HEAD}\nCaf\xe9s \x96 no.".encode("latin-1"), "Ann Lee 2025-03-06: Cafés – no."),
+        (
+            "a.eml",
+            f"{HEAD}Content-Type: text/plain; charset=none\ncontent-transfer-encoding: base64\n\nRmlzaCBwYXNzIGl0Lg=@",
+            OWN,
+        ),
+        ("a.eml", "Subject: Weir\n\nFish pass it.", " : Fish pass it."),
+        ("a.eml", HEAD, "a.eml: holds no text."),
+        ("a.eml", b"%PDF-1.4 \x00", "a.eml: is no mail, since it has no header."),
+        ("a.mbox", b"", "a.mbox: is no mail, since it has no header."),
+        (
+            "a.eml",
+            f"{HEAD}Content-Type: multipart/mixed; boundary=b0\n\n"
+            + "".join(f"--b{n}\nContent-Type: multipart/mixed; boundary=b{n + 1}\n\n" for n in range(3000)),
+            "a.eml: this message is damaged (maximum recursion depth exceeded",
+        ),
+    ],
+)
+def test_what_is_mail(tmp_path: Path, name: str, text: str | bytes, expected: str) -> None:
+    [told] = outputs(tmp_path, text, name)
+    assert told.startswith(expected)
+
+
+def test_hostile_mail_takes_little_time(tmp_path: Path) -> None:
+    started = time.monotonic()
+    bodies = ["To: " * 90_000, "From:\n" * 90_000, "On 1 " * 90_000, "x wrote:\n" * 50_000, "-" * 90_000, ">" * 90_000]
+    for body in bodies:
+        outputs(tmp_path, f"{HEAD}\n{body}")
+        outputs(tmp_path, f"From: {body}\nDate: {body}\n\nFish.".replace("\n", " ") + "\n\nFish.")
+    assert time.monotonic() - started < 20
+
+
+def test_a_mailbox_is_not_held_in_memory(tmp_path: Path) -> None:
+    import tracemalloc
+
+    (tmp_path / "a.mbox").write_text("".join(boxed(f"P{n} <p@x>", 4, f"{n} " * 3_000) for n in range(150)))
+    outputs(tmp_path, HEAD)  # what reading needs is loaded
+    tracemalloc.start()
+    count = sum(isinstance(each, (SourceDocument, SourceError)) for each in read_file(tmp_path / "a.mbox", "a.mbox"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 150
+    assert peak < (tmp_path / "a.mbox").stat().st_size
+
+
+def test_words_below_a_sentence_that_tells_of_writing_are_in_doubt(tmp_path: Path) -> None:
+    told = outputs(tmp_path, f"{HEAD}\nFish pass it.\n\nOn 5 May 2023 the mayor wrote:\n\nIt is low.\n")
+    assert told == [OWN, "probably the mayor 2023-05-05: It is low."]
