@@ -78,10 +78,11 @@ def test_columns_of_tables_are_told_and_named(client: httpx.Client) -> None:
     assert "a.csv: is 'pro' the text, or 'con'?" in problem
     assert "Send the form field text_column=pro with it." in problem
     files = [("files", ("a.csv", unclear))]
-    named = {"text_column": ["pro", "con"], "title_column": "who", "id_column": "who"}
+    named = {"text_column": ["pro", "con"], "title_column": "who", "id_column": "who", "author_column": "who"}
     reply = client.post("/v1/collections/tables/files", files=files, data=named)
     assert (reply.json()["stored"], reply.json()["problems"]) == (1, [])
-    assert listed(client, "tables")["Ann"]["title"] == "Ann"
+    ann = listed(client, "tables")["Ann"]
+    assert (ann["title"], ann["author"]) == ("Ann", "Ann")
     assert "talk.csv, row 1" in listed(client, "tables")
 
 
@@ -112,7 +113,7 @@ UNREADABLE = {
     "empty.txt": (b"", "empty.txt: holds no text."),
     "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .txt, .md"),
     "noending": (b"Bridges.", "noending: the name has no ending that says what it is."),
-    "rows.csv": (b"a,b\n1,2\n", "rows.csv: no column holds text. Its columns: 'a' (1), 'b' (2)."),
+    "rows.csv": (b"a,b\nx,y\n", "rows.csv: no column holds text. Its columns: 'a' (x), 'b' (y)."),
     "rows.jsonl": (b"[1]\n", "rows.jsonl, row 1: a row has to be an object"),
     "binary.txt": (b"\x00\x01\x02", "binary.txt: this is not a text file"),
 }

@@ -29,6 +29,7 @@ def date_of_cell(value: str) -> str:
     Seconds and milliseconds since 1970 are dates too. 3/4/2026 is the third of April or the fourth of March, and so
     neither; dots stand between day and month wherever they are used.
     """
+    value = re.sub(r"^(\d{4})/(\d\d)/(\d\d)(?= )", r"\1-\2-\3", value)  # a day and its time, as Google's forms write it
     with suppress(ValueError):  # a day that no calendar has
         if found := _ISO.match(value):
             date.fromisoformat(f"{found[0]}-01-01"[:10])

@@ -11,6 +11,7 @@ from agent.__main__ import DEGRADED, FAILED, OK
 from agent.commands.ask import exit_status, options_of, settings_of
 from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
+from tools.documents.document import read_decoded
 from tools.errors import InputError, SteelmanError
 from tools.store.database import database_errors
 
@@ -69,11 +70,9 @@ async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Sem
 
 def _read_questions(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = read_decoded(path, str(path)).text.split("\n")
     except OSError as exc:
         raise InputError(f"'{path}' cannot be read ({exc.strerror}).") from exc
-    except UnicodeDecodeError as exc:
-        raise InputError(f"'{path}' is not UTF-8 text.") from exc
     questions = [_question(line, f"{path}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
     if not questions:
         raise InputError(f'\'{path}\' holds no question. A line is an object: {{"question": "…"}}.')

@@ -58,6 +58,7 @@ def _columns(
     publisher_column: _OneColumn = "",
     date_column: _OneColumn = "",
     kind_column: _OneColumn = "",
+    author_column: _OneColumn = "",
 ) -> Columns:
     """The columns of tables, as the caller named them."""
     return Columns(
@@ -68,6 +69,7 @@ def _columns(
         publisher=publisher_column,
         date=date_column,
         kind=kind_column,
+        author=author_column,
         hint="Send the form field text_column={column} with it.",
     )
 

@@ -169,7 +169,7 @@ def _numbered(path: Path, lines: "gzip.GzipFile | IO[bytes]") -> Iterator[tuple[
     number = 0
     try:
         for number, line in enumerate(lines, start=1):
-            yield number, line.decode()
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} line {number}: cannot be read ({exc}).") from exc
     except (OSError, EOFError, zlib.error) as exc:

@@ -8,12 +8,13 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tools.dates import date_of_cell
 from tools.documents.document import FIELDS, GUESS_ALL, Columns
 from tools.errors import SourceError, option
 
-TEXT_NAMES = "text body content full_text fulltext comment argument answer opinion tweet".split()
+TEXT_NAMES = "text body content text_content full_text fulltext comment argument answer opinion tweet".split()
 """What columns of texts are called; names here are as `fold_name` has them."""
 _TEXT_NAMES = [*TEXT_NAMES, *"message abstract review response statement speech selftext antwort".split()]
 # By field, the best first; the first four are also the last word of a compound: 'arg_id', 'article_title'.
@@ -24,9 +25,13 @@ _NAMES = {
     "publisher": "publisher publication outlet newspaper journal source site site_name source_name domain website "
     "quelle".split(),
     "date": "date published time timestamp published_at published_date publication_date publish_date pub_date pubdate "
-    "datum created_at created created_utc update_date year".split(),
+    "ts datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
-    "author": "author speaker from sender name username user respondent autor".split(),
+    "author": "author speaker from sender sender_name author_display_name real_name name full_name first_name username "
+    "author_name speaker_name respondent_name reviewer commenter submitted_by posted_by written_by organisation "
+    "organization user respondent autor".split(),
+    "surname": ["surname", "last_name"],  # of the author, as the role is
+    "role": ["role", "position", "job_title"],
 }
 ALL_NAMES = frozenset([*_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
 """What columns are usually called."""
@@ -35,6 +40,14 @@ _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY = 3  # words; a text has more
+FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}")
+"""A number with its unit, or a date."""
+_QUESTION = re.compile(r"\?|\S+(?:\s+\S+){4}")  # in the name of a column
+_ENDS = re.compile(r"[.!?…][\"”’)]*$")
+_ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(", re.IGNORECASE)
+_NAME = re.compile(r"(?!.*(?:author|user|from|sender|profile|member)\.name)(?:.*\.)?name", re.IGNORECASE)  # of anything
+_GOODS = frozenset("price cost brand product rating stars category".split())  # beside the name of what is for sale
+_PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 
 Value = str | tuple[str, ...]
 """What a row has under a column: a text, or the texts of a list."""
@@ -54,20 +67,23 @@ class Table:
     """The rows of a file, in order, an error in the place of each that is broken.
 
     names: of the columns; empty where each row names its own. notes: what the reader has to tell of the file.
+    above: the lines above the names.
     """
 
     rows: Iterator[Row | SourceError]
     names: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
+    above: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns that are read of a table: the text's, and one a field; `note` tells what was guessed."""
+    """The columns of the text (none in a table of figures), and one a field; `note` tells what was guessed."""
 
     text: tuple[str, ...]
     fields: Mapping[str, str]
     note: str = ""
+    answers: bool = False  # each column of the text is named by what it answers
 
 
 Values = Mapping[str, Sequence[str]]
@@ -87,20 +103,26 @@ def choose_columns(
     text = tuple(dict.fromkeys(_resolved(file, columns, name) for name in named if name))
     guessed: dict[str, str] = {}
     if not text:
-        guessed["text"] = _text(file, columns, set(fields.values()), given)
-        text = (guessed["text"],)
+        if not (text := _text(file, columns, set(fields.values()), given)):
+            return ColumnChoice((), {}, "read as a table of figures")
+        guessed["text"] = "', '".join(text)
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     free = _columns([name for name in names if name not in text], told)
+    goods = not _GOODS.isdisjoint(map(fold_name, free))
     for of, usual in _NAMES.items():
         named_so = [*_called(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
-        found = next((n for n in named_so if _fits(of, free[n], len(told))), "")
+        named_so += [n for n in free if of == "author" and _ASKS_NAME.search(n)]
+        fitting = (n for n in named_so if _fits("name" if _NAME.fullmatch(n) else of, free[n], len(told)))
+        found = next((n for n in fitting if not (goods and _NAME.fullmatch(n))), "")
         if of not in fields and found:
             fields[of] = guessed[of] = found
     note = _note(columns, {*text, *fields.values()}, fields, guessed)
     # A field that the first rows do not have may still come: it has to be called what it is then.
-    return ColumnChoice(text, {of: of for of in FIELDS if of not in ("id", *names)} | fields, note)
+    fields = {of: of for of in FIELDS if of not in ("id", *names)} | fields
+    return ColumnChoice(text, fields, note, len(text) > 1 and not given.text)
 
 
+@lru_cache(maxsize=1000)
 def fold_name(name: str) -> str:
     """A name in lower case, its words joined by `_`: 'Published At', 'publishedAt' and 'published-at' are one."""
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
@@ -117,9 +139,7 @@ def _columns(names: Iterable[str], rows: Sequence[Mapping[str, Value]]) -> Value
 
 
 def _resolved(file: str, columns: Values, name: str) -> str:
-    alike = [
-        column for column in columns if column == name or (fold_name(column) and fold_name(column) == fold_name(name))
-    ]
+    alike = [each for each in columns if each == name or (fold_name(each) and fold_name(each) == fold_name(name))]
     if not alike:
         raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
     return name if name in alike else alike[0]
@@ -137,19 +157,35 @@ def _is_compound(column: str, last: Sequence[str]) -> bool:
     return len(words) == 2 and words[1] in last and words[0] not in _OTHERS
 
 
-def _text(file: str, columns: Values, taken: set[str], given: Columns) -> str:
-    """The column that is called 'text', or else the only one that is called as texts are, or that has many words."""
+def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[str, ...]:
+    """The column that is called 'text', or else the only one that is called as texts are, or that has many words; those
+    that are named by a question or as a kind of text; none in a table of figures."""
     free = [name for name, values in columns.items() if name not in taken and values]
     worded = [name for name in free if _most(columns[name], _has_words)]
     other, prose = _called(list(ALL_NAMES), free), [n for n in worded if _most(columns[n], _has_many_words)]
-    found = _called(_TEXT_NAMES, worded) or [n for n in prose if n not in other] or prose
-    if len(found) == 1 or "text" in map(fold_name, found):
-        return found[0]
-    if found:
-        both = f"{_hint(given, file, found[0])} ('{found[0]},{found[1]}' takes both.)"
-        raise SourceError(f"{file}: is '{found[0]}' the text, or '{found[1]}'? {_listed(columns)} {both}")
-    hint = f" If one is the text all the same: {_hint(given, file, free[-1])}" if free else ""
-    raise SourceError(f"{file}: no column holds text. {_listed(columns)}{hint}")
+    called, own = _called(_TEXT_NAMES, worded), [n for n in prose if n not in other]
+    found = called or own or prose
+    if "text" in map(fold_name, found):
+        return (found[0],)
+    asked = [n for n in own if _QUESTION.search(n) and len(set(columns[n])) > len(columns[n]) / 2]
+    kinds = [] if called else [n for n in own if not set(fold_name(n).split("_")).isdisjoint(_TEXT_NAMES)]
+    if asked or (kinds and kinds == own):
+        return tuple(n for n in columns if n in (*called, *(asked or kinds)))
+    # Beside figures, a column of words may hold the rows' labels, or a remark here and there.
+    figures = [n for n in free[1:] if n not in other and _most(columns[n], FIGURE.fullmatch)]
+    rows, first = max(map(len, columns.values()), default=0), next(iter(columns), "")
+    labels = [n for n in found if n == first and not _most(columns[n], _ENDS.search) and (n in own or n not in prose)]
+    if len(figures) > len(found) and all(n in labels or (n in own and len(columns[n]) < rows / 2) for n in found):
+        return ()
+    if len(found) == 1:
+        return (found[0],)
+    told = f"is '{found[0]}' the text, or '{found[1]}'?" if found else "no column holds text."
+    both = f" ('{found[0]},{found[1]}' takes both.)" if found and "{column}" in given.hint else ""
+    lead = "" if found else "If one is the text all the same: "
+    how = f"{lead}{_hint(given, file, (found or free[-1:])[0])}" if free else ""
+    error = SourceError(f"{file}: {told} {_listed(columns)} {how}{both}".rstrip())
+    error.columns = [(name, _short(columns[name][0])) for name in free]
+    raise error
 
 
 def _most(values: Sequence[str], are: Callable[[str], object]) -> bool:
@@ -157,7 +193,7 @@ def _most(values: Sequence[str], are: Callable[[str], object]) -> bool:
 
 
 def _has_many_words(value: str) -> bool:
-    return len(value.split(maxsplit=_MANY)) > _MANY
+    return sum(any(map(str.isalpha, word)) for word in value.split(maxsplit=12)) > _MANY  # a date has fewer
 
 
 def _has_words(value: str) -> bool:
@@ -178,18 +214,15 @@ def _fits(of: str, values: Sequence[str], rows: int) -> bool:
     """Whether the values of a column that is called as the field is may be its values."""
     if of == "id":  # every row has one, and hardly one comes twice; what does by mistake is told, row by row
         return len(values) == rows and rows - len(set(values)) <= max(1, 0.05 * rows)
-    may_be = {"title": _has_words, "publisher": _has_words, "url": _is_address, "date": date_of_cell}.get(of, bool)
-    return bool(values) and _most(values, may_be)
+    are: dict[str, Callable[[str], object]] = dict.fromkeys(("title", "publisher", "author"), _has_words)
+    are |= {"url": _is_address, "date": date_of_cell, "name": _PERSON.fullmatch}
+    return bool(values) and _most(values, are.get(of, bool))
 
 
 def _note(columns: Values, used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
     """What was guessed and what is not used; empty where all columns are called what they are."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
-    left = [
-        repr(_short(name))
-        for name, values in columns.items()
-        if name not in used and values and not _PANDAS_INDEX.fullmatch(name)
-    ]
+    left = [repr(_short(n)) for n, said in columns.items() if said and n not in used and not _PANDAS_INDEX.fullmatch(n)]
     parts = [f"read {', '.join(said)}"] if said else []
     parts += [] if fields.get("id") else ["ids from the row numbers"]
     parts += [f"not used: {_few(left)}"] if left else []

@@ -3,26 +3,24 @@ line, an array of objects, or an object that holds one or is a row."""
 
 import csv
 import io
-import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from statistics import mode
-from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.columns import ALL_NAMES, TEXT_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
+from tools.documents.columns import ALL_NAMES, FIGURE, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
+from tools.documents.json_rows import json_table
+from tools.documents.markup import blocks_of, parse
 from tools.errors import SourceError
-from tools.passages import SourceDocument
+from tools.passages import Block, SourceDocument
 
 _LOOKED_AT = 1000
 """Rows from which the columns are chosen."""
-_DEEPEST = 40  # objects and lists in one another
-_NONE = "no rows. They are the objects of an array, or one object a line."
 
 _Line = tuple[int, list[str]]
 """The number of the line that a row begins on, and its cells."""
@@ -33,6 +31,12 @@ _TRIED, _TRIED_LINES = 200, 20_000  # rows, and the lines in which they are look
 _READ_ANEW = 5  # times the lines of a file; what more is to be read anew is read without quotation marks
 _ABOVE = 6  # lines that may stand above the names of the columns
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_HTML = re.compile(r"\s*<(?:p|div|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
+_REPLY = re.compile(r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I)
+_FILLER = "open-ended response"  # what SurveyMonkey writes below a question
+_CODE = re.compile(r"[A-Za-z]\w*\d\w*")  # Q1, G02Q01
+_WIDEST, _MOST_FIGURES = 80, 10_000  # words of a block of figures, a wider row has several; rows of a table of them
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
 
@@ -40,7 +44,7 @@ def read_rows(path: Path, name: str, given: Columns = GUESS_ALL) -> Iterator[Rea
     """A document a row, an error for each that is none; first and last what is to be told of the whole file."""
     text, ending = read_decoded(path, name).text, path.suffix.lower()
     separated = ending in (".csv", ".tsv")
-    table = _separated_table(text, name, given) if separated else _json_table(text, name, lines=ending != ".json")
+    table = _separated_table(text, name, given) if separated else json_table(text, name, lines=ending != ".json")
     first = list(islice(table.rows, _LOOKED_AT))
     rows = [row.values for row in first if isinstance(row, Row)]
     if not first:
@@ -48,9 +52,14 @@ def read_rows(path: Path, name: str, given: Columns = GUESS_ALL) -> Iterator[Rea
     if not rows:
         yield from (row for row in first if isinstance(row, SourceError))
         return
-    choice = choose_columns(
-        name, rows, table.names or list(dict.fromkeys(column for row in rows for column in row)), given
-    )
+    names = table.names or list(dict.fromkeys(column for row in rows for column in row))
+    choice = choose_columns(name, rows, names, given)
+    if not choice.text:
+        yield Note(f"{name}: {'; '.join([*table.notes, choice.note])}.")
+        yield from _figures(chain(first, table.rows), table.above, name)
+        return
+    if table.above:
+        table.notes.insert(0, f"left out what stands above the names of its columns ({len(table.above)} lines)")
     before = [*table.notes, *filter(None, [choice.note])]
     table.notes.clear()
     if before:
@@ -69,8 +78,8 @@ def _document(
     row: Row, name: str, choice: ColumnChoice, seen: dict[str, tuple[str, int]], counts: Counter[str]
 ) -> SourceDocument | SourceError | None:
     """The row's document; None, and counted, where it has no text, or says again what an earlier one of its id says."""
-    text = "\n\n".join(filter(None, (value_of(row.values.get(c)) for c in choice.text)))
-    if not text:
+    texts = {column: text for column in choice.text if (text := value_of(row.values.get(column)))}
+    if not (text := "\n\n".join(texts.values())):
         counts["rows without text"] += 1
         return None
     of = {field: value_of(row.values.get(column), ", ") for field, column in choice.fields.items()}
@@ -84,11 +93,56 @@ def _document(
             return None
         first = where.removeprefix(f"{name}, ")
         return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
+    author = " ".join(filter(None, map(of.get, ("author", "surname"))))
+    of["author"] = ", ".join(filter(None, (author, of.get("role"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
     shown = id_ if "id" in of else f"{name}, row {id_}"
-    return replace(document_of_text(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))
+    made = document_of_text(shown, text, of | {"date": date})
+    made = replace(made, key=printable(f"{name}#{id_}"))
+    blocks = _answers(texts) if choice.answers else blocks_of(parse(text)) if _HTML.match(text) else ()
+    return _with_blocks(made, blocks) if blocks else made
+
+
+def _with_blocks(document: SourceDocument, blocks: Iterable[Block]) -> SourceDocument:
+    told = tuple(blocks)
+    return replace(document, text="\n\n".join(block.text for block in told), blocks=told)
+
+
+def _answers(texts: Mapping[str, str]) -> Iterator[Block]:
+    """Each answer below its question. What an officer or a council answers is not the author's."""
+    for question, text in texts.items():
+        yield Block(question, "heading", 1)
+        replied = _REPLY.fullmatch(question)
+        yield from (Block(line, speaker=replied[1] if replied else "") for line in text.split("\n") if line.strip())
+
+
+def _figures(rows: Iterable[Row | SourceError], above: Sequence[str], name: str) -> Iterator[ReaderOutput]:
+    """A table of figures as one document: each row is a block that names its cells; a line of one cell is text."""
+    blocks = [Block(line) for line in above[1:]]
+    for row in rows:
+        if isinstance(row, SourceError):
+            yield row
+            continue
+        values = [" ".join((v if isinstance(v, str) else ", ".join(v)).split()) for v in row.values.values()]
+        told = [f"{name}: {cell}" for name, cell in zip([*row.values][1:], values[1:], strict=True) if cell]
+        if not (told and values[0]):
+            blocks += [Block(values[0] or "; ".join(told))]
+            continue
+        if blocks and blocks[-1].form == "paragraph" and not blocks[-1].text.endswith("."):  # of the rows below it
+            blocks[-1] = Block(blocks[-1].text, "heading", 1)
+        lines = [values[0]]
+        for cell in told:
+            if lines[-1] != values[0] and len(f"{lines[-1]} {cell}".split()) > _WIDEST:
+                lines.append(values[0])
+            lines[-1] += f"; {cell}"
+        blocks += [Block(line, "table") for line in lines]
+        if len(blocks) > _MOST_FIGURES:
+            raise SourceError(f"{name}: more than {_MOST_FIGURES:,} rows of figures. Keep those that say something.")
+    yield _with_blocks(
+        document_of_text(name, "", {"title": above[0] if above else Path(name).stem.replace("_", " ")}), blocks
+    )
 
 
 def _separated_table(text: str, name: str, given: Columns) -> Table:
@@ -107,16 +161,20 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     wide = (i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width)
     # A title is in the first cell alone.
     above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
-    notes += [f"left out what stands above the names of its columns ({above} lines)"] if above else []
+    title = [" ".join(filter(None, map(str.strip, cells))) for _, cells in first[:above]]
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
     if _names_columns([cells for _, cells in first], given):
-        names = [cell.strip() for cell in first.pop(0)[1]]
+        names = [cell.strip().split("\n")[0] for cell in first.pop(0)[1]]
+        while len(first) > 1 and _is_head(first[0][1], [cells for _, cells in first[1:]]):
+            more = first.pop(0)[1]
+            names = names if set(given.named()) & set(names) else _wordings(names, more)
     else:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
         notes.append("its first line names no columns, so they are called 1, 2, 3 …")
-    return Table(_filled_rows(chain(first, rows), names, name), names, notes)
+    names = [f"{n} ({at})" if n in names[: at - 1] else n for at, n in enumerate(names, start=1)]
+    return Table(_filled_rows(chain(first, rows), names, name), names, notes, title)
 
 
 def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
@@ -183,7 +241,8 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     """
     if not rows:
         return 0.0, 0
-    counts = [_width(row) for row in rows]
+    # What stands above a table, or between its parts, is in the first cell.
+    counts = [_width(row) for row in rows if len(row) == 1 or any(map(str.strip, row[1:]))] or [1]
     width, count = Counter(counts).most_common(1)[0]
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]
@@ -196,12 +255,39 @@ def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
     if any(fold_name(cell) in asked for cell in first if cell):
         return True
+    if _is_head(first, rows[3:] or rows[1:]):
+        return True
     if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
         return False
     below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
     if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
         return False
-    return any(fold_name(cell) in ALL_NAMES for cell in first) or not any(map(_DATUM.fullmatch, first))
+    years = [_YEAR.fullmatch(c) and not any(map(_YEAR.fullmatch, b)) for c, b in zip(first, below, strict=True)]
+    data = any(_DATUM.fullmatch(cell) and not year for cell, year in zip(first, years, strict=True))
+    return any(fold_name(cell) in ALL_NAMES for cell in first) or not data
+
+
+def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a row names columns: its words, which differ, stand where the rows below it have figures; or it is what
+    Qualtrics and SurveyMonkey write below the names."""
+    said = [cell.strip() for cell in cells]
+    if any(cell.lower() == _FILLER for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
+        return True
+    rows = [row for row in below if not row[0].startswith("{")]
+    columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(len(said))]
+    figures = [sum(1 for v in column if FIGURE.fullmatch(v)) > 0.8 * len(rows) for column in columns]
+    words = {value_of(cell) for cell, of_figures in zip(said, figures, strict=True) if of_figures}
+    return len(words) > 1 and all(any(map(str.isalpha, w)) and not FIGURE.fullmatch(w) for w in words)
+
+
+def _wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """The names with what the row below them adds: the question of a code, or a part of the name on the left."""
+    made, held = [], ""
+    for name, cell in zip_longest(names, cells, fillvalue=""):
+        said, held = cell.strip().split("\n")[0], name or held
+        same = said[:1] in ("", "{") or said.lower() == _FILLER or fold_name(said) == fold_name(name)
+        made.append(name if same else said if _CODE.fullmatch(name) else f"{held} {said}".strip())
+    return made
 
 
 def _filled_rows(lines: Iterable[_Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:
@@ -212,85 +298,3 @@ def _filled_rows(lines: Iterable[_Line], names: Sequence[str], name: str) -> Ite
             yield SourceError(f"{where}: {much}. A cell that holds the separator has to stand in quotation marks.")
         else:
             yield Row(number, where, dict(zip(names, cells, strict=False)))
-
-
-def _json_table(text: str, name: str, lines: bool) -> Table:
-    """The rows of a JSON file; `lines`: whether its name says that each line is one.
-
-    The file's own word counts: many a .json has an object a line, and some .jsonl are arrays.
-    Raises SourceError for a file without rows.
-    """
-    first = next((line for line in io.StringIO(text) if line.strip()), "")
-    if not first:
-        raise SourceError(f"{name}: the file has no rows.")
-    by_line = isinstance(_loaded(first), dict | str)
-    whole = None if lines and by_line else _loaded(text)
-    if isinstance(whole, dict | list):
-        array = _array(whole, name)
-        return Table(_row(said, n, f"{name}, row {n}") for n, said in enumerate(array, start=1))
-    if lines or by_line:
-        return Table(_rows_by_line(text, name))
-    raise SourceError(f"{name}: {_NONE if whole is not None else 'not valid JSON.'}")
-
-
-def _loaded(text: str) -> Any:
-    """What the text says in JSON; None where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
-    """The one array of rows; an object whose values are all objects is a table too, each row under its key.
-
-    An object with a field that is called as texts are is a row itself; others, such as settings, are no rows.
-    """
-    if isinstance(whole, list):
-        return whole
-    if any(isinstance(v, str) and v.strip() and fold_name(k) in TEXT_NAMES for k, v in whole.items()):
-        return [whole]
-    arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
-    if len(arrays) == 1:
-        return next(iter(arrays.values()))
-    if not arrays and len(whole) > 1 and all(isinstance(v, dict) for v in whole.values()):
-        return [{"key": key, **row} for key, row in whole.items()]
-    many = ", ".join(map(repr, arrays))
-    raise SourceError(
-        f"{name}: " + (f"several arrays of objects ({many}). Keep the one that is meant." if many else _NONE)
-    )
-
-
-def _rows_by_line(text: str, name: str) -> Iterator[Row | SourceError]:
-    filled = ((at, line) for at, line in enumerate(io.StringIO(text), start=1) if line.strip())
-    for number, (at, line) in enumerate(filled, start=1):
-        where = f"{name}, line {at}"
-        try:
-            yield _row(json.loads(line), number, where)
-        except (ValueError, RecursionError) as exc:
-            yield SourceError(f"{where}: not valid JSON ({exc}). A line is one object.")
-
-
-def _row(said: Any, number: int, where: str) -> Row | SourceError:
-    if isinstance(said, str):
-        return Row(number, where, {"text": said})
-    if not isinstance(said, dict):
-        return SourceError(f"{where}: a row has to be an object.")
-    values: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for path, value in _leaves(said, ()):
-        values[path].append(value)
-    named: dict[str, tuple[str, ...]] = {}
-    for path, texts in values.items():  # of 'a.b' and a 'b' within 'a' the first has the name
-        named.setdefault(".".join(path), tuple(texts))
-    return Row(number, where, named)
-
-
-def _leaves(said: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The texts of a value by their paths (`meta`, `title`), those of a list and of its objects one after another."""
-    if not isinstance(said, dict | list):
-        yield path, "" if said is None else str(said)
-    elif depth <= _DEEPEST:
-        if said == []:
-            yield path, ""
-        for key, value in said.items() if isinstance(said, dict) else ((None, each) for each in said):
-            yield from _leaves(value, path if key is None else (*path, key), depth + 1)

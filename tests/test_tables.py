@@ -1,0 +1,294 @@
+"""Words in runs, header rows of surveys, tables of figures, and who wrote a row."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from test_rows import Reading, made
+
+from agent.commands.batch import _read_questions
+from tools.documents.cutting import cut_document
+from tools.errors import SourceError
+from tools.passages import PassageText
+
+# A rich text: of each vendor how a run is written (T is its words), and the file (RUNS are those of the first sentence,
+# LAST is the second in one run).
+RUNS, LAST = ("Zoos should ", "not", " breed tigers."), "A cage is a cage."
+_TEXT = '{"type": "text", "text": T, "marks": [{"type": "strong"}]}'
+_DOC = (
+    '{"type": "doc", "content": [{"type": "paragraph", "content": [RUNS]}, {"type": "bulletList", "content": '
+    '[{"type": "listItem", "content": [{"type": "paragraph", "content": [LAST]}]}]}]}'
+)
+_SLATE = (
+    '[{"type": "paragraph", "children": [RUNS]}, {"type": "block-quote", "children": [{"text": "A cage "}, '
+    '{"type": "link", "url": "https://x", "children": [{"text": "is"}]}, {"text": " a cage."}]}]'
+)
+RICH = {
+    "Telegram": (
+        '{"type": "bold", "text": T}',
+        '{"name": "Z", "id": 1, "messages": [{"id": 1, "type": "service", "date": "2024-05-01", "text": ""}, '
+        '{"id": 2, "type": "message", "date": "2024-05-02", "from": "Ann Lee", "text": ["", RUNS, "\\n", LAST], '
+        '"text_entities": [RUNS, LAST]}]}',
+    ),
+    "Slack": (
+        _TEXT,
+        '[{"type": "message", "ts": "1741284000.01", "text": "Zoos should *not* breed tigers.\\n• A cage is a '
+        'cage. <@U2> :eyes:", "user": "U1", "user_profile": {"real_name": "Ann Lee"}, "blocks": [{"type": "rich_text", '
+        '"elements": [{"type": "rich_text_section", "elements": [RUNS]}, {"type": "rich_text_list", "style": "bullet", '
+        '"elements": [{"type": "rich_text_section", "elements": [LAST, {"type": "user", "user_id": "U2"}, '
+        '{"type": "emoji", "name": "eyes"}]}]}]}]}]',
+    ),
+    "Notion": (
+        '{"type": "text", "text": {"content": T, "link": null}, "plain_text": T, "annotations": {"color": "red"}}',
+        '{"object": "list", "results": [{"object": "block", "id": "a", "type": "paragraph", "paragraph": {"rich_text": '
+        '[RUNS], "color": "red"}}, {"object": "block", "id": "b", "type": "to_do", "to_do": {"rich_text": [LAST]}}]}',
+    ),
+    "TipTap": (_TEXT, _DOC),
+    "Jira": (_TEXT, f'[{{"key": "Z-1", "fields": {{"summary": "Zoos", "description": {_DOC}}}}}]'),
+    "Slate": ('{"text": T, "bold": true}', _SLATE),
+    "Slate in a row": ('{"text": T}', f'[{{"id": 7, "author": "Ann Lee", "body": {_SLATE}}}]'),
+    "Quill": ('{"insert": T}', '{"ops": [RUNS, {"insert": {"image": "data:red"}}, {"insert": "\\n"}, LAST]}'),
+    "Contentful": (
+        '{"nodeType": "text", "value": T, "marks": [{"type": "bold"}], "data": {}}',
+        '{"nodeType": "document", "content": [{"nodeType": "paragraph", "content": [RUNS]}, '
+        '{"nodeType": "blockquote", "content": [LAST]}]}',
+    ),
+    "Google Docs": (
+        '{"textRun": {"content": T, "textStyle": {"color": "red"}}}',
+        '{"title": "Zoos", "body": {"content": [{"paragraph": {"elements": [RUNS]}}, '
+        '{"paragraph": {"elements": [LAST], "paragraphStyle": {"namedStyleType": "red"}}}]}, "revisionId": "y"}',
+    ),
+    "Lexical": (
+        '{"type": "text", "text": T, "mode": "normal", "style": ""}',
+        '{"root": {"children": [{"type": "paragraph", "children": [RUNS, {"type": "linebreak"}, LAST]}]}}',
+    ),
+    "Draft.js": (
+        '{"key": "a", "text": T, "type": "unstyled", "data": {}}',
+        '{"blocks": [{"text": "Zoos should not breed tigers.", "type": "unstyled"}, LAST], "entityMap": {}}',
+    ),
+    "Editor.js": (
+        '{"type": "paragraph", "data": {"text": T}}',
+        '{"time": 1, "blocks": [{"type": "header", "data": {"text": "Zoos should not breed tigers.", "level": 2}}, '
+        '{"type": "list", "data": {"style": "red", "items": ["A cage is a cage.", "no more"]}}, '
+        '{"type": "table", "data": {"content": [["a", "b"], ["c", "d"]]}}]}',
+    ),
+    "Sanity": (
+        '{"_type": "span", "text": T, "marks": ["red"]}',
+        '[{"_type": "block", "style": "red", "children": [RUNS]}, {"_type": "block", "children": [LAST]}]',
+    ),
+    "Markdown's tree": (
+        '{"type": "strong", "children": [{"type": "text", "value": T}]}',
+        '{"children": [{"type": "paragraph", "children": [RUNS]}, {"type": "heading", "children": [LAST]}]}',
+    ),
+    "Mastodon": (
+        "",
+        '{"orderedItems": [{"type": "Create", "object": {"type": "Note", "content": '
+        '"<p>Zoos should <b class=red>not</b> breed tigers.</p><p>A cage is a cage.</p>"}}]}',
+    ),
+    "messages of models": (
+        _TEXT,
+        '{"messages": [{"role": "user", "content": [RUNS]}, {"role": "x", "content": [LAST]}]}',
+    ),
+    "strings": ("T", '[{"id": 1, "text": [RUNS, " ", LAST], "tags": ["red", "blue"]}]'),
+}
+
+
+def passages(found: Reading) -> list[PassageText]:
+    return [passage for document in found.documents for passage in cut_document(document)]
+
+
+def written(run: str, text: str) -> str:
+    return re.sub(r"\bT\b", lambda _: json.dumps(text), run)
+
+
+@pytest.mark.parametrize("vendor", RICH)
+def test_runs_are_joined_in_their_order(tmp_path: Path, vendor: str) -> None:
+    run, file = RICH[vendor]
+    told = file.replace("RUNS", ", ".join(written(run, t) for t in RUNS))
+    found = Reading(made(tmp_path, "a.json", told.replace("LAST", written(run, LAST))))
+    text = "\n".join(passage.text for passage in passages(found))
+    assert "Zoos should not breed tigers." in text
+    assert LAST in text
+    assert text.count("tigers") == 1
+    assert not [sign for sign in ("red", "bold", "<b", "*not*") if sign in text]
+    assert found.problems == []
+    assert {d.author for d in found.documents} <= {"", "Ann Lee", "user", "x"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '{"comments": [{"text": "I agree.", "likes": 3}, {"text": "I do not.", "likes": 1}]}',
+        '[{"type": "text", "content": "I agree."}, {"type": "text", "content": "I do not."}]',
+        '[{"type": "message", "user": "a", "text": "I agree."}, {"type": "p", "user": "b", "text": "I do not."}]',
+        '{"participants": [{"name": "A"}], "messages": [{"content": "I agree."}, {"content": "I do not."}]}',
+    ],
+)
+def test_rows_are_no_runs(tmp_path: Path, rows: str) -> None:
+    assert Reading(made(tmp_path, "a.json", rows)).texts == ["I agree.", "I do not."]
+
+
+def test_a_text_in_runs_that_lie_too_deep_says_so(tmp_path: Path) -> None:
+    deep = '{"type": "b", "text": "x", "children": [' * 400 + "]}" * 400
+    assert Reading(made(tmp_path, "a.json", f'[{{"text": ["a ", {deep}]}}]')).texts[0].endswith("x…")
+
+
+# Surveys. Of each the file, its texts, and their authors.
+_WHY = "Zoos keep the condor alive, and nobody else does."
+SURVEYS = {
+    "Qualtrics": (
+        "StartDate,Progress,ResponseId,Q1_Name,Q2\nStart Date,Progress,Response ID,What is your name? - Name,"
+        '"Should zoos close?\n\nWrite freely."\n'
+        + ",".join(f'"{{""ImportId"":""{n}""}}"' for n in "abcde")
+        + f'\n2024-05-01 10:00:00,100,R_1,Ann Lee,"{_WHY}"\n',
+        ([_WHY], ["Ann Lee"]),
+    ),
+    "SurveyMonkey": (
+        "Respondent ID,Start Date,Should zoos close? Why?,Which do you visit?,\n,,Open-Ended Response,Zoos,Farms\n"
+        f'118,05/01/2024 10:00:00,"{_WHY}",Zoos,\n119,05/02/2024 10:00:00,I have never been to one.,,Farms\n',
+        ([_WHY, "I have never been to one."], ["", ""]),
+    ),
+    "SoSci": (
+        "CASE;STARTED;A101\nInterview number;Time it started;What do you think about zoos?\n"
+        f"12;2024-05-01 10:00:00;{_WHY}\n13;2024-05-01 11:00:00;A cage is a cage, after all.\n",
+        ([_WHY, "A cage is a cage, after all."], ["", ""]),
+    ),
+    "LimeSurvey": (
+        '"id. Response ID","submitdate. Date submitted","G02. Please tell us what you think of the zoo in our town."\n'
+        f'1,2024-05-01 10:00:00,"{_WHY}"\n2,2024-05-01 11:00:00,"It is too small."\n',
+        ([_WHY, "It is too small."], ["", ""]),
+    ),
+    "Google Forms": (
+        f'Timestamp,I am a...,Tell us what you think about zoos\n2024/05/01 7:41:22 pm GMT+1,Parent,"{_WHY}"\n',
+        ([_WHY], [""]),
+    ),
+    "Alchemer": (  # its dates have many words
+        f'Response ID,Date Submitted,2. Please explain.\n1,"Feb 1, 2024 10:00:00 am","{_WHY}"\n',
+        ([_WHY], [""]),
+    ),
+    "missing figures": (  # no header row, though there are words in the place of figures
+        f'id,score,votes,review\na,n/a,none,"{_WHY}"\nb,4,12,"Many people, no benches."\nc,5,13,We shall come again.\n',
+        ([_WHY, "Many people, no benches.", "We shall come again."], ["", "", ""]),
+    ),
+    "name and role": (f'Name,Role,Comment\nJ. Brand,head of year,"{_WHY}"\n', ([_WHY], ["J. Brand, head of year"])),
+    "names in parts": (f'First Name,Last Name,Comment\nAnn,Lee,"{_WHY}"\n', ([_WHY], ["Ann Lee"])),
+    "a name that is asked for": (f'"First, what is your name?",Comment\nMaud,"{_WHY}"\n', ([_WHY], ["Maud"])),
+    "products": (f'name,price,review\nKettle 3000,29.99,"{_WHY}"\n', ([_WHY], [""])),
+    "numbers": (f'respondent,speech\n1834,"{_WHY}"\n', ([_WHY], [""])),
+    "anonymous": (f'respondent,speech\nR_1,"{_WHY}"\n', ([_WHY], ["R_1"])),
+}
+
+
+@pytest.mark.parametrize("tool", SURVEYS)
+def test_header_rows_are_no_documents_and_authors_are_named(tmp_path: Path, tool: str) -> None:
+    file, expected = SURVEYS[tool]
+    found = Reading(made(tmp_path, "a.csv", file))
+    assert ([p.text for p in passages(found)], [d.author for d in found.documents]) == expected
+    assert found.problems == []
+
+
+def test_a_code_is_still_the_name_of_its_column(tmp_path: Path) -> None:
+    found = Reading(made(tmp_path, "a.csv", SURVEYS["Qualtrics"][0]), text=("Q2",))
+    assert found.texts == [_WHY]
+
+
+def test_each_answer_stands_below_its_question_and_a_reply_is_not_its_authors(tmp_path: Path) -> None:
+    names = "Name,Why do you think so?,What should the town do?,How did you hear of it?"
+    rows = f'Ann Lee,"{_WHY}",It should pay for the new aviary.,From a friend of mine\nBo Reed,It is small for bears.,,'
+    more = "".join(f"\nA. Lee{n},It has {n} bears and no trees.,,From a friend of mine" for n in range(3))
+    found = Reading(made(tmp_path, "a.csv", f"{names}\n{rows}From a friend of mine{more}\n"))
+    assert [(p.section, p.text) for p in passages(found)][:2] == [
+        ("Why do you think so?", _WHY),
+        ("What should the town do?", "It should pay for the new aviary."),
+    ]
+    assert "read 'Why do you think so?', 'What should the town do?' as the text" in found.notes[0]
+    names = "Name,Comment received,Officer response"
+    found = Reading(made(tmp_path, "b.csv", f'{names}\nAnn Lee,"{_WHY}",The town has no money for that.\n'))
+    assert [(p.speaker or found.documents[0].author, p.text) for p in passages(found)] == [
+        ("Ann Lee", _WHY),
+        ("Officer", "The town has no money for that."),
+    ]
+
+
+# Tables of figures. Of each the file, its title, and its passages with their sections.
+FIGURES = {
+    "title, groups and notes": (
+        "Pupils by region,,\n,,\nRegion,2021,2022\nEngland,,\nLeeds,5,6\nWales,,\nCardiff,9,..\nNote: provisional.,,\n",
+        "Pupils by region",
+        [
+            ("England", "Leeds; 2021: 5; 2022: 6"),
+            ("Wales", "Cardiff; 2021: 9; 2022: .."),
+            ("Wales", "Note: provisional."),
+        ],
+    ),
+    "decimal commas": (
+        "Country;Price (EUR);Organic (%)\nAustria;4,80;25,0\nItaly;£5,95;3,5 %\n",
+        "a",
+        [("", "Austria; Price (EUR): 4,80; Organic (%): 25,0"), ("", "Italy; Price (EUR): £5,95; Organic (%): 3,5 %")],
+    ),
+    "answers of a poll": (
+        "Answer,Men,Women\nStrongly agree,12 %,15 %\nDon't know,n/a,5 %\n",
+        "a",
+        [("", "Strongly agree; Men: 12 %; Women: 15 %"), ("", "Don't know; Men: n/a; Women: 5 %")],
+    ),
+    "two lines of names": (
+        ",2022,,2023,\nWard,For,Against,For,Against\nAbbey,12,34,56,78\nDocks,1,2,3,4\n",
+        "a",
+        [
+            ("", "Abbey; 2022 For: 12; 2022 Against: 34; 2023 For: 56; 2023 Against: 78"),
+            ("", "Docks; 2022 For: 1; 2022 Against: 2; 2023 For: 3; 2023 Against: 4"),
+        ],
+    ),
+    "labels of many words": (
+        "Indicator,2021,2022\nShare of pupils who own a phone,71%,75%\nSchools that lock phones away,12,20\n",
+        "a",
+        [
+            ("", "Share of pupils who own a phone; 2021: 71%; 2022: 75%"),
+            ("", "Schools that lock phones away; 2021: 12; 2022: 20"),
+        ],
+    ),
+    "a remark here and there": (
+        "Site,Bats,Nights,Remarks\nBridge,12,3,\nBarn,7,2,The roof was repaired in May.\nMill,9,4,\n",
+        "a",
+        [
+            ("", "Bridge; Bats: 12; Nights: 3"),
+            ("", "Barn; Bats: 7; Nights: 2; Remarks: The roof was repaired in May."),
+            ("", "Mill; Bats: 9; Nights: 4"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("table", FIGURES)
+def test_a_table_of_figures_is_one_document_whose_passages_name_their_cells(tmp_path: Path, table: str) -> None:
+    file, title, expected = FIGURES[table]
+    found = Reading(made(tmp_path, "a.csv", file))
+    assert [(d.title, d.external_id, d.key) for d in found.documents] == [(title, "a.csv", "")]
+    assert [(p.section, p.text) for p in passages(found)] == expected
+    assert (found.notes, found.problems) == (["a.csv: read as a table of figures."], [])
+
+
+def test_each_part_of_a_wide_row_names_its_row(tmp_path: Path) -> None:
+    names = [f"Votes for candidate number {n}" for n in range(60)]
+    told = [p.text for p in passages(Reading(made(tmp_path, "a.csv", f"Ward,{','.join(names)}\nAbbey{',7' * 60}\n")))]
+    assert all(text.startswith("Abbey; Votes") and len(text.split()) <= 100 for text in told)
+    assert all(any(f"{name}: 7" in text for text in told) for name in names)
+    many = "a,b\n" + "x,1\n" * 10_001
+    with pytest.raises(SourceError, match="more than 10,000 rows of figures"):
+        Reading(made(tmp_path, "b.csv", many))
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    found = Reading(
+        made(tmp_path, "a.csv", f'Comment,Comment\n"{_WHY}",And the otters as well.\n'), text=("Comment (2)",)
+    )
+    assert found.texts == ["And the otters as well."]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "latin-1"])
+def test_a_file_of_questions_is_read_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+    told = (
+        "\ufeff" if encoding == "utf-16-be" else ""
+    ) + '{"question": "Is José right?"}\r\n\r\n{"question": "And Zoë?"}\r\n'
+    assert _read_questions(made(tmp_path, "q.jsonl", told.encode(encoding))) == ["Is José right?", "And Zoë?"]
