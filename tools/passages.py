@@ -27,6 +27,7 @@ class Block:
     page, last_page: the pages it stands on, counted from 1; 0 where the format has none.
     speaker: who says or writes it, where the document tells one speaker from another ('Cllr Faulds'); else empty. A
     name that is not certain begins with `PROBABLY`.
+    bold: how many of its first characters are bold, as the name before a speech is and the question of an interview.
     """
 
     text: str
@@ -35,6 +36,7 @@ class Block:
     page: int = 0
     last_page: int = 0
     speaker: str = ""
+    bold: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from tools.language.names import pattern
 from tools.language.sentences import (
     PASSAGE_WORDS,
     cut_passages,
@@ -14,6 +15,7 @@ from tools.language.sentences import (
 from tools.passages import Block, PassageForm, PassageText, SourceDocument
 
 BULLET = "-"  # sentencex finds no sentences after a rounder one
+_TOGETHER = 3  # sentences at most that stay together because only the first names who says them
 _FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
 
 
@@ -52,8 +54,15 @@ def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, 
 
 def _prose(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
     pieces = [(piece, block) for block in blocks for piece in _pieces(block)]
-    for first, end in pack_pieces([piece for piece, _ in pieces]):
-        yield _passage([piece for piece, _ in pieces[first:end]], [b for _, b in pieces[first:end]], section, form)
+    starts: list[int] = []
+    for i, (piece, _) in enumerate(pieces):
+        leans = i and i - starts[-1] < _TOGETHER and pattern("LEANING").match(piece)
+        starts += [] if leans else [i]
+    ends = [*starts[1:], len(pieces)]
+    groups = [join_pieces([piece for piece, _ in pieces[i:j]]) for i, j in zip(starts, ends, strict=True)]
+    for first, last in pack_pieces(groups):
+        part = pieces[starts[first] : ends[last - 1]]
+        yield _passage([piece for piece, _ in part], [b for _, b in part], section, form)
 
 
 def _pieces(block: Block) -> list[str]:

@@ -3,6 +3,7 @@
 import codecs
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any, cast
 from tools.dates import date_of_cell
 from tools.documents.bylines import byline, stated
 from tools.documents.encodings import Decoded, decode_text
+from tools.documents.speakers import with_speakers
 from tools.errors import ReaderFailedError, SourceError
 from tools.language.sentences import clean
 from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
@@ -174,14 +176,18 @@ def document_of_blocks(
     told = _keep_sentences(told, str(title))
     ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
+    found = Counter({**(left_out or {}), _COUNTED: sum(n for _, n in ended)})
+    spoken = tuple(with_speakers(taken, found))
+    if title == heading and all(b.text != heading for b in spoken):  # it was the name of a speaker
+        title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled))}
-    add_fields(values, "byline", **byline(taken))
+    alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # nobody wrote what several say
+    add_fields(values, "byline", **{**byline(taken), **alone})
     if properties:
-        add_fields(values, properties["place"], **stated(properties, taken))
-    made = document_of_text(external_id, _BETWEEN.join(b.text for b in taken), values)
-    found = {**(left_out or {}), _COUNTED: sum(n for _, n in ended)}
+        add_fields(values, properties["place"], **{**stated(properties, taken), **alone})
+    made = document_of_text(external_id, _BETWEEN.join(b.text for b in spoken), values)
     counts = {what: count for what, count in found.items() if count}
-    return replace(made, blocks=taken, left_out=counts)
+    return replace(made, blocks=spoken, left_out=counts)
 
 
 def _keep_sentences(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:

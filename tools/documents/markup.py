@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tools.documents.plain import text_blocks
+from tools.language.names import pattern
 from tools.passages import Block, BlockForm
 
 _MOST_ELEMENTS = 15_000
@@ -47,7 +48,12 @@ _SILENT = SILENT | {"svg", "math"}
 _LONGEST_VALUE = 60  # words
 _NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
 _BREAK = "\x1e"  # where a line was broken on purpose; no text has this character
-_BREAKS = re.compile(f"{_BREAK}[ \\t\\n\\r]*{_BREAK}")
+_BOLD, _BOLD_END = "\ue002", "\ue003"  # around what is bold
+_LEAD = re.compile(f"{_BOLD}([^{_BOLD_END}]*){_BOLD_END}")
+_MARKS = str.maketrans("", "", _BOLD + _BOLD_END)
+# Two breaks end a paragraph, and so does one line end before a speaker's tag.
+_TURN = rf"{_BOLD}?(?:{pattern('TURN').pattern})\S*(?: \S+){{2}}"
+_BREAKS = re.compile(rf"{_BREAK}[ \t\n\r]*{_BREAK}|(?:{_BREAK}|(?<=[.!?…”\"')])\n)[ \t\n\r]*(?={_TURN})")
 
 
 def parse(html: str) -> Any:
@@ -216,6 +222,8 @@ def _text(element: Any, tables: bool = True) -> str:
     if not isinstance(element.tag, str) or tag in _SILENT or (not tables and tag == "table"):
         return ""
     inside = (element.text or "") + "".join(_text(child, tables) + (child.tail or "") for child in element)
+    if inside.strip() and (tag in ("b", "strong") or (tag == "hi" and element.get("rend") == "#b")):
+        return f"{_BOLD}{inside}{_BOLD_END}"
     return f" {inside} " if tag in _BLOCKS else inside
 
 
@@ -223,11 +231,12 @@ def _block(text: str, form: BlockForm, level: int = 0) -> Iterator[Block]:
     """A block, or one for each paragraph that breaks make of the text."""
     for part in [text] if form == "heading" else _BREAKS.split(text):
         if said := _folded(part):
-            yield Block(said, form, level)
+            lead = _LEAD.match(" ".join(part.split()))
+            yield Block(said, form, level, bold=len(lead[1].strip()) if lead else 0)
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.replace(_BREAK, " ").split())
+    return " ".join(text.replace(_BREAK, " ").translate(_MARKS).split())
 
 
 def _tag(element: Any) -> str:

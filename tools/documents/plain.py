@@ -10,6 +10,7 @@ from pathlib import Path
 from tools.documents.bylines import byline
 from tools.documents.document import document_of_blocks, read_decoded, title_of
 from tools.language.lexicon import is_word
+from tools.language.names import pattern
 from tools.passages import Block, SourceDocument
 
 LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
@@ -186,22 +187,37 @@ def _body(lines: Sequence[str]) -> Iterator[Block]:
         return
     marks = [_BULLET.match(line) for line in lines]
     listed = marks[0] is not None or sum(mark is not None for mark in marks) > 1
-    starts = [0, *(i for i, mark in enumerate(marks) if i and mark and listed), len(lines)]
+    turns = _turn_starts(lines)
+    starts = sorted({0, *turns, *(i for i, mark in enumerate(marks) if i and mark and listed), len(lines)})
     for first, end in pairwise(starts):
         part = lines[first:end]
         if mark := marks[first]:
             yield Block(_joined([part[0][mark.end() :], *part[1:]]), "item")
-        elif _is_wrapped(part):
+        elif _is_wrapped(part) or (turns and all(line.lstrip()[0].islower() for line in part[1:])):
             yield Block(_joined(part))
         else:
             yield from (Block(_joined([line])) for line in part)
 
 
+def _turn_starts(lines: Sequence[str]) -> list[int]:
+    """Which lines of a text begin another speaker's turn, or its words below the speaker's name."""
+    found: set[int] = set()
+    for i, line in enumerate(map(str.strip, lines)):
+        ended = i == 0 or i in found or lines[i - 1].rstrip()[-1:] in '.!?…"”’)]:'
+        stamped = not line[:1].isalpha() and any(pattern(k).match(line) for k in ("message", "SYSTEM_LINE"))
+        if stamped or (ended and pattern("TURN").match(line)):
+            found.add(i)
+        elif ended and len(line) <= 140 and any(pattern(kind).fullmatch(line) for kind in ("posted", "quoted", "line")):
+            found |= {i, i + 1}
+    return sorted(found & set(range(1, len(lines))))
+
+
 def _is_wrapped(lines: Sequence[str]) -> bool:
     """Whether each line ends because the next word had no room; lines of verses and lists begin with a capital."""
-    margin = max(map(len, lines))
+    indent = min(len(line) - len(line.lstrip()) for line in lines)
+    margin = max(map(len, lines)) - indent
     pairs = list(pairwise(lines))
-    full = sum(len(line) + 1 + len(after.split()[0]) > margin - _LOOSE for line, after in pairs)
+    full = sum(len(line) - indent + 1 + len(after.split()[0]) > margin - _LOOSE for line, after in pairs)
     going = sum(not after.lstrip()[0].isupper() or not _SENTENCE_END.search(line) for line, after in pairs)
     return margin >= _NARROWEST and full >= _FULL * len(pairs) and going >= _GOING * len(pairs)
 

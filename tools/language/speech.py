@@ -1,8 +1,63 @@
-"""Reported speech: who says a sentence of prose that quotes people, such as a news report."""
+"""Reported speech: who says a sentence of prose that quotes people, such as a news report or minutes.
+
+The words and conventions that it goes by are in `conventions.toml`.
+"""
+
+import re
+
+from tools.language.lexicon import is_name
+from tools.language.names import from_title, fullest, is_person, pattern
+from tools.passages import PROBABLY
 
 UNNAMED = "somebody quoted"
 """The speaker of a sentence inside quotation marks whose speaker the passage does not name. The document's author must
 not stand for it."""
+
+
+def reporter(clause: str, verbs: str = "VERB") -> str:
+    """Who says something by the words of this clause, outside of quotation marks: 'Cllr Faulds', 'the Clerk', 'she', 'a
+    spokeswoman'; empty where nobody does. verbs: 'VERB_IN_MINUTES' are more."""
+    if inverted := pattern("INVERTED").match(clause):
+        who, after = inverted["who"].strip(), (inverted["next"] or "").strip()
+        if not is_person(who) and pattern("PERSON").fullmatch(after) and is_person(after):
+            return after
+        found = next((m for name in ("PERSON", "DESCRIBED", "PRONOUN") if (m := pattern(name).match(who))), None)
+        return found[0] if found else ""
+    for verb in pattern(verbs).finditer(clause):
+        before = clause[: verb.start()].rstrip()[-240:]
+        if before.endswith(",") and (said_by := pattern("SAID_BY").match(clause, verb.start())):
+            return said_by["who"]
+        who = _subject(pattern("ADVERBS").sub("", before))
+        if who and (not _is_described(who) or pattern("VERB").match(verb[0])):
+            return who
+    return ""
+
+
+def _is_described(who: str) -> bool:
+    return bool(pattern("DESCRIBED").fullmatch(who)) and not pattern("NAME_AT_END").fullmatch(who)
+
+
+def _subject(left: str) -> str:
+    """The subject that ends there: 'Ms J. Birkett' of 'Ms J. Birkett, team leader,'."""
+    if pattern("PASSIVE").search(left):
+        return ""
+    if left.endswith(","):
+        *chunks, last = [pattern("LEAD").sub("", chunk.strip(" “”\"'")) for chunk in left[:-1].split(",")]
+        last = re.sub(r"^the ", "", last)
+        named = [last] if chunks and pattern("PERSON").fullmatch(last) else []
+        named += [from_title(m[0]) for chunk in chunks if (m := pattern("PERSON").match(chunk))]
+        if person := next(filter(is_person, named), ""):
+            return person
+        left = chunks[-1] if chunks and pattern("RELATIVE").match(last) else left
+    left = re.sub(r" \([^()]{1,60}\)$", "", left.removesuffix(","))
+    if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
+        return last
+    if (found := pattern("NAME_AT_END").search(left)) and not pattern("PREPOSITION").search(left[: found.start()]):
+        if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
+            return found[0]
+        name = from_title(pattern("LEAD").sub("", found[0]))
+        return name if is_person(name) or is_name(name) else ""
+    return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
 
 
 def reported_speaker(sentence: str, passage: str) -> str:
@@ -14,4 +69,72 @@ def reported_speaker(sentence: str, passage: str) -> str:
 
     For passages without a speaker of their own: `passage.speaker or reported_speaker(text, passage.text) or author`.
     """
-    return ""
+    text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
+    said = " ".join(sentence.split())
+    begin = text.replace("\n", " ").find(said)
+    if begin < 0 or not said:
+        return ""
+    quotations = _quotations(text)
+    shares = [max(0, min(end, begin + len(said)) - max(start, begin)) for start, end in quotations]
+    if sum(shares) * 2 >= len(said):
+        return _named(*_attribution(text, quotations, shares.index(max(shares))), text, quotations) or UNNAMED
+    clause = _outside(text, quotations)[begin : begin + len(said)]
+    according = pattern("ACCORDING").search(clause)
+    return _named(according["who"] if according else reporter(clause), begin, text, quotations)
+
+
+def _quotations(text: str) -> list[tuple[int, int]]:
+    """The places between quotation marks; one that is not closed goes on to the next that opens, or to the end."""
+    begun = pattern("CLOSED").match(text)
+    found = pattern("QUOTED").finditer(text, begun.end() if begun else 0)
+    return ([(0, begun.end() - 1)] if begun else []) + [match.span(match.lastindex or 0) for match in found]
+
+
+def _outside(text: str, quotations: list[tuple[int, int]]) -> str:
+    """The text with the quotations blanked but for their last signs, of the same length."""
+    for start, end in quotations:
+        text = f"{text[:start]}{'“' * (end - start - 1)}{text[end - 1 :]}" if end > start else text
+    return text
+
+
+def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tuple[str, int]:
+    """The words that name the speaker of a quotation, after or before it or the one before, and their place."""
+    start, end = quotations[index]
+    following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
+    after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
+    if text[end - 1 : end] not in ".…" and (who := reporter(after)):
+        return who, end
+    between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
+    *others, lead = pattern("SENTENCE_END").split(between)
+    who = reporter(lead)
+    if index and (not between or (who and not others and not lead.endswith((":", ",")))):
+        return _attribution(text, quotations, index - 1)
+    return who, start
+
+
+def _named(who: str, place: int, text: str, quotations: list[tuple[int, int]]) -> str:
+    """The name that the words stand for there."""
+    if pattern("PRONOUN").fullmatch(who):
+        return _antecedent(who.lower(), _outside(text, quotations)[:place])
+    if who and _is_described(who):
+        return who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
+    return fullest(who, text)
+
+
+def _antecedent(pronoun: str, before: str) -> str:
+    """The person whom 'he' or 'she' stands for: who is reported last, or is named in the sentences before."""
+    wrong = pattern({"he": "HERS", "she": "HIS"}.get(pronoun, "EDITED"))
+    for distance, sentence in enumerate(reversed(pattern("SENTENCE_END").split(before))):
+        told = reporter(sentence)
+        if told and _is_described(told):
+            return UNNAMED
+        if told and not (told.isupper() or pattern("PRONOUN").fullmatch(told) or wrong.search(told)):
+            return fullest(told, before)
+        named = [from_title(m[0]) for m in pattern("PERSON").finditer(sentence)]
+        according = pattern("ACCORDING").search(sentence)
+        people = [according["who"]] if according else [p for p in named if is_person(p) and not wrong.search(p)]
+        if people:
+            alone = distance < 2 and len({person.split()[-1] for person in people}) == 1
+            sure = alone and (according or sentence.find(people[0]) < 30)
+            return ("" if sure else PROBABLY) + fullest(people[0], before)
+    return UNNAMED

@@ -1,0 +1,285 @@
+"""Who says each block of a document, and who says a sentence of prose that quotes people."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tools.documents.cutting import cut_document
+from tools.documents.plain import text_document
+from tools.documents.readers import read_file
+from tools.documents.speakers import with_speakers
+from tools.language.speech import UNNAMED, reported_speaker
+from tools.passages import Block, SourceDocument
+
+HEARING = """Hearing on the harbour toll
+
+Present: Mr P. Vane (Chair), Dr Una Marsh; the clerk, Mrs Loy.
+
+THE CHAIR: We begin with the toll. I ask for patience.
+
+DR MARSH: I measured the queue for a month. My figures
+are before you.
+
+It was longest on Fridays.
+
+I would end the toll tomorrow.
+
+THE CHAIR: Thank you.
+
+Cost: 40 pounds a boat.
+
+[Laughter.]
+"""
+DEPOSITION = """Examination by MS ROE
+
+MR TIM HALE (sworn)
+
+Q. Did you lock the gate?
+
+A. I did, and I wrote it down.
+
+MS ROE: Thank you.
+
+MR TIM HALE: I always do.
+
+MS ROE: No more questions.
+"""
+PHONE_CHAT = """5/4/23, 9:15 PM - Messages and calls are end-to-end encrypted.
+5/4/23, 9:16 PM - Rosa Lint: The field floods after school
+and nobody drains it.
+5/4/23, 9:20 PM - Ben (coach): <Media omitted>
+5/4/23, 9:21 PM - Ben (coach): We could use the gym. <This message was edited>
+5/4/23, 9:22 PM - Ben (coach) left
+"""
+PASTED_CHAT = """Priya Vance
+  9:04 AM
+Three days a week at a desk, from June.
+9:05
+Questions in the thread please.
+
+Cor Dahl
+  9:11 AM
+I was promised in writing that I could stay at home.
+2 replies
+"""
+THREAD = """u/tide_table • 2d • 96 points
+
+I swim there every day and the flag is never up.
+
+u/lifeguard9 • 1d • 12 points
+
+tide_table wrote:
+
+I swim there every day and the flag is never up.
+
+You swim before I start.
+"""
+LETTERS = """LETTERS TO THE EDITOR
+
+Sir, I have burned ash in one grate since 1971. My lungs are still in me.
+
+- J. VANE, Hillcote
+
+Dear Editor, I am a nurse. I should like Mr Vane to see my ward.
+
+Keep the stove cold when the air is still.
+
+Una Marsh
+Sallow Green
+
+Letters may be cut.
+"""
+MINUTES = """Minutes of the harbour board
+
+In attendance: Cllr Ida Pell (Chair), Tom Roe (TR), Mrs Loy (Clerk)
+
+Cllr Pell said that the toll fell on nurses. It would cost a week's wages. TR disagreed; he said that nurses
+went by bus. The toll was carried by 5 votes to 2.
+
+In reply to a question, the Clerk stated that the figures were new.
+
+She had checked them twice.
+
+A resident shouted that it was nonsense.
+"""
+INTERVIEW = """# "I count boats"
+
+Harbour Weekly, June 2020. Interview: Per Roe
+
+Una Marsh, 40, has kept the lock for ten years.
+
+**Do boats still come?**
+
+Fewer. I counted nine in June.
+
+My father counted ninety.
+
+**You want the toll gone?**
+
+I do. I told the board so.
+
+Behind her a boat hoots.
+"""
+TAGS_IN_LINES = """**Una Marsh:** Do you row?
+**Per Roe:** I row when the lock is shut.
+
+**UM:** And in winter?
+
+**PR:** I sleep.
+
+**UM:** I see.
+
+**PR:** I mend my boat.
+"""
+SAID = {
+    "hearing.txt": (
+        HEARING,
+        "Mr P. Vane: We begin|Dr Una Marsh: I measured the queue for a month. My figures are before"
+        "|probably Dr Una Marsh: It was|Dr Una Marsh: I would|Mr P. Vane: Thank|: Cost|: [Laughter",
+    ),
+    "deposition.txt": (
+        DEPOSITION,
+        "Ms Roe: Did you lock|Mr Tim Hale: I did|Ms Roe: Thank|Mr Tim Hale: I always|Ms Roe: No more",
+    ),
+    "chat.txt": (PHONE_CHAT, "Rosa Lint: The field floods after school and|Ben (coach): We could use the gym."),
+    "pasted.txt": (PASTED_CHAT, "Priya Vance: Three|Priya Vance: Questions|Cor Dahl: I was promised"),
+    "thread.txt": (
+        THREAD,
+        "u/tide_table: I swim there|tide_table: I swim there|probably u/lifeguard9: You swim",
+    ),
+    "letters.txt": (
+        LETTERS,
+        "J. Vane: I have burned|: J. VANE|Una Marsh: I am a nurse|Una Marsh: Keep|: Una Marsh|: Sallow|: Letters",
+    ),
+    "minutes.txt": (
+        MINUTES,
+        "Cllr Ida Pell: Cllr Pell said that the toll fell on nurses. It would|Tom Roe: TR disagreed; he said"
+        "|: The toll was carried|Mrs Loy: In reply|Mrs Loy: She had|: A resident",
+    ),
+    "interview.md": (
+        INTERVIEW,
+        "Per Roe: Do boats|Una Marsh: Fewer|Una Marsh: My father|Per Roe: You want|Una Marsh: I do|: Behind her",
+    ),
+    "lines.md": (
+        TAGS_IN_LINES,
+        "Una Marsh: Do you|Per Roe: I row|Una Marsh: And in|Per Roe: I sleep|Una Marsh: I see|Per Roe: I mend",
+    ),
+    "play.txt": (
+        "UNA\nI never wanted the lamp.\n\nMAREK\nIt came with the house, like me.\n\nUNA\nThen you go too, my dear.\n",
+        "Una: I never|Marek: It came|Una: Then you",
+    ),
+    "otter.txt": (
+        "Una Marsh  00:02\nI was in the dye house.\n\nHe was a decent man.\n\nSpeaker 2  00:20\nI held the tin.\n",
+        "Una Marsh: I was|Una Marsh: He was|Speaker 2: I held",
+    ),
+    "said.txt": ('"It is too fast for my knees." - Una Marsh, 84\n\n214 people replied.', "Una Marsh: It is|: 214"),
+    "table.md": (
+        "| Time | Speaker | Text |\n|--|--|--|\n| 0:01 | P1 | Take glass. |\n| 0:09 | P2 | No. |",
+        "P1: T|P2: N",
+    ),
+}
+
+
+def read(folder: Path, name: str, text: str) -> SourceDocument:
+    (folder / name).write_text(text)
+    return next(d for d in read_file(folder / name, name) if isinstance(d, SourceDocument))
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_each_convention_names_who_speaks(name: str, tmp_path: Path) -> None:
+    text, expected = SAID[name]
+    blocks = [f"{b.speaker}: {b.text}" for b in read(tmp_path, name, text).blocks]
+    begins = expected.split("|")
+    assert [b[: len(e)] for b, e in zip(blocks[-len(begins) :], begins, strict=True)] == begins
+
+
+def test_what_a_chat_program_writes_is_counted_and_tags_are_no_headings(tmp_path: Path) -> None:
+    assert read(tmp_path, "chat.txt", PHONE_CHAT).left_out == {"system messages": 3}
+    parts = "# Panel|Speakers: Una Marsh, Per Roe|## Una Marsh|I row.|## Per Roe|I mend it.|## End|Tea.".split("|")
+    document = read(tmp_path, "panel.md", "\n\n".join(parts))
+    assert [(p.speaker, p.section) for p in cut_document(document)[1:]] == [
+        ("Una Marsh", ""),
+        ("Per Roe", ""),
+        ("", "End"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Germany: It closed its last reactor.\n\nFrance: It runs 56.\n\nGermany: Prices rose.\n\nNote: of 2024.",
+        "Pros: Dense.\n\nCons: Dear.\n\nPros: Few deaths.\n\nCons: Waste.\n\nConclusion: I do not know.",
+        "Q: Do you charge?\n\nA: No. I never do.\n\nQ: Who calls you?\n\nA: You do.",
+        "Marie Curie\n\nMarie Curie was born.\n\nLise Meitner\n\nLise Meitner was not.\n\nMarie Curie\n\nShe left.",
+        "2.10 Methods\n\nWe asked you.\n\n2.11 Results\n\nWe found it.\n\n2.12 Methods\n\nWe stop.",
+        "Ferry fares · 2 hours ago\n\nGales on Tuesday · 3 hours ago\n\nFerry fares · 4 hours ago",
+        "Warning: hot.\n\nMonday: I rest.\n\nWarning: cold.\n\nItem 4: my bus.\n\nMonday: I rest.",
+        "The walk takes 40 minutes.\n\nMs Loy said that it was long. She would know.\n\nMr Roe said that it was not.",
+    ],
+)
+def test_what_only_looks_like_speech_has_no_speaker(text: str) -> None:
+    assert {b.speaker for b in text_document(text, "a.txt").blocks} == {""}
+
+
+def test_blocks_that_have_a_speaker_stay_and_many_names_take_no_time() -> None:
+    mail = [Block("Una: I said so.", speaker="Per"), Block("Una: I did.", speaker="Per")]
+    assert with_speakers(mail, Counter()) == mail
+    names = [f"{'abcdefghij'[n % 10].upper()}{n % 7919:x}lo Vu{n:x}".replace("0", "o") for n in range(3_000)]
+    blocks = with_speakers([Block(f"{name}: I say so to you.") for name in (*names, *names)], Counter())
+    assert len(blocks) == 6_000
+
+
+NEWS = """Ferry fares rise
+
+"My father rows to dialysis," said Ana Vane, who runs the bakery. "They talk about a hub. A hub is on a bicycle."
+
+The trust's chief, Martin Roe-Booth, defended the vote. “We have four nurses in three buildings,” he said. According to
+Dr Una Marsh, who works there, the figures left out home visits. She said that nobody had asked her.
+
+The Patients' Association told the Herald that it would sue. It had raised nine thousand, a spokeswoman said.
+
+Not everyone was against it. ‘I waited five weeks,’ one man said. "They should be ashamed."
+
+A bus is planned."""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "speaker"),
+    [
+        ('"My father rows to dialysis," said Ana Vane, who runs the bakery.', "Ana Vane"),
+        ("A hub is on a bicycle.", "Ana Vane"),
+        ("“We have four nurses in three buildings,” he said.", "Martin Roe-Booth"),
+        ("According to Dr Una Marsh, who works there, the figures left out home visits.", "Dr Una Marsh"),
+        ("She said that nobody had asked her.", "Dr Una Marsh"),
+        ("The Patients' Association told the Herald that it would sue.", "The Patients' Association"),
+        ("It had raised nine thousand, a spokeswoman said.", UNNAMED),
+        ("‘I waited five weeks,’ one man said.", UNNAMED),
+        ('"They should be ashamed."', UNNAMED),
+        ("Not everyone was against it.", ""),
+        ("A bus is planned.", ""),
+        ("It stands elsewhere.", ""),
+    ],
+)
+def test_prose_tells_who_says_a_sentence(sentence: str, speaker: str) -> None:
+    assert reported_speaker(sentence, " ".join(NEWS.split())) == speaker
+
+
+def test_a_pronoun_that_two_people_could_be_leaves_a_doubt() -> None:
+    passage = 'Cllr Roe met Dr Vane at the lock with Ms Loy. Boats waited. "I will not pay," he said.'
+    assert reported_speaker('"I will not pay," he said.', passage).startswith("probably ")
+
+
+@pytest.mark.parametrize("sentences", range(6, 12))
+def test_a_passage_begins_with_no_quotation_whose_speaker_stands_before_it(sentences: int) -> None:
+    quoted = 'Its chief, Martin Roe-Booth, defended it. "We have four nurses," he said. "I cannot staff anger."'
+    filler = "The vote was held in the hall on that day. " * sentences
+    passages = [p.text for p in cut_document(text_document(f"Clinics\n\n{filler}\n\n{quoted} {filler}", "a.txt"))]
+    for quote in ('"We have four nurses," he said.', '"I cannot staff anger."'):
+        assert {reported_speaker(quote, p) for p in passages if quote in p} == {"Martin Roe-Booth"}
+
+
+def test_nobody_wrote_what_several_people_say() -> None:
+    text = "Panel\n\nBy Ida Pell\n\n" + "\n\n".join(["UNA MARSH: I row.", "PER ROE: You do.", "UNA MARSH: We do."])
+    assert text_document(text, "a.txt").author == ""
+    assert text_document("Panel\n\nBy Ida Pell\n\nThey row.", "a.txt").author == "Ida Pell"

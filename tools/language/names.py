@@ -1,0 +1,164 @@
+"""People's names in texts: what is a name, and how a document has it most fully.
+
+The words and conventions by which names and their speech are known are in `conventions.toml`.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from tools.language.lexicon import is_name, is_word, lookup
+
+_SEARCHED, _MOST_NAMES = 400_000, 500  # characters of a document that names are looked for in, and how many names
+_MOST_FORMS, _LONGEST_FORM = 200, 70  # places that a name is looked for at, and characters before its last word
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """One of the regular expressions of `conventions.toml`."""
+    return re.compile(source(name))
+
+
+@cache
+def source(name: str) -> str:
+    text = "".join(line.strip() if "\n" in _sources()[name] else line for line in _sources()[name].splitlines())
+    return re.sub(r"<<(\w+)>>", lambda other: f"(?:{source(other[1])})", text)
+
+
+@cache
+def _sources() -> dict[str, str]:
+    return tomllib.loads((Path(__file__).parent / "conventions.toml").read_text("utf-8"))
+
+
+def from_title(name: str) -> str:
+    """The name without other capitalised words before it: from its last titles, or from what can be a name."""
+    if runs := list(pattern("TITLES").finditer(name)):
+        return name[runs[-1].start() :]
+    words = name.split()
+    while len(words) > 1 and lookup(words[0].lower()) and not lookup(words[0]).startswith("NNP"):
+        words.pop(0)
+    return " ".join(words)
+
+
+def is_person(name: str) -> bool:
+    """Whether it is a name with a title or of several words."""
+    words = name.split()
+    if not words or words[0].lower() == "the":
+        return False
+    named = (is_name(word.capitalize() if word.isupper() else word) for word in words if len(word) > 2)
+    return bool(pattern("TITLED").match(f"{name} ")) or (len(words) > 1 and any(named))
+
+
+def fullest(name: str, text: str) -> str:
+    """The name as the text has it most fully: 'Cllr Pell' as 'Cllr Idris Pell', unless two people are called so."""
+    own = run[0] if (run := pattern("TITLED").match(f"{name} ")) else ""
+    words = name[len(own) :].split()
+    while len(words) > 1 and pattern("PARTICLE").fullmatch(words[0]):
+        words.pop(0)
+    if not words:
+        return name
+    found: dict[str, str] = {}
+    for place in islice(re.finditer(rf"(?<![\w-]){re.escape(words[-1])}(?![\w-])", text), _MOST_FORMS):
+        form = pattern("FORM").search(text[max(0, place.start() - _LONGEST_FORM) : place.end()])
+        titled = from_title(form[0]) if form else words[-1]
+        title = run[0] if (run := pattern("TITLED").match(titled)) else ""
+        before = titled[len(title) :].split()[:-1]
+        first = before[: -len(words) + 1] if len(words) > 1 and before[-len(words) + 1 :] == words[:-1] else before
+        same = len(words) == 1 or first is not before or (before and before[0][0] == words[0][0])
+        if same and _agree(own, title) and not all(map(pattern("PARTICLE").fullmatch, first)):
+            full = " ".join([*title.split(), *before, words[-1]])
+            found[before[0][0]] = max(found.get(before[0][0], ""), full, key=len)
+    if len(found) == 1:
+        return max(*found.values(), name, key=lambda form: len(pattern("TITLED").sub("", form).split()))
+    return name if found or own or len(words) > 1 else _with_surname(name, text)
+
+
+def _agree(one: str, other: str) -> bool:
+    """Whether two titles can be the same person's."""
+    his, hers = (pattern(name).search for name in ("HIS", "HERS"))
+    return not ((his(one) and hers(other)) or (hers(one) and his(other)))
+
+
+def _with_surname(name: str, text: str) -> str:
+    """A first name with the one surname that follows it in the text."""
+    after = re.findall(rf"(?<![\w-]){re.escape(name)} ((?:{source('PARTICLE')} ){{0,3}}{source('WORD')})", text)
+    surnames = {last for last in after if lookup(last.split()[-1].lower())[:1] not in ("V", "M")}
+    return f"{name} {surnames.pop()}" if len(surnames) == 1 else name
+
+
+def role_holder(role: str, text: str) -> str:
+    """Who has the role by the text, as 'Cllr Idris Pell (Chair)' or 'the Clerk, Mrs Bray'; empty if it does not say."""
+    named, link, person = re.escape(re.sub(r"^(?:the|an?) ", "", role, flags=re.IGNORECASE)), ",? ", source("PERSON")
+    if re.fullmatch(r"(?i:chair(?:man|woman|person)?|conven[eo]r)", named):
+        named, link = r"(?:chair(?:man|woman|person)?|conven[eo]r)", "[:,]? "
+    for told in (
+        rf"({person}) ?[(\[](?i:(?:[^()]{{0,60}}\W)?{named}(?:\W[^()]{{0,60}})?)[)\]]",
+        rf"(?i:\b{named}){link}\(?({person})",
+        rf"({person}), (?:the )?(?i:{named})\b",
+    ):
+        if holders := {match[1] for match in re.finditer(told, text) if is_person(match[1])}:
+            return holders.pop() if len(holders) == 1 else ""
+    return ""
+
+
+def ordinary_case(name: str) -> str:
+    """The name in ordinary case: 'SIR A. LEVERSON-GRAY' as 'Sir A. Leverson-Gray'."""
+    whole = name.isupper()
+    return re.sub(rf"(?<!\w)[^\W\d_a-z]{{{2 if whole else 3},}}(?!\w)", lambda word: word[0].capitalize(), name)
+
+
+def is_entitled(label: str) -> bool:
+    """Whether a label is surely a person: by a title, several names or a role."""
+    return is_person(label) or bool(pattern("ROLE").fullmatch(label))
+
+
+def is_handle(label: str) -> bool:
+    """Whether a label with a time beside it can be the name that somebody has in a chat or a thread."""
+    words = re.sub(r"\(.*\)", "", label).split()
+    if len(words) == 1:
+        odd = label.endswith((".", "!", "?", ":")) or label[0].isdigit() or pattern("WEEKDAY").fullmatch(label)
+        return not odd and lookup(label.lower())[:2] not in ("PR", "DT", "IN")
+    person = pattern("PERSON").pattern
+    return bool(re.fullmatch(rf"{person}(?:(?: of|,) {person}| \w)?", " ".join(words))) or is_named(label)
+
+
+def is_named(label: str) -> bool:
+    """Whether a label can be a person's name or role by its words alone."""
+    name = ordinary_case(label)
+    if not 0 < len(label.split()) < 7 or pattern("NO_SPEAKER").fullmatch(label):
+        return False
+    if label in "QA" or pattern("ROLE").fullmatch(label):
+        return True
+    if " " in label:
+        return bool(pattern("PERSON").fullmatch(name.removeprefix("The "))) and is_person(name)
+    return not is_word(label.lower()) if label.isupper() else label[0].isupper() and label.isalpha() and is_name(label)
+
+
+class Names:
+    """The names that a document gives to its speakers, as it has them most fully; each is looked for once."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts, self._text = texts, ""
+        self._known: dict[str, str] = {}
+
+    def full(self, who: str) -> str:
+        """'Jana Ruiz' of 'JR', 'Cllr Faulds' of 'FAULDS', 'Mrs Bray' of 'the Clerk', where the document says so."""
+        if len(self._known) > _MOST_NAMES:
+            return self._known.get(who) or ordinary_case(who)
+        if who not in self._known:
+            self._text = self._text or "\n".join(self._texts)[:_SEARCHED]
+            self._known[who] = self._find(who)
+        return self._known[who]
+
+    def _find(self, who: str) -> str:
+        if pattern("INITIALS").fullmatch(who):
+            words = [rf"(?:{source('PARTICLE')} )*{initial}[\w'’-]+" for initial in who.replace(".", "")]
+            people = set(re.findall(rf"\b{' '.join(words)}", self._text))
+            if people:
+                return people.pop() if len(people) == 1 else who
+        role = who.lower().startswith("the ") or pattern("ROLE").fullmatch(who)
+        name = (role_holder(who, self._text) if role else "") or ordinary_case(who)
+        return fullest(name, self._text)
