@@ -265,6 +265,12 @@ def test_prose_tells_who_says_a_sentence(sentence: str, speaker: str) -> None:
     assert reported_speaker(sentence, " ".join(NEWS.split())) == speaker
 
 
+def test_who_writes_in_person_says_what_others_are_reported_to_say() -> None:
+    mail = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," Mr Roe told us.'
+    assert reported_speaker("Mr Roe says that sixty are enough.", mail) == ""
+    assert reported_speaker('"Sixty will do," Mr Roe told us.', mail) == "Mr Roe"
+
+
 def test_a_pronoun_that_two_people_could_be_leaves_a_doubt() -> None:
     passage = 'Cllr Roe met Dr Vane at the lock with Ms Loy. Boats waited. "I will not pay," he said.'
     assert reported_speaker('"I will not pay," he said.', passage).startswith("probably ")

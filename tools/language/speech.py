@@ -78,7 +78,10 @@ def reported_speaker(sentence: str, passage: str) -> str:
     shares = [max(0, min(end, begin + len(said)) - max(start, begin)) for start, end in quotations]
     if sum(shares) * 2 >= len(said):
         return _named(*_attribution(text, quotations, shares.index(max(shares))), text, quotations) or UNNAMED
-    clause = _outside(text, quotations)[begin : begin + len(said)]
+    outside = _outside(text, quotations)
+    clause = outside[begin : begin + len(said)]
+    if not sum(shares) and pattern("OF_SELF").search(outside):  # its author speaks, of what others say too
+        return ""
     according = pattern("ACCORDING").search(clause)
     return _named(according["who"] if according else reporter(clause), begin, text, quotations)
 
