@@ -271,6 +271,11 @@ def test_who_writes_in_person_says_what_others_are_reported_to_say() -> None:
     assert reported_speaker('"Sixty will do," Mr Roe told us.', mail) == "Mr Roe"
 
 
+@pytest.mark.parametrize("claim", ["A fine says that the harm was slight.", "The law warns them.", "She says nothing."])
+def test_an_essay_reports_nobody(claim: str) -> None:
+    assert reported_speaker(claim, claim) == ""
+
+
 def test_a_pronoun_that_two_people_could_be_leaves_a_doubt() -> None:
     passage = 'Cllr Roe met Dr Vane at the lock with Ms Loy. Boats waited. "I will not pay," he said.'
     assert reported_speaker('"I will not pay," he said.', passage).startswith("probably ")

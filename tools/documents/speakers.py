@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from tools.language.names import Names, is_entitled, is_handle, is_named, is_person, ordinary_case, pattern
+from tools.language.names import Names, from_title, is_entitled, is_handle, is_named, is_person, ordinary_case, pattern
 from tools.language.sentences import split_sentences
 from tools.language.speech import reporter
 from tools.passages import PROBABLY, Block
@@ -81,7 +81,8 @@ def _turn(block: Block, after: Block | None) -> _Turn | None:
                 who = told["more"]
             who = {"I": "Q", "R": "A"}.get(who, who)  # interviewer and respondent
             explains = (name := pattern("NAME_ALONE").fullmatch(said)) and is_person(name["who"])
-            if _FITS.get(kind, bool)(who) and not (kind == "tag" and explains):
+            odd = explains if kind == "tag" else kind == "quoted" and from_title(who) != who
+            if _FITS.get(kind, bool)(who) and not odd:
                 return _Turn(who, said, kind)
     return None
 

@@ -83,7 +83,8 @@ def reported_speaker(sentence: str, passage: str) -> str:
     if not sum(shares) and pattern("OF_SELF").search(outside):  # its author speaks, of what others say too
         return ""
     according = pattern("ACCORDING").search(clause)
-    return _named(according["who"] if according else reporter(clause), begin, text, quotations)
+    found = _named(according["who"] if according else reporter(clause), begin, text, quotations)
+    return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
 
 
 def _quotations(text: str) -> list[tuple[int, int]]:
@@ -120,7 +121,8 @@ def _named(who: str, place: int, text: str, quotations: list[tuple[int, int]]) -
     if pattern("PRONOUN").fullmatch(who):
         return _antecedent(who.lower(), _outside(text, quotations)[:place])
     if who and _is_described(who):
-        return who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
+        named = who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
+        return named if pattern("SOURCE").search(who) else ""
     return fullest(who, text)
 
 
