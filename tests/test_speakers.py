@@ -1,6 +1,7 @@
 """Who says each block of a document, and who says a sentence of prose that quotes people."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -269,6 +270,11 @@ def test_who_writes_in_person_says_what_others_are_reported_to_say() -> None:
     mail = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," Mr Roe told us.'
     assert reported_speaker("Mr Roe says that sixty are enough.", mail) == ""
     assert reported_speaker('"Sixty will do," Mr Roe told us.', mail) == "Mr Roe"
+
+
+def test_a_message_without_a_title_is_its_authors_word() -> None:
+    message = SourceDocument("1", "Mr Roe says that sixty are enough.", author="Una Marsh")
+    assert [p.speaker for d in (message, replace(message, title="Tolls")) for p in cut_document(d)] == ["Una Marsh", ""]
 
 
 @pytest.mark.parametrize("claim", ["A fine says that the harm was slight.", "The law warns them.", "She says nothing."])

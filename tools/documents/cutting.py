@@ -28,7 +28,9 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     `tools.language.sentences` takes off again.
     """
     once: dict[tuple[str, str], PassageText] = {}
-    for passage in _of_blocks(document) or map(PassageText, cut_passages(document.text)):
+    own = "" if document.title else document.author  # a message: what it reports of others is its author's word
+    texts = (PassageText(text, speaker=own) for text in cut_passages(document.text))
+    for passage in _of_blocks(document) or texts:
         once.setdefault((passage.text, passage.speaker), passage)
     return list(once.values())
 
