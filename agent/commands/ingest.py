@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.commands.outdated import misread_documents, outdated_documents, outdated_files, outdated_line
+from agent.commands.outdated import outdated_documents, outdated_files, outdated_line
 from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import FIELDS, Columns, InputFile, printable
@@ -42,8 +42,7 @@ def ingest(args: argparse.Namespace) -> int:
     report, progress = IngestReport(), _IngestProgress()
     _check_report(args.report, files)
     store, search, encoder = open_indexes()
-    outdated = outdated_documents(store, args.collection)
-    files += outdated_files(store, args.collection, outdated) if args.again else []
+    files += outdated_files(store, args.collection) if args.again else []
     read = read_all(files, report, progress, _columns(args), reading_limits(load_settings()))
     documents = _both(read, addresses, report.problems)
     try:
@@ -56,8 +55,7 @@ def ingest(args: argparse.Namespace) -> int:
         if args.sync:
             removed = _synchronise(args, store, paths, files, report)
         elif args.again:
-            removed = misread_documents(outdated, files, report)
-            store.delete_documents(args.collection, removed)
+            removed = _remove_misread(args.collection, store, files, report)
         if removed:
             search.refresh()
     finally:
@@ -93,6 +91,15 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print(f"… and {more} more; {where}.", file=sys.stderr)
     if report.stored + report.unchanged:
         print("Ask them:", command('python -m agent ask "…"', collection=args.collection))
+
+
+def _remove_misread(collection: str, store: Store, files: Sequence[InputFile], report: IngestReport) -> list[str]:
+    """Removes the documents that an older version made of these files, and this one does not; returns them."""
+    read = {file.origin for file in files} - report.broken
+    old = {row["external_id"]: row["origin"] for row in outdated_documents(store, collection)}
+    removed = [key for key, origin in old.items() if origin in read and key not in report.seen]
+    store.delete_documents(collection, removed)
+    return removed
 
 
 def _tell_kept(collection: str, store: Store, files: Sequence[InputFile], report: IngestReport) -> None:

@@ -14,7 +14,7 @@ from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
 from tools.models.encoders.encoder import Encoder, encode_with_sentences
 from tools.passages import PassageText, SourceDocument
-from tools.store.documents import READERS_VERSION, KnownDocument, PreparedDocument, content_hash
+from tools.store.documents import KnownDocument, PreparedDocument, content_hash
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import Store, check_encoder
 
@@ -105,7 +105,6 @@ class Ingester:
         """
         report = report or IngestReport()
         known = self._known(collection)
-        outdated = {key for key, document in known.items() if document.readers < READERS_VERSION}
         with ThreadPoolExecutor(1, "steelman-ingest") as writer:
             pending: Future[None] | None = None
             for batch in _batches(self._changed(documents, known, report)):
@@ -120,8 +119,6 @@ class Ingester:
                     progress(report)
             if pending is not None:
                 pending.result()
-        if same := outdated & report.seen:
-            self._store.set_read_now(self._store.collection(collection)[0], same)
         self._search.refresh()
         return report
 

@@ -14,18 +14,17 @@ from tools.passages import PassageText, SourceDocument
 from tools.store.index import log_removals
 
 READERS_VERSION = 2
-"""Raised when a reader makes other documents of the same files; those that an older one made can be read again."""
+"""Raised when a reader makes other documents of the same files, which are then stored anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
     """What tells whether a stored document has changed: the hash of its content, and the file it was read from (empty
-    where it is from none); with its language, and the version of the readers that made it."""
+    where it is from none); with its language."""
 
     content_hash: str
     origin: str
     language: str = ""
-    readers: int = READERS_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +45,10 @@ class PreparedDocument:
 
 
 def content_hash(source: SourceDocument) -> str:
-    """Changes whenever anything that would be stored of the document changes."""
-    fields = [source.text, source.title, source.url, source.publisher, source.kind, source.date]
-    fields += [f"by {source.author}"] if source.author else []
-    fields += (
-        f"{b.form} {b.level} {b.page} {b.last_page} {b.text}{b.speaker and f' by {b.speaker}'}" for b in source.blocks
-    )
+    """Changes whenever anything that would be stored of the document changes, and with the readers."""
+    fields = [str(READERS_VERSION), source.text, source.title, source.url, source.publisher, source.kind, source.date]
+    fields += [source.author]
+    fields += (f"{b.form} {b.level} {b.page} {b.last_page} {b.text} {b.speaker}" for b in source.blocks)
     return hashlib.sha256("\x1f".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -88,17 +85,14 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
     """Stores a document with its passages and their vectors; returns how many passages it has."""
     source = document.source
     shown, now = source.external_id if source.key else "", datetime.now(UTC).isoformat(timespec="seconds")
-    described = (source.title, source.url, source.publisher, source.kind, source.date)
-    read = (source.author, source.provenance, READERS_VERSION)
+    described = (source.title, source.url, source.publisher, source.kind, source.date, source.author, source.provenance)
+    known_as = (source.identity, shown, source.origin, source.language)
     cursor = db.execute(
         "INSERT INTO documents"
-        " (collection_id, content_hash, title, url, publisher, kind, date, ingested_at,"
-        " external_id, shown_id, origin, language, author, provenance, readers)"
+        " (collection_id, content_hash, title, url, publisher, kind, date, author, provenance, ingested_at, readers,"
+        " external_id, shown_id, origin, language)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(collection_id, document.content_hash, *described, now),
-            *(source.identity, shown, source.origin, source.language, *read),
-        ),
+        (collection_id, document.content_hash, *described, now, READERS_VERSION, *known_as),
     )
     ids: list[int] = []
     for position, passage in enumerate(document.passages):

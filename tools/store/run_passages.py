@@ -112,20 +112,12 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
     """The ids of the page's passages; of a page that the run has read before, those that are not kept yet are added."""
     source, key = page.source, (run_id, page.source.external_id)
     if source.external_id in originals:
-        described = (
-            source.title,
-            source.publisher,
-            source.kind,
-            source.date,
-            source.language,
-            source.owner,
-            source.author,
-        )
+        described = (source.title, source.publisher, source.kind, source.date, source.language, source.owner)
         db.execute(
             "INSERT INTO web_documents"
             " (run_id, url, original, title, publisher, kind, date, language, owner, author, text)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*key, originals[source.external_id], *described, source.text[:_COMPARED]),
+            (*key, originals[source.external_id], *described, source.author, source.text[:_COMPARED]),
         )
     document = db.execute("SELECT id FROM web_documents WHERE run_id = ? AND url = ?", key).fetchone()["id"]
     rows = db.execute("SELECT id, text FROM web_passages WHERE document_id = ?", (document,))

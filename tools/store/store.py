@@ -13,7 +13,6 @@ from tools.errors import AmbiguousDocumentError, EncoderMismatchError, InputErro
 from tools.passages import PROBABLY, Passage
 from tools.store.database import Database
 from tools.store.documents import (
-    READERS_VERSION,
     KnownDocument,
     PreparedDocument,
     find_document,
@@ -145,7 +144,7 @@ class Store:
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """What is stored, by identity, for telling what an ingest need not do again."""
-        columns = "external_id, content_hash, origin, language, readers"
+        columns = "external_id, content_hash, origin, language"
         query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
         return {key: KnownDocument(*known) for key, *known in self._db.rows(query, (collection_id,))}
 
@@ -158,12 +157,6 @@ class Store:
         rows = self._db.rows(query, (collection_id,))
         return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
 
-    def set_read_now(self, collection_id: int, identities: Iterable[str]) -> None:
-        """Notes that this version's readers make the documents as they are stored."""
-        query = "UPDATE documents SET readers = ? WHERE collection_id = ? AND external_id = ?"
-        with self._db.write() as db:
-            db.executemany(query, [(READERS_VERSION, collection_id, identity) for identity in identities])
-
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
         stored = 0
@@ -175,14 +168,14 @@ class Store:
 
     def documents(self, name: str, limit: int = -1, offset: int = 0) -> list[sqlite3.Row]:
         """Rows of number, external_id (the identity), shown_id (the name), origin, language, title, url, publisher,
-        kind, date, author, provenance and the counts of speakers and passages, as they were stored.
+        kind, date, author, provenance, version of the readers and the counts of speakers and passages, as stored.
 
         `limit`: so many at most, all where it is -1, after the first `offset`.
         """
         collection_id, _ = self.collection(name)
         query = f"""
             SELECT d.id AS number, d.external_id, {_SHOWN} AS shown_id, d.origin, d.language, d.title, d.url,
-                d.publisher, d.kind, d.date, d.author, d.provenance, COUNT(p.id) AS passages,
+                d.publisher, d.kind, d.date, d.author, d.provenance, d.readers, COUNT(p.id) AS passages,
                 COUNT(DISTINCT NULLIF(REPLACE(p.speaker, '{PROBABLY}', ''), '')) AS speakers
             FROM documents d LEFT JOIN passages p ON p.document_id = d.id
             WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id LIMIT ? OFFSET ?
