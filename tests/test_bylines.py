@@ -24,7 +24,7 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         ("Letter from Ann Lee", "Ann Lee", ""),
         ("Author: Ann Lee\n\nDate: 13/04/2025", "Ann Lee", "2025-04-13"),
         ("Column by Professor Aled Pryce, The Economist, 9 May 2025", "Professor Aled Pryce", "2025-05-09"),
-        ("9 January 2024 | Marijke de Wit for the Sea Review", "Marijke de Wit", "2024-01-09"),
+        ("9 January 2024 | Marijke de Vries for the Sea Review", "Marijke de Vries", "2024-01-09"),
         ("San Remo, 9 January 2024", "", "2024-01-09"),
         ("Gazette, spring 2024", "", "2024"),
         ("## Minutes of the meeting held on 6 March 2025", "", "2025-03-06"),

@@ -19,7 +19,7 @@ _DATE = (
     r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?[:.]\d\d(?: ?[ap]m)?)?"
 )
 _DATED = re.compile(
-    r"(?i)(?:^\W*|[|·•,;.(]\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|held|minutes|meeting|hearing):?\s)"
+    r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|held|minutes|meeting|hearing):?\s)"
     rf"(?:(?:on|of|in) )?{_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in)\s)"
 )
 _OTHER_DATE = re.compile(
@@ -112,8 +112,9 @@ def _name(text: str, strict: bool) -> str:
     if not 1 < len(words) < 7 or _NO_AUTHOR.search(name) or not words[-1][0].isupper():
         return ""
     strict |= len(words) > 3  # a place may have been joined to it
-    common = not _TITLED.match(name) and any(lookup(word.lower()) for word in words)
-    return name if all(w[0].isupper() or w in _PARTICLES for w in words) and not (strict and common) else ""
+    own = [word for word in words if word not in _PARTICLES]
+    common = not _TITLED.match(name) and any(lookup(word.lower()) for word in own)
+    return name if all(word[0].isupper() for word in own) and not (strict and common) else ""
 
 
 def _signature(block: Block, above: str) -> str:
