@@ -50,25 +50,6 @@ def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("lines", "author", "date"),
-    [
-        ("— Ann Lee, Hillcote", "Ann Lee", ""),
-        ("Yours faithfully,\n\nAnn Lee", "Ann Lee", ""),
-        ("R. Tyson, Hill Farm\n\n*Gazette, letters, 28 March 2025*", "R. Tyson", "2025-03-28"),
-        ("“It is never too late to be what you were.”\n\n— Ann Lee", "", ""),
-        ("I agree.\n\n— Ann Lee\n\nI do not.\n\n— Bo Lind", "", ""),
-        ("- Better Buses\n- Cleaner Air", "", ""),
-        ("The last review, of 3 May 2024, is out.", "", ""),
-    ],
-)
-def test_the_last_lines(tmp_path: Path, lines: str, author: str, date: str) -> None:
-    for name in ("a.md", "a.txt"):
-        (tmp_path / name).write_text(f"# The ferry\n\n{TEXT}\n\n{lines}\n")
-        found = one(tmp_path / name)
-        assert (found.author, found.date) == (author, date), name
-
-
-@pytest.mark.parametrize(
     ("front", "author"),
     [
         ("author: Ann Lee", "Ann Lee"),

@@ -300,9 +300,9 @@ def test_what_an_older_version_read_is_read_again(cli: Cli, tmp_path: Path) -> N
     gone.unlink()
     rows.write_text("text\nBridges hurry people over the river.\n")
     as_an_older_version_left_it(Path(os.environ["STEELMAN_DATA_DIR"]))
-    again = "`python -m agent ingest --again --collection own` reads again what is still in its place"
+    again = "`python -m agent ingest --again --sync --collection own` reads again what is still in its place"
     assert f"4 documents of 'own' were read by an older version: {again}" in cli("collections")[1]
-    status, out, _ = cli("ingest", "--again", "--collection", "own")
+    status, out, _ = cli("ingest", "--again", "--sync", "--yes", "--collection", "own")
     assert (status, "2 documents stored" in out, "2 of them in place" in out) == (OK, True, True)
     assert "1 document removed" in out
     assert f"1 document of 'own' was read by an older version: {again}; add the rest again.\n" in out

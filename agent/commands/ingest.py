@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.commands.outdated import outdated_documents, outdated_files, outdated_line
+from agent.commands.outdated import outdated_line, outdated_paths
 from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import FIELDS, Columns, InputFile, printable
@@ -36,13 +36,12 @@ def ingest(args: argparse.Namespace) -> int:
     if args.again == bool(args.paths):
         raise InputError("give files, folders or web pages, or --again alone.")
     addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
-    paths = [p for p in args.paths if p not in addresses]
+    paths = [p for p in args.paths if p not in addresses] or (outdated_paths(args.collection) if args.again else [])
     skipped = Counter[str]()
     files = find_files(paths, everything=args.all, or_none=args.sync, skipped=skipped) if paths else []
     report, progress = IngestReport(), _IngestProgress()
     _check_report(args.report, files)
     store, search, encoder = open_indexes()
-    files += outdated_files(store, args.collection) if args.again else []
     read = read_all(files, report, progress, _columns(args), reading_limits(load_settings()))
     documents = _both(read, addresses, report.problems)
     try:
@@ -52,16 +51,12 @@ def ingest(args: argparse.Namespace) -> int:
     _tell(args, report, skipped)
     removed: list[str] = []
     try:
-        if args.sync:
-            removed = _synchronise(args, store, paths, files, report)
-        elif args.again:
-            removed = _remove_misread(args.collection, store, files, report)
-        if removed:
+        if args.sync and (removed := _synchronise(args, store, paths, files, report)):
             search.refresh()
     finally:
         if args.report:
             _write_report(Path(args.report), report, skipped, removed)
-    if args.sync or removed:
+    if args.sync:
         print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
     else:
         _tell_kept(args.collection, store, files, report)
@@ -91,15 +86,6 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print(f"… and {more} more; {where}.", file=sys.stderr)
     if report.stored + report.unchanged:
         print("Ask them:", command('python -m agent ask "…"', collection=args.collection))
-
-
-def _remove_misread(collection: str, store: Store, files: Sequence[InputFile], report: IngestReport) -> list[str]:
-    """Removes the documents that an older version made of these files, and this one does not; returns them."""
-    read = {file.origin for file in files} - report.broken
-    old = {row["external_id"]: row["origin"] for row in outdated_documents(store, collection)}
-    removed = [key for key, origin in old.items() if origin in read and key not in report.seen]
-    store.delete_documents(collection, removed)
-    return removed
 
 
 def _tell_kept(collection: str, store: Store, files: Sequence[InputFile], report: IngestReport) -> None:

@@ -1,18 +1,17 @@
-"""Author and date in the first or last lines of a document: 'By A. Name', '*Gazette, 14 March 2025*', '— A. Name'.
+"""Author and date in the first lines of a document: 'By A. Name', '*Gazette, 14 March 2025*'; or in its properties.
 
 In doubt nothing is read: no author is better than a wrong one.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, takewhile
 
 from tools.dates import date_of_cell
 from tools.language.lexicon import lookup
 from tools.passages import Block
 
-_HEAD, _TOP, _END, _MOST = 3, 8, 3, 500  # blocks
-_LONGEST, _LONGEST_SIGNATURE = 160, 80  # characters
+_HEAD, _TOP, _MOST = 3, 8, 500  # blocks
+_LONGEST = 160  # characters
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|autumn|fall|winter)[a-z]{0,6}\.?"
 _DATE = (
     rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}"
@@ -33,7 +32,6 @@ _BY = re.compile(
     r"written|posted|submitted|prepared) ){0,2}by:?|letter (?:to the \w+ )?from|(?:author|text|words|from)s?:) +"
     r"([^|·•;(]+)"
 )
-_SIGNED = re.compile(r"(?i)[—–]+ ?|-- ?|(?:yours|sincerely|(?:kind|best) regards|respectfully)\b[^,]{0,12}(?:, ?|$)")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
 _NO_AUTHOR = re.compile(
@@ -57,17 +55,12 @@ def stated(properties: Mapping[str, str], blocks: Sequence[Block]) -> dict[str, 
 
 
 def byline(blocks: Sequence[Block]) -> dict[str, str]:
-    """The date and the author that the first lines tell, or else the last ones; what is missing is empty.
+    """The date and the author that the first lines tell; what is missing is empty.
 
-    Of two dates that differ neither counts. Where several authors are named, or several lines signed, nobody wrote
-    the whole.
+    Of two dates that differ neither counts. Where lines further down name other authors, nobody wrote the whole.
     """
     (date, first), (_, authors) = _read(blocks[:_TOP]), _read(blocks[:_MOST])
-    end = [*takewhile(lambda block: not _is_text(block.text), blocks[:0:-1][:_END])]
-    signed = [(block, name) for above, block in pairwise(blocks) if (name := _signature(block, above.text))]
-    if not authors and len(signed) == 1 and signed[0][0] in end:
-        first = authors = [signed[0][1]]
-    return {"date": date or _read(end)[0], "author": first[0] if first and len(set(authors)) == 1 else ""}
+    return {"date": date, "author": first[0] if first and len(set(authors)) == 1 else ""}
 
 
 def _is_text(line: str) -> bool:
@@ -77,15 +70,13 @@ def _is_text(line: str) -> bool:
 
 def _read(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     """The date and the authors that these blocks tell."""
-    dates, authors, above = set[str](), list[str](), ""
+    dates, authors = set[str](), list[str]()
     for block in [each for each in blocks if each.form not in ("table", "note") and len(each.text) <= _LONGEST]:
-        line, heading = block.text, block.form == "heading"
+        line = block.text
         told = [] if _is_text(line) or _OTHER_DATE.search(line) else _DATED.findall(line)
         dates.update(map(date_of_cell, told))
         rest = _DATED.sub(" | ", line) if told else line
-        lone = above if told and not re.search(r"\w", rest) else ""  # the name above a date
-        authors += filter(None, [_author(rest, bool(told), heading) or _name(lone, strict=True)])
-        above = "" if heading else line
+        authors += filter(None, [_author(rest, bool(told), block.form == "heading")])
     finest = max(dates, key=len, default="")
     return finest if all(date and finest.startswith(date) for date in dates) else "", authors
 
@@ -115,12 +106,3 @@ def _name(text: str, strict: bool) -> str:
     own = [word for word in words if word not in _PARTICLES]
     common = not _TITLED.match(name) and any(lookup(word.lower()) for word in own)
     return name if all(word[0].isupper() for word in own) and not (strict and common) else ""
-
-
-def _signature(block: Block, above: str) -> str:
-    """Who signed with this line. A dash may have been read as a bullet; below a quotation it names its speaker."""
-    mark, item, quoted = _SIGNED.match(block.text), block.form == "item", above.startswith(("“", '"', "‘", ">"))
-    signed = mark or item or _SIGNED.fullmatch(above) or _TITLED.match(block.text)
-    if not signed or quoted or block.form == "heading" or len(block.text) > _LONGEST_SIGNATURE:
-        return ""
-    return _name(_PART.split(block.text[mark.end() if mark else 0 :])[0], strict=item)
