@@ -10,13 +10,11 @@ _ISO = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d/-])")
 _EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
 _NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
 _FORMATS = (
-    *("%Y/%m/%d", "%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%a %b %d %H:%M:%S %z %Y"),
-    *("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S GMT"),
-    *("%d %B, %Y", "%d %b, %Y", "%B %d %Y", "%b %d %Y"),
+    *("%Y/%m/%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y"),
+    *("%a %b %d %H:%M:%S %z %Y", "%a %d %b %Y %H:%M:%S %z", "%a %d %b %Y %H:%M:%S GMT"),
 )
-_MONTHS = ("%B %Y", "%b %Y")
 _SEASON = re.compile(r"(?:early |mid-?|late )?(?:spring|summer|autumn|fall|winter) (?:of )?(\d{4})", re.IGNORECASE)
-_WRITTEN = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.|(?<=\bsep)t\b|^[a-z]+day,? ", re.IGNORECASE)
+_WRITTEN = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.|(?<=\bsep)t\b|^[a-z]+day,? |,", re.IGNORECASE)
 _TELLS_YEAR = re.compile(r"\b(?:(?:19|20)\d\d|ago|yesterday|today)\b", re.IGNORECASE)
 _AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or April
 _LONGEST = 60
@@ -45,9 +43,9 @@ def date_of_cell(value: str) -> str:
     if season := _SEASON.fullmatch(value):
         return season[1]
     value = _WRITTEN.sub("", value) if any(map(str.isdecimal, value)) else ""
-    for form in (*_FORMATS, *_MONTHS) if value else ():
+    for form in _FORMATS if value else ():
         with suppress(ValueError):
-            return datetime.strptime(value, form).date().isoformat()[: 7 if form in _MONTHS else 10]
+            return datetime.strptime(value, form).date().isoformat()[: 10 if "%d" in form else 7]
     return ""
 
 

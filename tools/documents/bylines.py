@@ -72,10 +72,10 @@ def _read(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     """The date and the authors that these blocks tell."""
     dates, authors = set[str](), list[str]()
     for block in [each for each in blocks if each.form not in ("table", "note") and len(each.text) <= _LONGEST]:
-        line = block.text
-        told = [] if _is_text(line) or _OTHER_DATE.search(line) else _DATED.findall(line)
+        line, rest = block.text, _DATED.sub(" | ", block.text)
+        running = _is_text(line) and re.search(r"\w", rest)
+        told = [] if running or _OTHER_DATE.search(line) else _DATED.findall(line)
         dates.update(map(date_of_cell, told))
-        rest = _DATED.sub(" | ", line) if told else line
         authors += filter(None, [_author(rest, bool(told), block.form == "heading")])
     finest = max(dates, key=len, default="")
     return finest if all(date and finest.startswith(date) for date in dates) else "", authors

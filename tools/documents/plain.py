@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from tools.dates import date_of_cell
 from tools.documents.bylines import byline
 from tools.documents.document import document_of_blocks, read_decoded, title_of
 from tools.language.lexicon import is_word
@@ -48,6 +49,7 @@ _SENTENCE_END = re.compile(r"[.!?;:,…][\"'”’)\]]*$")
 _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
+_LONGEST_TITLE = 14  # words
 _SHORTEST_RULE, _SLOPPY = 3, 4  # signs; a shorter rule underlines anything; by which underlines may miss their headings
 _NARROWEST, _LOOSE = 30, 6  # characters: nobody wraps text closer; by which a full line may fall short of the width
 _FULL, _GOING = 0.7, 0.25  # of a wrapped paragraph's lines: too long for another word; begin in a sentence
@@ -80,14 +82,14 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
 
 
 def _has_title(text: str, blocks: Sequence[Block]) -> bool:
-    """Whether a text begins with a short line that ends no sentence, and an empty line or a byline follows."""
-    first, after = [" ".join(line.split()) for line in [*text.lstrip().split("\n", 2), ""][:2]]
-    if len(blocks) < 2 or blocks[0].text != first or not first[0].isalnum() or _SENTENCE_END.search(first.rstrip("?")):
+    """Whether a text begins with a short line that ends no sentence, is no day and names no author, and an empty line
+    or a byline follows."""
+    first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 2)[:2])
+    if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
-    told = byline([Block(first)])
-    if len(first.split()) > 14 or told["author"] or (told["date"] and (first[0].isdigit() or "," in first)):
-        return False
-    return not after or any(byline([Block(after)]).values())
+    is_words = first[0].isalnum() and not _SENTENCE_END.search(first.rstrip("?"))
+    told = bool(date_of_cell(first) or byline([Block(first)])["author"])
+    return is_words and not told and (not below[0] or any(byline([Block(below[0])]).values()))
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
@@ -129,8 +131,6 @@ def part_records(text: str) -> str:
     rules = {
         rule for rule, lengths in above.items() if max(lengths) - min(lengths) > _SLOPPY or min(lengths) > 2 * len(rule)
     }
-    if not rules:
-        return text
     return "\n".join(f"\n{line}\n" if line.strip() in rules else line for line in lines)
 
 
