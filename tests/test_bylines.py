@@ -54,7 +54,6 @@ def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> 
     [
         ("author: Ann Lee", "Ann Lee"),
         ("Authors:\n  - Ann Lee\n  - name: Bo Lind", "Ann Lee, Bo Lind"),
-        ("by: Ann Lee", "Ann Lee"),
         ("author: [[Ann Lee]]", "Ann Lee"),
     ],
 )

@@ -142,6 +142,7 @@ def test_front_matter_that_would_unfold_without_end_is_left_out(tmp_path: Path) 
         ("title: Trams: a second look\ndate: 2024-03-01", "Trams: a second look", "2024-03-01", ""),
         ("title: {{title}}\ndate: <% tp.date %>", "a", "", ""),
         ("title:\tTrams\nauthor: @mo", "Trams", "", ""),
+        ("\t", "a", "", ""),
         ("tags: #tram #bus\nlinks: [Report](https://example.org)", "a", "", ""),
         ("**HARBOUR BOARD**\nMinutes of May", "HARBOUR BOARD Minutes of May", "", "HARBOUR BOARD Minutes of May"),
     ],

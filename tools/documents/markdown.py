@@ -16,8 +16,8 @@ from tools.passages import SourceDocument
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST_FRONT = 64_000  # characters; a longer block between two rules is text
 _MOST_BRACKETS = 2_000  # in one paragraph; the time that a parser takes grows with their square
-_FIELD_LINE = re.compile(r"(?:(title|author|date|publisher|url|kind)|[\w-]+)[ \t]*:(?:[ \t]+(.*))?", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"\{\{|<%|\[\[")  # of a template that nobody filled in
+# A line of front matter: its field and value, unless a template's placeholder stands there that nobody filled in.
+_FIELD_LINE = re.compile(r"([\w-]+)[ \t]*:(?:[ \t]+(?:.*(?:\{\{|<%|\[\[).*|(.*)))?|[ \t-].*")
 # What Obsidian writes beside Markdown. Code stays as it is; what is hidden or embedded is left out.
 _OBSIDIAN = re.compile(
     r"(?P<code>^(?:```|~~~).*?^(?:```|~~~)|`[^`\n]+`)"
@@ -31,7 +31,6 @@ _OBSIDIAN = re.compile(
 )
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset("script style title textarea iframe noframes noscript".split())  # a stray one would swallow the rest
-_NAMES = {"author": ("author", "authors", "by", "byline"), "date": ("date", "published")}
 _OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
@@ -69,7 +68,7 @@ def _without_obsidian(text: str, left_out: Counter[str]) -> str:
         found = match.groupdict()
         left_out["hidden comments"] += found["comment"] is not None
         left_out["embedded notes and files"] += found["embed"] is not None
-        if found["callout"] is not None:
+        if found["callout"] is not None:  # its name is a paragraph
             return f"{found['callout']}{found['name']}\n{found['callout']}"
         page = (found["page"] or "").replace("#", " > ").strip(" >")
         return found["code"] or found["words"] or page or found["marked"] or ""
@@ -78,13 +77,13 @@ def _without_obsidian(text: str, left_out: Counter[str]) -> str:
 
 
 def _with_authors(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields, author and date by any of their names; authors may be a list, of objects too."""
+    """The fields, author and date by either of their names; authors may be a list, of objects too."""
     told = {str(name).lower(): value for name, value in fields.items()}
-    for field, names in _NAMES.items():
-        value = next(filter(None, [told.pop(name, "") for name in names]), "")
-        several = value if isinstance(value, list) else [value]
+    for field, other in (("author", "authors"), ("date", "published")):
+        values = [told.pop(name, "") for name in (field, other)]
+        several = next((value for value in values if isinstance(value, list)), values)
         texts = [str(one.get("name", "") if isinstance(one, dict) else one) for one in several]
-        add_fields(told, "front matter", **{field: ", ".join(texts).strip("[]'")})
+        add_fields(told, "front matter", **{field: ", ".join(filter(None, texts)).strip("[]'")})
     return told
 
 
@@ -133,13 +132,13 @@ def _front_matter(block: str, name: str) -> tuple[dict[str, Any], str]:
         return (fields if isinstance(fields, dict) else {}), ""
     except (yaml.YAMLError, ValueError, RecursionError) as exc:  # a ValueError is a date that no calendar has
         lines = [line for line in block.split("\n") if line.strip()]
-        found = [_FIELD_LINE.fullmatch(line) for line in lines]
+        found = [match for match in map(_FIELD_LINE.fullmatch, lines) if match]
         mark, why = getattr(exc, "problem_mark", None), getattr(exc, "problem", None) or exc
         where = f"line {mark.line + 2}: " if mark else ""
         told = f"{name}: the block between the '---' lines is not valid YAML ({where}{why})"
-        if not found[0] or not all(match or line[:1] in " \t-" for match, line in zip(found, lines, strict=True)):
+        if len(found) < len(lines) or not any(match[1] for match in found):
             return {}, f"{told}, so it was read as text."
-        plain = {m[1].lower(): m[2].strip(" \t'\"") for m in found if m and m[1] and m[2]}
-        fields = {field: value for field, value in plain.items() if not _PLACEHOLDER.search(value)}
+        plain = {match[1].lower(): match[2].strip(" \t'\"") for match in found if match[2]}
+        fields = {field: plain[field] for field in FIELDS[1:] if plain.get(field)}
         read = f"of it only this was read: {', '.join(fields)}" if fields else "it was left out"
         return {"title": "", **fields}, f"{told}; {read}."
