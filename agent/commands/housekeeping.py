@@ -22,7 +22,7 @@ _SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}
 
 def collections(args: argparse.Namespace) -> int:
     """A line a collection, or a line a document of one collection."""
-    from agent.commands.outdated import outdated_line
+    from agent.commands.ingest import outdated_line
     from agent.runs.parts import open_store
 
     store, settings = open_store()

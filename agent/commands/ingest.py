@@ -6,14 +6,12 @@ import json
 import os
 import sys
 import time
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.commands.outdated import outdated_line, outdated_paths
-from agent.runs.parts import open_indexes, reading_limits
+from agent.runs.parts import open_indexes, open_store, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import FIELDS, Columns, InputFile, printable
 from tools.documents.files import HIDDEN, find_files
@@ -22,6 +20,7 @@ from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
 from tools.language.words import count
 from tools.passages import SourceDocument
+from tools.store.documents import READERS_VERSION
 from tools.store.store import SAMPLES, Store
 
 _SHOWN = 10
@@ -36,7 +35,7 @@ def ingest(args: argparse.Namespace) -> int:
     if args.again == bool(args.paths):
         raise InputError("give files, folders or web pages, or --again alone.")
     addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
-    paths = [p for p in args.paths if p not in addresses] or (outdated_paths(args.collection) if args.again else [])
+    paths = [p for p in args.paths if p not in addresses] or (_outdated_paths(args.collection) if args.again else [])
     skipped = Counter[str]()
     files = find_files(paths, everything=args.all, or_none=args.sync, skipped=skipped) if paths else []
     report, progress = IngestReport(), _IngestProgress()
@@ -171,17 +170,15 @@ def _synchronise(
 
 
 def _is_gone(origin: str) -> bool:
-    """Whether no file has this path, in either form of Unicode; one that cannot be looked for, or whose name is not
-    known to the letter, may be there."""
-    for form in ("NFC", "NFD"):
-        try:
-            os.lstat(unicodedata.normalize(form, origin))
-            return False
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError:
-            return False
-    return "\\" not in origin
+    """Whether no file has this path; one that cannot be looked for, or whose name is not known to the letter, may be
+    there."""
+    try:
+        os.lstat(origin)
+    except (FileNotFoundError, NotADirectoryError):
+        return "\\" not in origin
+    except OSError:
+        return False
+    return False
 
 
 def _is_empty(path: str, here: Collection[str], stored: Mapping[str, str]) -> bool:
@@ -263,3 +260,27 @@ class _IngestProgress:
     def end(self) -> None:
         if self._terminal and self._shown:
             print(file=sys.stderr)
+
+
+def _outdated(store: Store, collection: str) -> list[str]:
+    """The file of each document that readers of an older version made of one."""
+    stored = store.documents(collection) if collection != SAMPLES and store.has_collection(collection) else []
+    return [row["origin"] for row in stored if row["origin"] and row["readers"] < READERS_VERSION]
+
+
+def outdated_line(store: Store, collection: str) -> str:
+    """A line: what can be done about documents that an older version has read; empty where there are none."""
+    if not (number := len(_outdated(store, collection))):
+        return ""
+    told = f"{count(number, 'document')} of '{collection}' {'was' if number == 1 else 'were'} read by an older version"
+    again = command("python -m agent ingest --again --sync", collection=collection)
+    return f"{told}: `{again}` reads again what is still in its place; add the rest again.\n"
+
+
+def _outdated_paths(collection: str) -> list[str]:
+    """The files of those documents that are still there. Raises InputError where there are none."""
+    origins = dict.fromkeys(_outdated(open_store()[0], collection))
+    paths = [min(origin, os.path.relpath(origin), key=len) for origin in origins if Path(origin).exists()]
+    if not paths:
+        raise InputError(f"no file that an older version read for '{collection}' is still in its place.")
+    return paths

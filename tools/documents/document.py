@@ -250,10 +250,7 @@ def truncate_document(found: SourceDocument, most: int) -> SourceDocument:
 
 
 def printable(name: str) -> str:
-    """The name of a file that is not UTF-8 (or an id that is not Unicode) as text that can be stored and shown.
-
-    In the composed form of Unicode (NFC): a Mac names a file 'é' in two characters, a zip of it in one.
-    """
+    """The name of a file (or an id) as Unicode that can be stored and shown, 'é' as one character however it came."""
     return unicodedata.normalize("NFC", name.encode("utf-8", "backslashreplace").decode())
 
 
