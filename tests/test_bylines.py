@@ -17,15 +17,14 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
     [
         ("*Gazette, 14 March 2025*\n\nBy Ann Lee", "Ann Lee", "2025-03-14"),
         ("By Ann Lee, Political Correspondent", "Ann Lee", ""),
-        ("Ann Lee | 3 May 2024", "Ann Lee", "2024-05-03"),
+        ("Ann Lee | 3 May 2024", "", "2024-05-03"),
         ("Published 3 May 2024 by Ann Lee", "Ann Lee", "2024-05-03"),
         ("Posted on Friday, May 3rd, 2024 at 10:15 by Ann Lee", "Ann Lee", "2024-05-03"),
         ("By Ann Lee, Bo Lind and Cy Moe | March 2024", "Ann Lee, Bo Lind, Cy Moe", "2024-03"),
         ("Letter from Ann Lee", "Ann Lee", ""),
         ("Author: Ann Lee\n\nDate: 13/04/2025", "Ann Lee", "2025-04-13"),
         ("Column by Professor Aled Pryce, The Economist, 9 May 2025", "Professor Aled Pryce", "2025-05-09"),
-        ("9 January 2024 | Marijke de Vries for the Sea Review", "Marijke de Vries", "2024-01-09"),
-        ("San Remo, 9 January 2024", "", "2024-01-09"),
+        ("9 January 2024, by Marijke de Vries for the Sea Review", "Marijke de Vries", "2024-01-09"),
         ("Gazette, spring 2024", "", "2024"),
         ("## Minutes of the meeting held on 6 March 2025", "", "2025-03-06"),
         ("Updated 5 May 2024\n\nPublished 3 May 2024", "", "2024-05-03"),
@@ -35,8 +34,7 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         *((line, "", "") for line in ("On Monday, 3 May 2024, they voted.", "Edited by Ann Lee", "By Land and Sea")),
         ("## 3 May 2024\n\nRain.\n\n## 4 May 2024", "", ""),
         ("Letter from Ann Lee\n\nWe agree.\n\nLetter from Bo Lind", "", ""),
-        ("New York, 3 May 2024", "", "2024-05-03"),
-        ("Elver Gazette | 3 May 2024", "", "2024-05-03"),
+        ("San Remo, 3 May 2024", "", "2024-05-03"),
     ],
 )
 def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> None:

@@ -26,7 +26,7 @@ _OTHER_DATE = re.compile(
     r"between|copyright|accessed|retrieved|updated|changed)\b|©|\d(?: [a-z]+)? ?[–—] ?\d\d? [a-z]"
 )
 _SENTENCE = re.compile(r"\w{2}[.!?][\"'”’)*_]*(?!\S)")
-_PART = re.compile(r"\s*[|·•;(]\s*|\s[–—-]+\s|,\s+|(?<=[^\W\d_]{2})\.\s+")
+_PART = re.compile(r"\s[–—-]+\s|,\s+|(?<=[^\W\d_]{2})\.\s+")
 _BY = re.compile(
     r"(?i)(?:^|[|·•,;.])\W*(?:(?:(?:words|text|story|report|column|opinion|interview|essay|speech|article|letter|"
     r"written|posted|submitted|prepared) ){0,2}by:?|letter (?:to the \w+ )?from|(?:author|text|words|from)s?:) +"
@@ -36,8 +36,7 @@ _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
 _NO_AUTHOR = re.compile(
     r"(?i)\d|[:/@]|\b(?:(?:your|author|company) name|user|customer|admin\w*|owner|unknown|anonymous|python|microsoft|"
-    r"acrobat|adobe|(?:libre|open)office|root|guest|default|windows|template|staff|reporter|correspondent|editor|our|"
-    r"gazette|tribune|argus)\b"
+    r"acrobat|adobe|(?:libre|open)office|root|guest|default|windows|template|staff|reporter|correspondent|editor|our)\b"
 )
 
 
@@ -63,40 +62,34 @@ def byline(blocks: Sequence[Block]) -> dict[str, str]:
     return {"date": date, "author": first[0] if first and len(set(authors)) == 1 else ""}
 
 
-def _is_text(line: str) -> bool:
-    ends = [end.end() for end in _SENTENCE.finditer(line[: _LONGEST + 1])]
-    return len(line) > _LONGEST or len(ends) > 1 or ends == [len(line)]
-
-
 def _read(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     """The date and the authors that these blocks tell."""
     dates, authors = set[str](), list[str]()
     for block in [each for each in blocks if each.form not in ("table", "note") and len(each.text) <= _LONGEST]:
         line, rest = block.text, _DATED.sub(" | ", block.text)
-        running = _is_text(line) and re.search(r"\w", rest)
-        told = [] if running or _OTHER_DATE.search(line) else _DATED.findall(line)
-        dates.update(map(date_of_cell, told))
-        authors += filter(None, [_author(rest, bool(told), block.form == "heading")])
+        ends = [end.end() for end in _SENTENCE.finditer(line)]
+        running = (len(ends) > 1 or ends == [len(line)]) and re.search(r"\w", rest)  # sentences, not dates alone
+        if not running and not _OTHER_DATE.search(line):
+            dates.update(map(date_of_cell, _DATED.findall(line)))
+        authors += filter(None, [_author(rest, block.form == "heading")])
     finest = max(dates, key=len, default="")
     return finest if all(date and finest.startswith(date) for date in dates) else "", authors
 
 
-def _author(line: str, dated: bool, heading: bool) -> str:
-    """The author of a line such as 'By A. Name, reporter'; beside a date the name may stand alone: 'A. Name | …'."""
-    line = re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line)
-    if by := _BY.search(line):
-        several = re.search(r" (?:and|&) ", by[1])
-        names = re.split(r",? (?:and|&) |, ", by[1].strip()) if several else _PART.split(by[1])[:1]
-        found = [_name(name, heading) for name in names]
-        return ", ".join(found) if all(found) else ""
-    parts = _PART.split(line.strip(" *_|")) if dated and ", " not in line else []  # 'San Remo, 3 May 2024' is a place
-    return next(filter(None, (_name(part, strict=True) for part in parts)), "")
+def _author(line: str, heading: bool) -> str:
+    """The author of a line such as 'By A. Name, reporter', or several."""
+    by = _BY.search(re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line))
+    told = by[1] if by else ""
+    several = re.search(r" (?:and|&) ", told)
+    names = re.split(r",? (?:and|&) |, ", told.strip()) if several else _PART.split(told)[:1]
+    found = [_name(name, heading) for name in names]
+    return ", ".join(found) if all(found) else ""
 
 
 def _name(text: str, strict: bool) -> str:
     """The text as a person's name, without a role behind it; empty if it is none.
 
-    strict: its words must not be those of a place, a paper or a heading either.
+    strict: it must not be made of common words either, as a heading is.
     """
     name = re.split(r" (?:for|in|at|from|on) ", text.strip(" *_.|"))[0]
     words = name.split()
