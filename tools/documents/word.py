@@ -21,7 +21,6 @@ _CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|au
 _PARTS = ("styles", "numbering", "comments", *_NOTES)
 _MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's paragraph, behind its author
 _NOBODY = ("", "Author", "Microsoft Office User")  # what Word writes where it does not know, or removed, the name
-_UNNAMED = "unnamed commenter"
 _DROPPED = {
     **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
     **dict.fromkeys(("pic", "imagedata"), "images"),
@@ -116,7 +115,7 @@ def _marked(comment: Any) -> list[Any]:
     paragraphs, name = list(comment.iter("{*}p")), " ".join(attr(comment, "author").split())
     for each in paragraphs:
         run, text = (each.makeelement(each.tag[:-1] + part) for part in "rt")
-        text.text = f"\ue021{_UNNAMED if name in _NOBODY else name}\ue021"
+        text.text = f"\ue021{'unnamed commenter' if name in _NOBODY else name}\ue021"
         run.append(text)
         each.insert(int(len(each) > 0 and local_name(each[0]) == "pPr"), run)
     return paragraphs
