@@ -242,7 +242,7 @@ def document_facts(row: Any) -> list[str]:
     read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)
     told = {"author": row["author"] and f"by {row['author']}", "date": day(row["date"])}
     facts = [f"{said} ({read[field]})" if field in read else said for field, said in told.items() if said]
-    return [*facts, *([count(row["speakers"], "speaker")] if row["speakers"] else [])]
+    return [*facts, *([count(row["speakers"], "speaker")] if row["speakers"] > 1 else [])]
 
 
 def day(iso: str) -> str:

@@ -73,7 +73,9 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
         hidden = ", ".join(what for what in HIDDEN if skipped[what])
-        print(f"Not looked into: {counts}.{f' --all also reads {hidden}.' if hidden else ''}")
+        advice = f" --all also reads {hidden}." if hidden else ""
+        advice += " Name a .json file itself to have it read." if skipped[".json files"] else ""
+        print(f"Not looked into: {counts}.{advice}")
     if foreign := _counts(Counter({name_of_language(k): n for k, n in report.languages.items() if k != "en"})):
         print(f"In other languages: {foreign}. English answers leave these out and say so.")
     for note in report.notes[:_SHOWN]:
