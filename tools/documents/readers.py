@@ -51,7 +51,7 @@ def _read_text(path: Path, name: str) -> Read:
     elif path.suffix.lower() in _SUBTITLES:
         raise SourceError(f"{name}: holds no subtitles, since no line has their times. A text ends in .txt.")
     elif MAIL.match(found.text.lstrip()):
-        yield from read_mail(path, name)
+        yield from read_mail(path, name, found.text)
     else:
         yield text_document(found.text, name, found.left_out)
 
