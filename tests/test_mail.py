@@ -134,8 +134,8 @@ def test_a_mailbox(tmp_path: Path, name: str) -> None:
         f"{name}, message 3: is no mail, since it has no header.",
         f"{name}, message 4: holds no text.",
     ]
-    keys = [d.key for d in read_file(tmp_path / name, name) if isinstance(d, SourceDocument)]
-    assert keys == [f"{name}#1", f"{name}#2", f"{name}#2#1"]
+    keys = [d.identity for d in read_file(tmp_path / name, name) if isinstance(d, SourceDocument)]
+    assert keys == [f"{name}, message 1", f"{name}, message 2", f"{name}, message 2, Ann"]
 
 
 @pytest.mark.parametrize(

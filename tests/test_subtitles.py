@@ -7,7 +7,6 @@ import pytest
 from office_files import one, shown
 
 from tools.documents.readers import read_file
-from tools.errors import SourceError
 
 
 def srt(*cues: str, seconds: int = 4) -> str:
@@ -107,6 +106,7 @@ def test_times_of_other_programs(tmp_path: Path, text: str | bytes) -> None:
     "text",
     [
         "Open day\n\n9:00\nCoffee\n9:30\nTalk\n10:00\nWalk",
+        "09:00 Coffee\n09:30 Talk\n10:00 Walk",
         "Notes\nwe made\nof it:\n\n0:00 In\n2:30 Out\n3:10 End\n\nThanks.\nBye.",
     ],
 )
@@ -126,11 +126,9 @@ def test_long_recordings_tell_the_time(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("data", [b"", b"Fish pass it.", b"\x00\x01"])
-def test_what_has_no_times_is_refused(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "a.vtt").write_bytes(data)
-    with pytest.raises(SourceError, match=r"^a\.vtt: (?:holds no subtitles|this is not a text file)"):
-        list(read_file(tmp_path / "a.vtt", "a.vtt"))
+def test_what_has_no_times_is_text(tmp_path: Path) -> None:
+    assert said(tmp_path, "Fish pass it.", "a.srt") == [": Fish pass it."]
+    assert said(tmp_path, "WEBVTT\nKind: captions\n\nFish pass it.", "a.vtt") == [": Fish pass it."]
 
 
 def test_large_and_hostile_ones_take_little_time(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from email import message_from_bytes
 from email.headerregistry import HeaderRegistry
 from email.policy import EmailPolicy
@@ -22,7 +21,7 @@ from tools.passages import PROBABLY, Block, SourceDocument
 
 _DECODED = HeaderRegistry(use_default_map=False)  # headers as text: names stay as they are written
 _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:10_000]))
-_ABOVE = r"(?:(?:[\w-]+:|[ \t]).*\n){0,60}?"
+_ABOVE = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
 MAIL = re.compile(rf"(?:From .*\n)?(?={_ABOVE}From:){_ABOVE}Subject:", re.IGNORECASE)
 """How a text begins that is a message; so does a memorandum."""
 _BEGINS = re.compile(rb"^From .*\d:\d\d", re.MULTILINE)  # in a mailbox; its texts may have lines such as 'From now on'
@@ -43,7 +42,7 @@ _DAY = re.compile(
 )
 _FOOTER = re.compile(r"^(?:--|_{20,}(?=\n(?s:.{0,600}?)(?:unsubscri|://|\S@\S))) *$(?s:.{0,600})\Z", re.MULTILINE)
 _QUOTE_TAG = re.compile(r"<(/?)blockquote\b[^<>]{0,2000}>", re.IGNORECASE)
-_OPEN, _CLOSE = "\ue010", "\ue011"  # of a quotation in a page; characters that nobody writes
+_MARK = "\ue010"  # where a quotation of a page begins or, with a slash, ends; a character that nobody writes
 _SOMEBODY, _LONGEST = "somebody quoted by ", 1000
 
 _Who = tuple[str, str]
@@ -56,25 +55,24 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
     boxed = data.startswith(b"From ")
     starts = [found.start() for found in _BEGINS.finditer(data, 1)] if boxed else []
     for number, (start, end) in enumerate(pairwise([0, *starts, len(data)]), start=1):
-        shown, key = (f"{name}, message {number}", f"{name}#{number}") if boxed else (name, name)
+        shown = f"{name}, message {number}" if boxed else name
         message = re.sub(rb"(?m)^>(>*From )", rb"\1", data[start:end]) if boxed else data
         try:
-            yield from _documents(message, shown, key, seen) or [Note(f"{shown}: holds no text.")]
+            yield from _documents(message, shown, seen) or [Note(f"{shown}: holds no text.")]
         except SourceError as exc:
             yield exc
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:  # of the library
+            yield SourceError(f"{shown}: this message is damaged ({exc}).")
 
 
-def _documents(data: bytes, shown: str, key: str, seen: set[int]) -> list[SourceDocument]:
+def _documents(data: bytes, shown: str, seen: set[int]) -> list[SourceDocument]:
     """A document for each writer in a message. `seen` has the sentences that were read before."""
     counts, found = Counter[str](), list[SourceDocument]()
-    try:
-        message = message_from_bytes(data.lstrip(b"\xef\xbb\xbf \t\r\n"), policy=_POLICY)
-        own = _who(message)
-        texts = list(_texts(message, own, counts))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:  # of the library
-        raise SourceError(f"{shown}: this message is damaged ({exc}).") from exc
+    message = message_from_bytes(data.lstrip(b"\xef\xbb\xbf \t\r\n"), policy=_POLICY)
     if not (message["From"] or message["Date"] or message["Subject"]):
         raise SourceError(f"{shown}: is no mail, since it has no header.")
+    own = _who(message)
+    texts = list(_texts(message, own, counts))
     letters = defaultdict[_Who, list[Block]](list)
     for who, part in (each for text, sender in texts for each in _parts(text, sender)):
         said, footers = _FOOTER.subn("", part)
@@ -87,9 +85,8 @@ def _documents(data: bytes, shown: str, key: str, seen: set[int]) -> list[Source
         fields = {"title": str(message["Subject"] or "")}
         add_fields(fields, "header" if who == own else "quotation", author=who[0], date=who[1])
         if new:
-            named, own_key = (shown, key) if who == own else (f"{shown}, {who[0]}", f"{key}#{len(found)}")
-            made = document_of_blocks(named, new, fields, {} if found else counts, title_of(shown))
-            found.append(replace(made, key=own_key))
+            named = shown if who == own else ", ".join(filter(None, (shown, *who)))
+            found.append(document_of_blocks(named, new, fields, {} if found else counts, title_of(shown)))
     return found
 
 
@@ -108,9 +105,7 @@ def _texts(part: Any, who: _Who, counts: Counter[str]) -> Iterator[tuple[str, _W
         counts.update(text.left_out)
         if kind == "text/plain":
             yield text.text.replace("\r\n", "\n"), who
-        elif (
-            tree := parse(_QUOTE_TAG.sub(lambda tag: f"<p>{_CLOSE if tag[1] else _OPEN}</p>", text.text))
-        ) is not None:
+        elif (tree := parse(_QUOTE_TAG.sub(rf"<p>{_MARK}\1</p>", text.text))) is not None:
             page = whole_page(tree)
             counts.update(page.counts)
             yield "\n\n".join(block.text for block in page.blocks), who
@@ -124,7 +119,7 @@ def _parts(text: str, own: _Who) -> Iterator[tuple[_Who, str]]:
     depth, level, lines = 0, 0, list[tuple[int, str]]()
     for line in text.split("\n"):
         bare = re.sub(r"^(?: {0,2}>)* ?", "", line)
-        depth = max(0, depth + (line == _OPEN) - (line == _CLOSE))
+        depth = max(0, depth + (line == _MARK) - (line == f"{_MARK}/"))
         level = depth + line[: len(line) - len(bare)].count(">") if line.strip() else level
         lines.append((level, bare))
     for level, group in groupby(lines, key=lambda line: line[0]):

@@ -12,8 +12,8 @@ from tools.passages import PROBABLY, Block, SourceDocument
 
 _TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # of which the hours and minutes are read
 # The times of a cue, and what names it in the line above: a number, or anything below an empty line.
-_CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,]\d+ *--> *[\d:]+[.,]\d+(?:\]|.*)", re.M)
-_STAMP = re.compile(rf"^\W?{_TIME}[\])]?\s+", re.M)
+_CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,\d]* *--> *\d[\d:.,]+(?:\]|.*)", re.MULTILINE)
+_STAMP = re.compile(rf"^\W?{_TIME}[\])]?\s+", re.MULTILINE)
 _NOT_SHOWN = re.compile(r"(?<=\n\n)(?=(?:NOTE|STYLE|REGION)\s)(?:(?!.*-->).+\n?)+")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]{1,40})*\s([^<>\n]{1,100})>\s*")
 _TAG = re.compile(r"<[/\w][^<>\n]{0,200}>|\{\\[^{}\n]{0,200}\}")
@@ -37,11 +37,12 @@ _Line = tuple[int, bool, str, str, str, str]
 def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> SourceDocument | None:
     """The document that subtitles make; None for any other text."""
     text = text.strip()
-    if _STAMP.match(text) and 4 * len(_STAMP.findall(text)) > text.count("\n") and text.lstrip("[(")[0] == "0":
-        text = _STAMP.sub(r"\1:00.0 --> 0:00.0\n", text)
+    if re.match(r"\W?0?0:0", text) and 4 * len(_STAMP.findall(text)) > text.count("\n"):
+        text = _STAMP.sub(r"\1:00 --> 0:00\n", text)
     if not (text.startswith("WEBVTT") or _CUE.match(text)):
         return None
-    _, *cues = _CUE.split(_NOT_SHOWN.sub("", "\n".join(map(str.rstrip, text.split("\n")))))
+    head, *cues = _CUE.split(_NOT_SHOWN.sub("", "\n".join(map(str.rstrip, text.split("\n")))))
+    cues = ["0", re.sub(r"\AWEBVTT.*\n(?:.+\n)*", "", head), *cues]
     counts = Counter(left_out)
     shown = [[], *(_spoken(raw, counts) for raw in cues[1::2])]
     rolls = 3 * sum(not {*new}.isdisjoint(before) for before, new in pairwise(shown)) > len(shown)
