@@ -124,7 +124,7 @@ def boxed(sender: str, day: int, text: str) -> str:
 @pytest.mark.parametrize("name", ["a.mbox", "a.txt"])
 def test_a_mailbox(tmp_path: Path, name: str) -> None:
     """A document a message; what is quoted of another message of the box is said once, and a bad one is a problem."""
-    first = boxed("a@x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
+    first = boxed("a at x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
     second = boxed("'Ben Fox' via River <l@x>", 5, "Ann wrote:\n> Fish pass it.\n\n>From here I see none.\n\n> Why?\n")
     told = outputs(tmp_path, first + second + "From x 10:00:00\nX: y\n\nlost\n\n" + boxed("Cy <c@x>", 6, ""), name)
     assert told == [

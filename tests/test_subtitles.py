@@ -94,6 +94,7 @@ def test_sounds_and_credits_are_counted(tmp_path: Path) -> None:
         srt("Fish pass", "it now.").replace("1\n", "").replace("2\n", ""),
         "0:01\nFish\n0:04\npass\n1:00:06\nit now.",
         "[00:00] Fish\n[00:04] pass\n[00:06] it now.",
+        "00:01 --> 00:02\nFish pass it now.",
         "[00:00.000 --> 00:04.000]  Fish pass\n[00:04.000 --> 00:08.000]  it now.",
     ],
 )

@@ -17,7 +17,7 @@ from tools.documents.html import whole_page
 from tools.documents.markup import parse
 from tools.documents.plain import text_blocks
 from tools.errors import SourceError
-from tools.passages import PROBABLY, Block, SourceDocument
+from tools.passages import PROBABLY, Block
 
 _DECODED = HeaderRegistry(use_default_map=False)  # headers as text: names stay as they are written
 _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:10_000]))
@@ -37,9 +37,7 @@ _NO_NAME = re.compile(  # an address, the list that sent it on, the time and wha
     r"\s*(?:<[^<>]*>|\[mailto:[^\[\]]*\])|\svia\s.*|\bwrote:$|^On\b"
     r"|[^<\[]*\d(?:[:.]\d\d|\d{3})\b(?:\s?(?:[AaPp]\.?[Mm]\b|[A-Z]{3,4}\b(?:[+-]\d+)?|[+-]\d{4}|\([A-Z]+\)))*"
 )
-_DAY = re.compile(
-    r"(?:(\d\d?)[ /-])?\b([A-Z][a-z]{2})[a-z.]*[ /-](?:(\d\d?)(?:st|nd|rd|th)?, )?(\d{4})|\d{4}-\d\d-\d\d"
-)
+_DAY = re.compile(r"(?:(\d\d?)[ /-])?\b([A-Z][a-z]{2})[a-z.]*[ /-](?:(\d\d?)[a-z]{0,2}, )?(\d{4})|\d{4}-\d\d-\d\d")
 _FOOTER = re.compile(r"^(?:--|_{20,}(?=\n(?s:.{0,600}?)(?:unsubscri|://|\S@\S))) *$(?s:.{0,600})\Z", re.MULTILINE)
 _QUOTE_TAG = re.compile(r"<(/?)blockquote\b[^<>]{0,2000}>", re.IGNORECASE)
 _MARK = "\ue010"  # where a quotation of a page begins or, with a slash, ends; a character that nobody writes
@@ -58,26 +56,23 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
         shown = f"{name}, message {number}" if boxed else name
         message = re.sub(rb"(?m)^>(>*From )", rb"\1", data[start:end]) if boxed else data
         try:
-            yield from _documents(message, shown, seen) or [Note(f"{shown}: holds no text.")]
-        except SourceError as exc:
-            yield exc
+            yield from _documents(message, shown, seen)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:  # of the library
             yield SourceError(f"{shown}: this message is damaged ({exc}).")
 
 
-def _documents(data: bytes, shown: str, seen: set[int]) -> list[SourceDocument]:
+def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:
     """A document for each writer in a message. `seen` has the sentences that were read before."""
-    counts, found = Counter[str](), list[SourceDocument]()
+    counts, found = Counter[str](), list[ReaderOutput]()
     message = message_from_bytes(data.lstrip(b"\xef\xbb\xbf \t\r\n"), policy=_POLICY)
     if not (message["From"] or message["Date"] or message["Subject"]):
-        raise SourceError(f"{shown}: is no mail, since it has no header.")
-    own = _who(message)
-    texts = list(_texts(message, own, counts))
-    letters = defaultdict[_Who, list[Block]](list)
-    for who, part in (each for text, sender in texts for each in _parts(text, sender)):
-        said, footers = _FOOTER.subn("", part)
-        counts["signatures and list footers"] += footers
-        letters[who] += text_blocks(said, counts)
+        return [SourceError(f"{shown}: is no mail, since it has no header.")]
+    own, letters = _who(message), defaultdict[_Who, list[Block]](list)
+    for text, sender in _texts(message, own, counts):
+        for who, part in _parts(text, sender):
+            said, footers = _FOOTER.subn("", part)
+            counts["signatures and list footers"] += footers
+            letters[who] += text_blocks(said, counts)
     for who in sorted(letters, key=lambda who: (who != own, who[0].startswith(_SOMEBODY))):
         sentences = [{hash(s) for s in re.split(r"(?<=[.!?])\s+", block.text)} for block in letters[who]]
         new = [block for block, said in zip(letters[who], sentences, strict=True) if who == own or not said <= seen]
@@ -87,7 +82,7 @@ def _documents(data: bytes, shown: str, seen: set[int]) -> list[SourceDocument]:
         if new:
             named = shown if who == own else ", ".join(filter(None, (shown, *who)))
             found.append(document_of_blocks(named, new, fields, {} if found else counts, title_of(shown)))
-    return found
+    return found or [Note(f"{shown}: holds no text.")]
 
 
 def _texts(part: Any, who: _Who, counts: Counter[str]) -> Iterator[tuple[str, _Who]]:

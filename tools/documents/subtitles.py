@@ -13,7 +13,7 @@ from tools.passages import PROBABLY, Block, SourceDocument
 _TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # of which the hours and minutes are read
 # The times of a cue, and what names it in the line above: a number, or anything below an empty line.
 _CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,\d]* *--> *\d[\d:.,]+(?:\]|.*)", re.MULTILINE)
-_STAMP = re.compile(rf"^\W?{_TIME}[\])]?\s+", re.MULTILINE)
+_STAMP = re.compile(rf"^\W?{_TIME}[\])]?(?! *-->)\s+", re.MULTILINE)
 _NOT_SHOWN = re.compile(r"(?<=\n\n)(?=(?:NOTE|STYLE|REGION)\s)(?:(?!.*-->).+\n?)+")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]{1,40})*\s([^<>\n]{1,100})>\s*")
 _TAG = re.compile(r"<[/\w][^<>\n]{0,200}>|\{\\[^{}\n]{0,200}\}")
@@ -90,10 +90,9 @@ def _names(lines: Sequence[_Line]) -> set[str]:
     """What stands before a colon and is a name: by its capitals and how often it does, or as each cue begins so."""
     begun = [name for _, first, _, _, name, _ in lines if first]
     often = Counter(name for *_, name, _ in lines)
-    tagged = sum(map(bool, begun)) > _NEARLY * len(begun)
-    found = {*begun} if tagged else set[str]()
+    names = {*begun} if sum(map(bool, begun)) > _NEARLY * len(begun) else set[str]()
     for *_, mark, name, text in lines:
         plain = mark or often[name] > 1 or ((" " in name or name.isupper()) and not text.isupper())
         if plain and all(word in _SMALL or not word[0].islower() for word in name.split()):
-            found.add(name)
-    return found - {""}
+            names.add(name)
+    return names - {""}
