@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from itertools import pairwise
@@ -22,15 +23,13 @@ _NO_SPEECH = re.compile(
     r"|\A(?:subtitle|caption)[^\n]{0,40} by [^\n]{0,80}\Z",
     re.IGNORECASE | re.MULTILINE,
 )
-# The voice that a line is marked with, a dash or arrows for another speaker, what may be a name, and the words.
-_TURN = re.compile(
-    r"(?:(.*)\t)?\s*(>{2,3}|[-–—](?=\s|[A-Z\"“‘]))?\s*(?:\[?([^\W\d_][^:<>\[\]\"“”?!]{0,60}?)\]?\s?:\s+(?=\S))?(.*)"
-)
+# The voice that a line is marked with, a dash or arrows for another speaker, and the words.
+_TURN = re.compile(r"(?:(.*)\t)?\s*(>{2,3}|[-–—](?=\s|[A-Z\"“‘]))?\s*(.*)")
+_TAGGED = re.compile(r"[^:?!]{1,60}:\s")  # `tools.documents.speakers` finds which of these are names
 _ENDED = re.compile(r"[.?!…][\"'”’)\]]*$")
-_SMALL = frozenset("de der du la of the van von".split())  # words of a name
-_MINUTES, _NEARLY = 5, 0.9  # below one heading that tells the time; of all cues
+_MINUTES = 5  # below one heading that tells the time
 
-_Line = tuple[int, bool, str, str, str, str]
+_Line = tuple[int, bool, str, str, str]
 """The heading that a line of speech stands below, whether it begins its cue, and the groups of `_TURN`."""
 
 
@@ -52,7 +51,13 @@ def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> Sou
         section = (60 * int(hours) + int(minutes)) // _MINUTES
         said = [line for line in new if not (rolls and line in before)]  # captions that roll show a line again
         lines += [(section, not n, *_TURN.findall(line)[0]) for n, line in enumerate(said)]
-    return document_of_blocks(name, _blocks(lines), {"title": title_of(name)}, counts)
+    blocks = list(_blocks(lines))
+    made = document_of_blocks(name, blocks, {"title": title_of(name)}, counts)
+    untagged = {block.text for block in blocks if not (block.speaker or _TAGGED.match(block.text))}
+    for i, block in enumerate(found := list(made.blocks)):
+        if block.text in untagged and block.speaker:  # it may be another's
+            found[i] = replace(block, speaker=PROBABLY + block.speaker.removeprefix(PROBABLY))
+    return replace(made, blocks=tuple(found))
 
 
 def _spoken(raw: str, counts: Counter[str]) -> list[str]:
@@ -64,35 +69,16 @@ def _spoken(raw: str, counts: Counter[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[_Line]) -> Iterator[Block]:
-    """A block a turn, in a long recording below headings that tell the time.
-
-    A tag holds until the next one. Unless each change is marked (>>), what a later cue begins may be another's.
-    """
-    names, marked = _names(lines), any(mark.startswith(">") for _, _, _, mark, _, _ in lines)
+    """A block a turn or, where none is marked, a sentence; in a long recording below headings that tell the time."""
     speaker, below, turn = "", 0, list[str]()
-    for section, first, voice, mark, name, text in lines:
-        tag = voice or (name if name in names else "")
+    for section, first, voice, mark, text in lines:
         ended = not turn or _ENDED.search(turn[-1])
-        before, speaker = speaker, tag.title() if tag.isupper() and len(tag) > 2 else tag
-        if not (tag or mark):
-            speaker = PROBABLY + before.removeprefix(PROBABLY) if before and first and ended and not marked else before
-        if turn and (mark or speaker != before or section - below > (0 if ended else 1)):
+        before, speaker = speaker, voice or ("" if mark or first else speaker)
+        if turn and (mark or speaker != before or _TAGGED.match(text) or (first and ended) or section - below > 1):
             yield Block(" ".join(turn), speaker=before)
             turn = []
         if not turn and section > below:
             yield Block(str(timedelta(minutes=_MINUTES * section)), "heading", 1)
             below = section
-        turn.append(f"{name}: {text}" if name and name not in names else text)
+        turn.append(text)
     yield Block(" ".join(turn), speaker=speaker)
-
-
-def _names(lines: Sequence[_Line]) -> set[str]:
-    """What stands before a colon and is a name: by its capitals and how often it does, or as each cue begins so."""
-    begun = [name for _, first, _, _, name, _ in lines if first]
-    often = Counter(name for *_, name, _ in lines)
-    names = {*begun} if sum(map(bool, begun)) > _NEARLY * len(begun) else set[str]()
-    for *_, mark, name, text in lines:
-        plain = mark or often[name] > 1 or ((" " in name or name.isupper()) and not text.isupper())
-        if plain and all(word in _SMALL or not word[0].islower() for word in name.split()):
-            names.add(name)
-    return names - {""}
