@@ -8,7 +8,6 @@ import pytest
 
 from tools.documents.document import Note
 from tools.documents.readers import read_file
-from tools.errors import SourceError
 from tools.passages import SourceDocument
 
 HEAD = "From: Ann Lee <ann@x.org>\nSubject: =?utf-8?q?The_weir_=E2=80=93?=\nDate: Thu, 6 Mar 2025 19:12:00 +0100\n"
@@ -41,8 +40,6 @@ def _told(found: object) -> str:
             "------- Original Message -------\nOn March 5th, 2025 at 10:01 AM, Ben Fox <b@x> wrote:",
             "Ben Fox 2025-03-05",
         ),
-        ("Am Mi., 5. Mai 2025 um 10:01 Uhr schrieb Ben Fox <b@x.org>:", "Ben Fox "),
-        ("Le 2025-03-05 10:01, Ben Fox a écrit :", "Ben Fox 2025-03-05"),
         ("", "somebody quoted by Ann Lee "),
     ],
 )
@@ -104,7 +101,7 @@ def test_parts_of_a_message(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "footer",
-    ["-- \nAnn\nHead of year", "--\nAnn", "_" * 40 + "\nRiver mailing list\nTo unsubscribe: x", "Sent from my phone"],
+    ["-- \nAnn\nHead of year", "--\nAnn", "_" * 40 + "\nRiver mailing list\nTo unsubscribe: x"],
 )
 def test_footers_are_counted(tmp_path: Path, footer: str) -> None:
     assert outputs(tmp_path, f"{HEAD}\nFish pass it.\n\n{footer}\n") == [OWN]
@@ -127,18 +124,18 @@ def boxed(sender: str, day: int, text: str) -> str:
 @pytest.mark.parametrize("name", ["a.mbox", "a.txt"])
 def test_a_mailbox(tmp_path: Path, name: str) -> None:
     """A document a message; what is quoted of another message of the box is said once, and a bad one is a problem."""
-    first = boxed("a@x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
+    first = boxed("a at x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
     second = boxed("'Ben Fox' via River <l@x>", 5, "Ann wrote:\n> Fish pass it.\n\n>From here I see none.\n\n> Why?\n")
-    told = outputs(tmp_path, first + second + "From x\nX: y\n\nlost\n\n" + boxed("Cy <c@x>", 6, ""), name)
+    told = outputs(tmp_path, first + second + "From x 10:00:00\nX: y\n\nlost\n\n" + boxed("Cy <c@x>", 6, ""), name)
     assert told == [
         "Ann Lee 2025-03-04: Fish pass it. It is low. From now on they may.",
         "Ben Fox 2025-03-05: From here I see none.",
         "Ann : Why?",
         f"{name}, message 3: is no mail, since it has no header.",
-        f"{name}: messages without text: 1.",
+        f"{name}, message 4: holds no text.",
     ]
-    keys = [d.key for d in read_file(tmp_path / name, name) if isinstance(d, SourceDocument)]
-    assert keys == [f"{name}#1", f"{name}#2", f"{name}#2#1"]
+    keys = [d.identity for d in read_file(tmp_path / name, name) if isinstance(d, SourceDocument)]
+    assert keys == [f"{name}, message 1", f"{name}, message 2", f"{name}, message 2, Ann"]
 
 
 @pytest.mark.parametrize(
@@ -150,6 +147,7 @@ def test_a_mailbox(tmp_path: Path, name: str) -> None:
         ("a.txt", f"\n{HEAD}\nCaf\xe9s \x96 no.".encode("latin-1"), "Ann Lee 2025-03-06: Cafés – no."),
         ("a.txt", f"{HEAD}\nCafés – no.".encode("utf-16"), "Ann Lee 2025-03-06: Cafés – no."),
         ("a.txt", "From: The council\nTo: All\n\nFish pass it.", " : From: The council To: All Fish pass it."),
+        ("a.txt", "To: All\nFrom: The council\nSubject: Weir\n\nFish pass it.", "The council : Fish pass it."),
         ("a.eml", f"{HEAD}\nCaf\xe9s \x96 no.".encode("latin-1"), "Ann Lee 2025-03-06: Cafés – no."),
         (
             "a.eml",
@@ -180,19 +178,6 @@ def test_hostile_mail_takes_little_time(tmp_path: Path) -> None:
         outputs(tmp_path, f"{HEAD}\n{body}")
         outputs(tmp_path, f"From: {body}\nDate: {body}\n\nFish.".replace("\n", " ") + "\n\nFish.")
     assert time.monotonic() - started < 20
-
-
-def test_a_mailbox_is_not_held_in_memory(tmp_path: Path) -> None:
-    import tracemalloc
-
-    (tmp_path / "a.mbox").write_text("".join(boxed(f"P{n} <p@x>", 4, f"{n} " * 3_000) for n in range(150)))
-    outputs(tmp_path, HEAD)  # what reading needs is loaded
-    tracemalloc.start()
-    count = sum(isinstance(each, (SourceDocument, SourceError)) for each in read_file(tmp_path / "a.mbox", "a.mbox"))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert count == 150
-    assert peak < (tmp_path / "a.mbox").stat().st_size
 
 
 def test_words_below_a_sentence_that_tells_of_writing_are_in_doubt(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def read_all(
         try:
             name, origin = printable(file.name), file.origin
             for document in read_in_process(file.path, name, skip, columns, report.notes.append, limits):
-                yield replace(document, key=origin + document.key.removeprefix(name), origin=origin)
+                yield replace(document, key=origin + document.identity.removeprefix(name), origin=origin)
         except SourceError as exc:
             skip(exc)
 

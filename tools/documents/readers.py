@@ -48,18 +48,14 @@ def _read_text(path: Path, name: str) -> Read:
     found = read_decoded(path, name)
     if (subtitles := subtitles_document(found.text, name, found.left_out)) is not None:
         yield subtitles
-    elif path.suffix.lower() in _SUBTITLES:
-        raise SourceError(f"{name}: holds no subtitles, since no line has their times. A text ends in .txt.")
     elif MAIL.match(found.text.lstrip()):
-        yield from read_mail(path, name)
+        yield from read_mail(path, name, found.text)
     else:
         yield text_document(found.text, name, found.left_out)
 
 
-_SUBTITLES = (".vtt", ".srt")
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 READERS: dict[str, Callable[..., Read]] = {
-    ".txt": _read_text,
     ".md": read_markdown,
     ".markdown": read_markdown,
     ".html": read_html,
@@ -71,7 +67,7 @@ READERS: dict[str, Callable[..., Read]] = {
     ".pptx": read_pptx,
     ".epub": read_epub,
     ".rst": read_plain,
-    **dict.fromkeys(_SUBTITLES, _read_text),
+    **dict.fromkeys((".txt", ".vtt", ".srt"), _read_text),
     **dict.fromkeys((".eml", ".mbox"), read_mail),
     **dict.fromkeys(_ROWS, read_rows),
 }
