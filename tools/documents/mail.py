@@ -3,10 +3,12 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from email import message_from_bytes
 from email.headerregistry import HeaderRegistry
 from email.policy import EmailPolicy
-from itertools import groupby, pairwise
+from itertools import chain, groupby
+from mailbox import mbox
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:1
 _ABOVE = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
 MAIL = re.compile(rf"(?:From .*\n)?(?={_ABOVE}From:){_ABOVE}Subject:", re.IGNORECASE)
 """How a text begins that is a message; so does a memorandum."""
-_BEGINS = re.compile(rb"^From .*\d:\d\d", re.MULTILINE)  # in a mailbox; its texts may have lines such as 'From now on'
+_BEGINS = re.compile(rb"From .*\d:\d\d")  # in a mailbox; its texts may have lines such as 'From now on'
 _FIELD = r"\*?\b(From|Sent|Date|To|Cc|Subject)\*?:\*?"
 # What stands above a quoted message: its header, or a line that says who wrote it.
 _QUOTES = re.compile(
@@ -49,16 +51,26 @@ _Who = tuple[str, str]
 
 def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
     """The messages of a file, or of its text. What one quotes of those before it is not said again."""
-    data, seen = text.lstrip().encode() or path.read_bytes(), set[int]()
-    boxed = data.startswith(b"From ")
-    starts = [found.start() for found in _BEGINS.finditer(data, 1)] if boxed else []
-    for number, (start, end) in enumerate(pairwise([0, *starts, len(data)]), start=1):
+    with path.open("rb") as file:
+        boxed = file.read(5) == b"From "
+    seen, messages = set[int](), _messages(path) if boxed else [text.lstrip().encode() or path.read_bytes()]
+    for number, message in enumerate(messages, start=1):
         shown = f"{name}, message {number}" if boxed else name
-        message = re.sub(rb"(?m)^>(>*From )", rb"\1", data[start:end]) if boxed else data
         try:
             yield from _documents(message, shown, seen)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:  # of the library
             yield SourceError(f"{shown}: this message is damaged ({exc}).")
+
+
+def _messages(path: Path) -> Iterator[bytes]:
+    """The messages of a mailbox. What has no time in its first line is text below a line such as 'From now on'."""
+    message = b""
+    with closing(mbox(path, create=False)) as box:
+        for data in chain((box.get_bytes(key, from_=True) for key in box.iterkeys()), [b""]):
+            if message and (not data or _BEGINS.match(data)):
+                yield re.sub(rb"(?m)^>(>*From )", rb"\1", message)
+                message = b""
+            message += b"\n" * bool(message) + data
 
 
 def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:
