@@ -31,22 +31,20 @@ _SENT = "upload.json"
 _SCANNING = threading.Lock()  # a new folder has its lock before anybody looks for folders without one
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
+_HINT = "Add the file again, with '{column}' as the column of the text."
 _GIVEN_UP = "the upload was interrupted three times, and its files were removed. Add them again, fewer at a time."
 
 
-Files = Sequence[tuple[str, bytes]]  # names and contents
-Texts = dict[str, list[str]]  # by a table's name, the columns of its text as somebody chose them
-
-
 class Sent(BaseModel):
-    """What an upload needs beside its files, which are stored as numbers. `tries`: how often it began."""
+    """What an upload needs beside its files, which are stored as numbers. `text`: the column of the text in tables.
+    `tries`: how often it began."""
 
     person: str
     collection: str  # as the store has it
     files: list[str]
     addresses: list[str]
+    text: str = ""
     tries: int = 1
-    text: Texts = {}
 
 
 @dataclass
@@ -58,7 +56,6 @@ class Upload:
     report: IngestReport = field(default_factory=IngestReport)
     error: SteelmanError | None = None
     ended: bool = False
-    unsure: dict[str, bytes] = field(default_factory=dict)  # tables whose columns of text are to be chosen
 
 
 class Uploads:
@@ -79,7 +76,9 @@ class Uploads:
         self._thread: threading.Thread | None = None
         self.latest: Upload | None = None
 
-    def begin(self, files: Files, addresses: Sequence[str], collection: str, text: Texts | None = None) -> Upload:
+    def begin(
+        self, files: Sequence[tuple[str, bytes]], addresses: Sequence[str], collection: str, text: str = ""
+    ) -> Upload:
         """Starts to read the files, by name and content, and the pages at the addresses.
 
         Raises InputError for nothing to read, another collection's name than one can have, or while one goes on, and
@@ -93,7 +92,7 @@ class Uploads:
             raise InputError("an upload is going on. Wait for its end, then add more.")
         self._store.check_name(name := self._named(collection))
         names = [file for file, _ in files]
-        sent = Sent(person=self._person, collection=name, files=names, addresses=list(addresses), text=dict(text or {}))
+        sent = Sent(person=self._person, collection=name, files=names, addresses=list(addresses), text=text)
         folder = folder_of(self._settings) / uuid.uuid4().hex
         with _SCANNING, disk_errors(folder), contextlib.ExitStack() as undo:
             keep_folder_private(folder.parent)
@@ -127,8 +126,6 @@ class Uploads:
         except SteelmanError as exc:
             upload.error = exc
         finally:
-            sent_files = zip(sent.files, _paths(folder, sent), strict=True)
-            upload.unsure = {name: path.read_bytes() for name, path in sent_files if name in upload.report.unsure}
             if not self._stopping.is_set():
                 shutil.rmtree(folder, ignore_errors=True)
             lock.release()
@@ -137,12 +134,11 @@ class Uploads:
     def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
         # A file of the same name replaces the one that was sent before.
         files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
-        for file in files:
-            columns = Columns(tuple(sent.text.get(file.name, ())), hint="Choose it below.")
-            for document in read_all([file], upload.report, None, columns, reading_limits(self._settings)):
-                if self._stopping.is_set():
-                    return  # the folder stays for the next process
-                yield document
+        columns = Columns((sent.text,) if sent.text else (), hint=_HINT)
+        for document in read_all(files, upload.report, columns=columns, limits=reading_limits(self._settings)):
+            if self._stopping.is_set():
+                return  # the folder stays for the next process
+            yield document
         if sent.addresses and not self._stopping.is_set():
             upload.report.reading, upload.report.begun = "web pages", upload.total
             yield from asyncio.run(read_pages(sent.addresses, upload.report.problems))

@@ -58,8 +58,7 @@ def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutp
 
 def _error_to_json(exc: SourceError) -> dict[str, Any]:
     trace = "" if exc.__cause__ is None else "".join(traceback.format_exception(exc.__cause__))
-    foreseen, columns = not isinstance(exc, ReaderFailedError), exc.columns
-    return {"error": str(exc), "hint": exc.hint, "foreseen": foreseen, "trace": trace, "columns": columns}
+    return {"error": str(exc), "hint": exc.hint, "foreseen": not isinstance(exc, ReaderFailedError), "trace": trace}
 
 
 def _write_line(out: IO[bytes], told: dict[str, Any]) -> None:

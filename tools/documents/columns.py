@@ -27,25 +27,24 @@ _NAMES = {
     "date": "date published time timestamp published_at published_date publication_date publish_date pub_date pubdate "
     "ts datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
-    "author": "author speaker from sender sender_name author_display_name real_name name full_name first_name username "
-    "author_name speaker_name respondent_name reviewer commenter submitted_by posted_by written_by organisation "
-    "organization user respondent autor".split(),
-    "surname": ["surname", "last_name"],  # of the author, as the role is
+    "author": "author speaker from sender sender_name author_display_name real_name full_name first_name username "
+    "author_name speaker_name respondent_name user_name reviewer commenter submitted_by posted_by written_by user "
+    "respondent autor".split(),
+    "surname": ["surname", "last_name"],  # of the author, as the role and the organisation are
     "role": ["role", "position", "job_title"],
+    "organisation": ["organisation", "organization"],
 }
-ALL_NAMES = frozenset([*_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
+ALL_NAMES = frozenset(["name", *_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
 """What columns are usually called."""
 _OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
-_MANY = 3  # words; a text has more
+_MANY, _WORDED = 3, 4  # words; a text has more, a question as the name of a column
 FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}")
 """A number with its unit, or a date."""
-_QUESTION = re.compile(r"\?|\S+(?:\s+\S+){4}")  # in the name of a column
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(", re.IGNORECASE)
-_NAME = re.compile(r"(?!.*(?:author|user|from|sender|profile|member)\.name)(?:.*\.)?name", re.IGNORECASE)  # of anything
 _GOODS = frozenset("price cost brand product rating stars category".split())  # beside the name of what is for sale
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 
@@ -108,12 +107,10 @@ def choose_columns(
         guessed["text"] = "', '".join(text)
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     free = _columns([name for name in names if name not in text], told)
-    goods = not _GOODS.isdisjoint(map(fold_name, free))
     for of, usual in _NAMES.items():
         named_so = [*_called(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
-        named_so += [n for n in free if of == "author" and _ASKS_NAME.search(n)]
-        fitting = (n for n in named_so if _fits("name" if _NAME.fullmatch(n) else of, free[n], len(told)))
-        found = next((n for n in fitting if not (goods and _NAME.fullmatch(n))), "")
+        named_so += [n for n in free if of == "author" and (_ASKS_NAME.search(n) or _names_people(n, free))]
+        found = next((n for n in named_so if _fits(of, free[n], len(told))), "")
         if of not in fields and found:
             fields[of] = guessed[of] = found
     note = _note(columns, {*text, *fields.values()}, fields, guessed)
@@ -157,8 +154,14 @@ def _is_compound(column: str, last: Sequence[str]) -> bool:
     return len(words) == 2 and words[1] in last and words[0] not in _OTHERS
 
 
+def _names_people(column: str, columns: Values) -> bool:
+    """Whether a column that is called 'name' has people's: a name may be anything's, of goods above all."""
+    goods = not _GOODS.isdisjoint(map(fold_name, columns))
+    return column.lower() == "name" and not goods and _most(columns[column], _PERSON.fullmatch)
+
+
 def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[str, ...]:
-    """The column that is called 'text', or else the only one that is called as texts are, or that has many words; those
+    """The column that is called 'text', or else the only one that is called as texts are, or that has many words; all
     that are named by a question or as a kind of text; none in a table of figures."""
     free = [name for name, values in columns.items() if name not in taken and values]
     worded = [name for name in free if _most(columns[name], _has_words)]
@@ -167,25 +170,23 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     found = called or own or prose
     if "text" in map(fold_name, found):
         return (found[0],)
-    asked = [n for n in own if _QUESTION.search(n) and len(set(columns[n])) > len(columns[n]) / 2]
     kinds = [] if called else [n for n in own if not set(fold_name(n).split("_")).isdisjoint(_TEXT_NAMES)]
-    if asked or (kinds and kinds == own):
-        return tuple(n for n in columns if n in (*called, *(asked or kinds)))
-    # Beside figures, a column of words may hold the rows' labels, or a remark here and there.
+    answers = [n for n in own if ("?" in n or len(n.split()) > _WORDED) and len(set(columns[n])) > len(columns[n]) / 2]
+    if asked := answers or kinds:
+        return tuple(n for n in columns if n in (*called, *asked))
+    # Beside figures, words are the labels of the rows, or remarks here and there.
     figures = [n for n in free[1:] if n not in other and _most(columns[n], FIGURE.fullmatch)]
-    rows, first = max(map(len, columns.values()), default=0), next(iter(columns), "")
-    labels = [n for n in found if n == first and not _most(columns[n], _ENDS.search) and (n in own or n not in prose)]
-    if len(figures) > len(found) and all(n in labels or (n in own and len(columns[n]) < rows / 2) for n in found):
+    texts = [v for n in found if n != free[0] or _most(columns[n], _ENDS.search) for v in columns[n]]
+    few = len(texts) < max(map(len, columns.values()), default=0) / 2
+    if few and len(figures) > len(found) and all(n in own or n not in prose for n in found):
         return ()
     if len(found) == 1:
         return (found[0],)
-    told = f"is '{found[0]}' the text, or '{found[1]}'?" if found else "no column holds text."
-    both = f" ('{found[0]},{found[1]}' takes both.)" if found and "{column}" in given.hint else ""
-    lead = "" if found else "If one is the text all the same: "
-    how = f"{lead}{_hint(given, file, (found or free[-1:])[0])}" if free else ""
-    error = SourceError(f"{file}: {told} {_listed(columns)} {how}{both}".rstrip())
-    error.columns = [(name, _short(columns[name][0])) for name in free]
-    raise error
+    if found:
+        both = f"{_hint(given, file, found[0])} ('{found[0]},{found[1]}' takes both.)"
+        raise SourceError(f"{file}: is '{found[0]}' the text, or '{found[1]}'? {_listed(columns)} {both}")
+    hint = f" If one is the text all the same: {_hint(given, file, free[-1])}" if free else ""
+    raise SourceError(f"{file}: no column holds text. {_listed(columns)}{hint}")
 
 
 def _most(values: Sequence[str], are: Callable[[str], object]) -> bool:
@@ -214,9 +215,8 @@ def _fits(of: str, values: Sequence[str], rows: int) -> bool:
     """Whether the values of a column that is called as the field is may be its values."""
     if of == "id":  # every row has one, and hardly one comes twice; what does by mistake is told, row by row
         return len(values) == rows and rows - len(set(values)) <= max(1, 0.05 * rows)
-    are: dict[str, Callable[[str], object]] = dict.fromkeys(("title", "publisher", "author"), _has_words)
-    are |= {"url": _is_address, "date": date_of_cell, "name": _PERSON.fullmatch}
-    return bool(values) and _most(values, are.get(of, bool))
+    words: dict[str, Callable[[str], object]] = dict.fromkeys(("title", "publisher", "author"), _has_words)
+    return bool(values) and _most(values, (words | {"url": _is_address, "date": date_of_cell}).get(of, bool))
 
 
 def _note(columns: Values, used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:

@@ -6,8 +6,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tools.documents.columns import TEXT_NAMES, Row, Table, fold_name
@@ -15,15 +14,14 @@ from tools.errors import SourceError
 
 _DEEPEST = 40  # objects and lists in one another
 _NONE = "no rows. They are the objects of an array, or one object a line."
-_TEXTS = ("plain_text", "text", "insert", "content", "value", "string", "caption")  # of a run, the best first
-_LISTS = frozenset("blocks caption cells children content elements items ops rich_text tableCells tableRows".split())
-_SHOWN = ("label", "shortName", "url", "name", "user_id")  # stands for a run that has no text
-_KINDS = ("tagName", "type", "_type", "nodeType")  # or a key: in Quill's runs, and in Google's documents
+_TEXTS = ("plain_text", "text", "insert", "content", "value", "string", "caption", "label")  # of a run, the best first
+_SHOWN = ("url", "name", "user_id")  # of a link, an emoji or a person that has no text
+_LISTS = frozenset("blocks caption cells children content elements items ops rich_text".split())
 _BLOCK = re.compile(
-    r"p|h\d|li|pre|doc|root|unstyled|callout|toggle|to_do|t[drh]"
-    r"|(?:\w+_)?(?:block|cell|document|head(?:er|ing)?|item|list|paragraph|quote|blockquote|row|section|table)(?:_\w+)?"
+    r"p|h\d|li|pre|t[drh]|root|unstyled|callout|toggle|to_do"
+    r"|\w*(?:block|cell|doc|head|item|list|para|quote|row|section|table)\w*"
 )
-_RUN = re.compile("text|rich_text|text_run|plain|bold|italic|span|link|insert")
+_RUN = re.compile("text|rich_text|plain|bold|italic|span|link|insert")
 _OF_ROWS = frozenset("author from sender user username date created_at ts question field".split())
 
 
@@ -57,22 +55,20 @@ def _loaded(text: str) -> Any:
 def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
     """The one array of rows; an object whose values are all objects is a table too, each row under its key.
 
-    An object with a field that is called as texts are, or with a rich text, is a row itself; others, such as settings,
-    are no rows. Of several arrays the one with texts is meant.
+    An object with a field that is called as texts are, or with a document of an editor, is a row itself; others, such
+    as settings, are no rows. Of several arrays the one with texts is meant.
     """
     if isinstance(whole, list):
-        return [{"text": whole}] if _holds_blocks(whole) else whole
-    named = [v for k, v in whole.items() if fold_name(k) in TEXT_NAMES]
-    if any(_is_rich(v) or (isinstance(v, str) and v.strip()) for v in named):
+        return [{"text": whole}] if _is_document(whole) else whole
+    said = [v for k, v in whole.items() if fold_name(k) in TEXT_NAMES and isinstance(v, str) and v.strip()]
+    if said or any(map(_is_document, whole.values())):
         return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
-    texts = {k: v for k, v in arrays.items() if any(fold_name(key) in TEXT_NAMES for key in v[0])}
+    arrays = {k: v for k, v in arrays.items() if any(fold_name(key) in TEXT_NAMES for key in v[0])} or arrays
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
     if not arrays and len(whole) > 1 and all(isinstance(v, dict) for v in whole.values()):
         return [{"key": key, **row} for key, row in whole.items()]
-    if _holds_blocks(whole):
-        return [whole]
-    if len(only := texts if len(texts) == 1 else arrays) == 1:
-        return next(iter(only.values()))
     many = f"several arrays of objects ({', '.join(map(repr, arrays))}). Keep the one that is meant."
     raise SourceError(f"{name}: {many if arrays else _NONE}")
 
@@ -98,10 +94,10 @@ def _row(said: Any, number: int, where: str) -> Row | SourceError:
     named: dict[str, tuple[str, ...]] = {}
     for path, texts in values.items():  # of 'a.b' and a 'b' within 'a' the first has the name
         named.setdefault(".".join(path), tuple(texts))
-    for key in [key for key in said if isinstance(said.get("text"), str) and _is_rich(said[key])]:
-        words = [re.findall(r"[^\W_]+", re.sub(r"https?://[^\s|>]+", "", t)) for t in (said["text"], named[key][0])]
-        if words[0] == words[1]:  # the text of Slack has marks for what is bold, its runs have none
-            named["text"] = named.pop(key)
+    if "text" in named and _is_rich(said.get("blocks")):  # Slack's; its text marks what is bold: '*not*'
+        texts = (re.sub(r"https?://[^\s|>]+", "", " ".join(named[n])) for n in ("text", "blocks"))
+        if len({re.sub(r"[\W_]+", "", text) for text in texts}) == 1:
+            named["text"] = named.pop("blocks")
     return Row(number, where, named)
 
 
@@ -119,8 +115,8 @@ def _leaves(said: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[
 
 
 def _is_rich(said: Any) -> bool:
-    """Whether a value is a list of runs or blocks: strings beside objects with a text, objects of a kind that is known
-    and without an author or a date as rows have them, or strings with spaces at their ends."""
+    """Whether a list is one text: its objects are runs or blocks of a known kind, or stand beside strings, and have no
+    author or date as rows have; or there are only strings, with spaces at their ends."""
     if not isinstance(said, list) or not all(isinstance(each, str | dict) for each in said):
         return False
     nodes = [each for each in said if isinstance(each, dict)]
@@ -130,35 +126,36 @@ def _is_rich(said: Any) -> bool:
     return known or (nodes != said and all("text" in node for node in nodes))
 
 
+def _is_document(said: Any) -> bool:
+    """Whether a value is a text of an editor rather than rows: it has blocks, or runs with spaces at their ends."""
+    return _is_rich(said) and _is_spaced([_text_of(each) for each in said])
+
+
 def _is_spaced(texts: list[str]) -> bool:
-    return any(before[-1:].isspace() or after[:1].isspace() for before, after in pairwise(texts))
-
-
-def _holds_blocks(said: Any, depth: int = 0) -> bool:
-    """Whether a value is a document of an editor, or an object with one."""
-    if isinstance(said, dict):
-        return depth < _DEEPEST and any(_holds_blocks(value, depth + 1) for value in said.values())
-    kinds = [_kind(node) for node in said if isinstance(node, dict)] if _is_rich(said) else []
-    return any(_BLOCK.fullmatch(kind) or kind == "insert" for kind in kinds)
+    return any(text[:1].isspace() or text[-1:].isspace() for text in texts)
 
 
 def _kind(node: dict[str, Any]) -> str:
-    named = [node[key] for key in _KINDS if isinstance(node.get(key), str)]
-    return fold_name([*named, *(key for key in ("insert", "paragraph", "textRun", "table") if key in node), ""][0])
+    return fold_name(_first(node, ("type", "_type", "nodeType")) or "insert" * ("insert" in node))
+
+
+def _first(node: dict[str, Any], keys: Iterable[str]) -> str:
+    return next((node[key] for key in keys if isinstance(node.get(key), str)), "")
 
 
 def _text_of(node: Any, depth: int = 0) -> str:
     """The text of a run, a block or a list of them; an empty line around each block; '…' for what lies too deep."""
-    if not isinstance(node, list | dict) or depth > 4 * _DEEPEST:
-        return node if isinstance(node, str) else "…" if depth > 4 * _DEEPEST else ""
+    if depth > 4 * _DEEPEST:
+        return "…"
     if isinstance(node, list):
         texts = [_text_of(each, depth + 1) for each in node]
         inline = any(isinstance(each, dict) for each in node) or _is_spaced(texts)
         return ("" if inline else "\n").join(texts)
-    own = next((node[key] for key in _TEXTS if isinstance(node.get(key), str)), "")
+    if not isinstance(node, dict):
+        return node if isinstance(node, str) else ""
+    kind, own = _kind(node), _first(node, _TEXTS)
     inner = [v for k, v in node.items() if (k in _LISTS and isinstance(v, list)) or (not own and isinstance(v, dict))]
-    text, kind = own + "".join([_text_of(value, depth + 1) for value in inner]), _kind(node)
-    if text or (not kind and "label" not in node):
-        return f"\n\n{text}\n\n" if text and _BLOCK.fullmatch(kind) else text
-    shown = next((node[key] for key in _SHOWN if isinstance(node.get(key), str)), "")
+    if text := own + "".join([_text_of(value, depth + 1) for value in inner]):
+        return f"\n\n{text}\n\n" if _BLOCK.fullmatch(kind) else text
+    shown = _first(node, _SHOWN) if kind else ""
     return "\n" if "break" in kind else f":{shown}:" if kind == "emoji" else shown

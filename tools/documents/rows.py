@@ -94,7 +94,7 @@ def _document(
         first = where.removeprefix(f"{name}, ")
         return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
     author = " ".join(filter(None, map(of.get, ("author", "surname"))))
-    of["author"] = ", ".join(filter(None, (author, of.get("role"))))
+    of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
