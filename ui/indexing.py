@@ -31,19 +31,17 @@ _SENT = "upload.json"
 _SCANNING = threading.Lock()  # a new folder has its lock before anybody looks for folders without one
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
-_HINT = "Add the file again, with '{column}' as the column of the text."
 _GIVEN_UP = "the upload was interrupted three times, and its files were removed. Add them again, fewer at a time."
 
 
 class Sent(BaseModel):
-    """What an upload needs beside its files, which are stored as numbers. `text`: the column of the text in tables.
-    `tries`: how often it began."""
+    """What an upload needs beside its files, which are stored as numbers. `tries`: how often it began."""
 
     person: str
     collection: str  # as the store has it
     files: list[str]
     addresses: list[str]
-    text: str = ""
+    text: str = ""  # the column that is the text of its tables
     tries: int = 1
 
 
@@ -134,7 +132,7 @@ class Uploads:
     def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
         # A file of the same name replaces the one that was sent before.
         files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
-        columns = Columns((sent.text,) if sent.text else (), hint=_HINT)
+        columns = Columns((sent.text,) if sent.text else (), hint="Add it again, and name its column, as '{column}'.")
         for document in read_all(files, upload.report, columns=columns, limits=reading_limits(self._settings)):
             if self._stopping.is_set():
                 return  # the folder stays for the next process

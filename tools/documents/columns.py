@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from tools.dates import date_of_cell
 from tools.documents.document import FIELDS, GUESS_ALL, Columns
@@ -23,16 +22,15 @@ _NAMES = {
     "title": "title headline titel heading".split(),
     "url": "url link uri permalink href source_url".split(),
     "publisher": "publisher publication outlet newspaper journal source site site_name source_name domain website "
-    "quelle".split(),
+    "organisation organization quelle".split(),
     "date": "date published time timestamp published_at published_date publication_date publish_date pub_date pubdate "
     "ts datum created_at created created_utc update_date year".split(),
     "kind": ["kind"],
     "author": "author speaker from sender sender_name author_display_name real_name full_name first_name username "
     "author_name speaker_name respondent_name user_name reviewer commenter submitted_by posted_by written_by user "
     "respondent autor".split(),
-    "surname": ["surname", "last_name"],  # of the author, as the role and the organisation are
+    "surname": ["surname", "last_name"],  # of the author, as the role is
     "role": ["role", "position", "job_title"],
-    "organisation": ["organisation", "organization"],
 }
 ALL_NAMES = frozenset(["name", *_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
 """What columns are usually called."""
@@ -41,11 +39,9 @@ _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY, _WORDED = 3, 4  # words; a text has more, a question as the name of a column
-FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}")
-"""A number with its unit, or a date."""
+FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}")  # a number with its unit, or a date
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(", re.IGNORECASE)
-_GOODS = frozenset("price cost brand product rating stars category".split())  # beside the name of what is for sale
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 
 Value = str | tuple[str, ...]
@@ -107,9 +103,10 @@ def choose_columns(
         guessed["text"] = "', '".join(text)
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     free = _columns([name for name in names if name not in text], told)
+    people = {n for n in free if n.lower() == "name" and _most(free[n], _PERSON.fullmatch)}  # not of goods
     for of, usual in _NAMES.items():
         named_so = [*_called(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
-        named_so += [n for n in free if of == "author" and (_ASKS_NAME.search(n) or _names_people(n, free))]
+        named_so += [n for n in free if of == "author" and (n in people or _ASKS_NAME.search(n))]
         found = next((n for n in named_so if _fits(of, free[n], len(told))), "")
         if of not in fields and found:
             fields[of] = guessed[of] = found
@@ -119,7 +116,6 @@ def choose_columns(
     return ColumnChoice(text, fields, note, len(text) > 1 and not given.text)
 
 
-@lru_cache(maxsize=1000)
 def fold_name(name: str) -> str:
     """A name in lower case, its words joined by `_`: 'Published At', 'publishedAt' and 'published-at' are one."""
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
@@ -152,12 +148,6 @@ def _called(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
 def _is_compound(column: str, last: Sequence[str]) -> bool:
     words = fold_name(column).split("_")
     return len(words) == 2 and words[1] in last and words[0] not in _OTHERS
-
-
-def _names_people(column: str, columns: Values) -> bool:
-    """Whether a column that is called 'name' has people's: a name may be anything's, of goods above all."""
-    goods = not _GOODS.isdisjoint(map(fold_name, columns))
-    return column.lower() == "name" and not goods and _most(columns[column], _PERSON.fullmatch)
 
 
 def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[str, ...]:

@@ -1,12 +1,10 @@
-"""Reads rows of JSON: an object a line, an array of objects, or an object that holds one or is a row.
-
-The rich text of chats and editors, a list of runs or a tree of blocks, is one text."""
+"""Reads rows of JSON, and the rich text in them: a list of runs or a tree of blocks is one text."""
 
 import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tools.documents.columns import TEXT_NAMES, Row, Table, fold_name
@@ -14,8 +12,7 @@ from tools.errors import SourceError
 
 _DEEPEST = 40  # objects and lists in one another
 _NONE = "no rows. They are the objects of an array, or one object a line."
-_TEXTS = ("plain_text", "text", "insert", "content", "value", "string", "caption", "label")  # of a run, the best first
-_SHOWN = ("url", "name", "user_id")  # of a link, an emoji or a person that has no text
+_TEXTS = "plain_text text insert content value string caption label user_id".split()  # of a run, the best first
 _LISTS = frozenset("blocks caption cells children content elements items ops rich_text".split())
 _BLOCK = re.compile(
     r"p|h\d|li|pre|t[drh]|root|unstyled|callout|toggle|to_do"
@@ -95,7 +92,7 @@ def _row(said: Any, number: int, where: str) -> Row | SourceError:
     for path, texts in values.items():  # of 'a.b' and a 'b' within 'a' the first has the name
         named.setdefault(".".join(path), tuple(texts))
     if "text" in named and _is_rich(said.get("blocks")):  # Slack's; its text marks what is bold: '*not*'
-        texts = (re.sub(r"https?://[^\s|>]+", "", " ".join(named[n])) for n in ("text", "blocks"))
+        texts = (re.sub(r"https?://[^\s|>]+|:[\w+-]+:", "", " ".join(named[n])) for n in ("text", "blocks"))
         if len({re.sub(r"[\W_]+", "", text) for text in texts}) == 1:
             named["text"] = named.pop("blocks")
     return Row(number, where, named)
@@ -123,7 +120,7 @@ def _is_rich(said: Any) -> bool:
     if not nodes or any(_OF_ROWS & set(node) for node in nodes):
         return not nodes and _is_spaced(said)
     known = any(regex.fullmatch(_kind(node)) for node in nodes for regex in (_BLOCK, _RUN))
-    return known or (nodes != said and all("text" in node for node in nodes))
+    return known or (nodes != said and all("text" in node or _kind(node) for node in nodes))
 
 
 def _is_document(said: Any) -> bool:
@@ -136,11 +133,8 @@ def _is_spaced(texts: list[str]) -> bool:
 
 
 def _kind(node: dict[str, Any]) -> str:
-    return fold_name(_first(node, ("type", "_type", "nodeType")) or "insert" * ("insert" in node))
-
-
-def _first(node: dict[str, Any], keys: Iterable[str]) -> str:
-    return next((node[key] for key in keys if isinstance(node.get(key), str)), "")
+    kinds = (node[key] for key in ("type", "_type", "nodeType", "tag") if isinstance(node.get(key), str))
+    return fold_name(next(kinds, "insert" if "insert" in node else ""))
 
 
 def _text_of(node: Any, depth: int = 0) -> str:
@@ -153,9 +147,8 @@ def _text_of(node: Any, depth: int = 0) -> str:
         return ("" if inline else "\n").join(texts)
     if not isinstance(node, dict):
         return node if isinstance(node, str) else ""
-    kind, own = _kind(node), _first(node, _TEXTS)
+    kind, own = _kind(node), next((node[key] for key in _TEXTS if isinstance(node.get(key), str)), "")
     inner = [v for k, v in node.items() if (k in _LISTS and isinstance(v, list)) or (not own and isinstance(v, dict))]
     if text := own + "".join([_text_of(value, depth + 1) for value in inner]):
         return f"\n\n{text}\n\n" if _BLOCK.fullmatch(kind) else text
-    shown = _first(node, _SHOWN) if kind else ""
-    return "\n" if "break" in kind else f":{shown}:" if kind == "emoji" else shown
+    return "\n" if "break" in kind else ""

@@ -17,6 +17,7 @@ from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, doc
 from tools.documents.json_rows import json_table
 from tools.documents.markup import blocks_of, parse
 from tools.errors import SourceError
+from tools.language.sentences import clean
 from tools.passages import Block, SourceDocument
 
 _LOOKED_AT = 1000
@@ -35,8 +36,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _HTML = re.compile(r"\s*<(?:p|div|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
 _REPLY = re.compile(r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I)
 _FILLER = "open-ended response"  # what SurveyMonkey writes below a question
-_CODE = re.compile(r"[A-Za-z]\w*\d\w*")  # Q1, G02Q01
-_WIDEST, _MOST_FIGURES = 80, 10_000  # words of a block of figures, a wider row has several; rows of a table of them
+_WIDEST, _MOST_FIGURES = 80, 10_000  # words of a row in one block, wider ones have several; rows of a table of figures
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
 
@@ -54,16 +54,12 @@ def read_rows(path: Path, name: str, given: Columns = GUESS_ALL) -> Iterator[Rea
         return
     names = table.names or list(dict.fromkeys(column for row in rows for column in row))
     choice = choose_columns(name, rows, names, given)
+    if before := [*table.notes, *filter(None, [choice.note])]:
+        yield Note(f"{name}: {'; '.join(before)}.")
+    table.notes.clear()
     if not choice.text:
-        yield Note(f"{name}: {'; '.join([*table.notes, choice.note])}.")
         yield from _figures(chain(first, table.rows), table.above, name)
         return
-    if table.above:
-        table.notes.insert(0, f"left out what stands above the names of its columns ({len(table.above)} lines)")
-    before = [*table.notes, *filter(None, [choice.note])]
-    table.notes.clear()
-    if before:
-        yield Note(f"{name}: {'; '.join(before)}.")
     seen: dict[str, tuple[str, int]] = {}  # id to where it stood, and the hash of its text
     counts: Counter[str] = Counter()
     for row in chain(first, table.rows):
@@ -99,14 +95,13 @@ def _document(
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
     shown = id_ if "id" in of else f"{name}, row {id_}"
-    made = document_of_text(shown, text, of | {"date": date})
-    made = replace(made, key=printable(f"{name}#{id_}"))
+    made = replace(document_of_text(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))
     blocks = _answers(texts) if choice.answers else blocks_of(parse(text)) if _HTML.match(text) else ()
     return _with_blocks(made, blocks) if blocks else made
 
 
 def _with_blocks(document: SourceDocument, blocks: Iterable[Block]) -> SourceDocument:
-    told = tuple(blocks)
+    told = tuple(replace(block, text=clean(block.text)) for block in blocks)
     return replace(document, text="\n\n".join(block.text for block in told), blocks=told)
 
 
@@ -125,24 +120,20 @@ def _figures(rows: Iterable[Row | SourceError], above: Sequence[str], name: str)
         if isinstance(row, SourceError):
             yield row
             continue
-        values = [" ".join((v if isinstance(v, str) else ", ".join(v)).split()) for v in row.values.values()]
-        told = [f"{name}: {cell}" for name, cell in zip([*row.values][1:], values[1:], strict=True) if cell]
+        values = [" ".join((v if isinstance(v, str) else ", ".join(v)).split()) for v in row.values.values()] or [""]
+        told = [f"{column}: {cell}" for column, cell in zip([*row.values][1:], values[1:], strict=True) if cell]
         if not (told and values[0]):
             blocks += [Block(values[0] or "; ".join(told))]
             continue
         if blocks and blocks[-1].form == "paragraph" and not blocks[-1].text.endswith("."):  # of the rows below it
             blocks[-1] = Block(blocks[-1].text, "heading", 1)
-        lines = [values[0]]
-        for cell in told:
-            if lines[-1] != values[0] and len(f"{lines[-1]} {cell}".split()) > _WIDEST:
-                lines.append(values[0])
-            lines[-1] += f"; {cell}"
-        blocks += [Block(line, "table") for line in lines]
+        step = max(1, _WIDEST // max(len(cell.split()) for cell in told))
+        parts = (told[at : at + step] for at in range(0, len(told), step))
+        blocks += [Block("; ".join([values[0], *part]), "table") for part in parts]
         if len(blocks) > _MOST_FIGURES:
             raise SourceError(f"{name}: more than {_MOST_FIGURES:,} rows of figures. Keep those that say something.")
-    yield _with_blocks(
-        document_of_text(name, "", {"title": above[0] if above else Path(name).stem.replace("_", " ")}), blocks
-    )
+    title = above[0] if above else Path(name).stem.replace("_", " ")
+    yield _with_blocks(document_of_text(name, "", {"title": title}), blocks)
 
 
 def _separated_table(text: str, name: str, given: Columns) -> Table:
@@ -161,6 +152,7 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     wide = (i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width)
     # A title is in the first cell alone.
     above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
+    notes += [f"what stands above the names of its columns is no document ({above} lines)"] if above else []
     title = [" ".join(filter(None, map(str.strip, cells))) for _, cells in first[:above]]
     first = first[above:]
     if not first:
@@ -173,7 +165,8 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     else:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
         notes.append("its first line names no columns, so they are called 1, 2, 3 …")
-    names = [f"{n} ({at})" if n in names[: at - 1] else n for at, n in enumerate(names, start=1)]
+    first_at = {name: at for at, name in reversed([*enumerate(names, start=1)])}
+    names = [name if first_at[name] == at else f"{name} ({at})" for at, name in enumerate(names, start=1)]
     return Table(_filled_rows(chain(first, rows), names, name), names, notes, title)
 
 
@@ -253,18 +246,16 @@ def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
     first = [cell.strip() for cell in rows[0]]
     asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
-    if any(fold_name(cell) in asked for cell in first if cell):
-        return True
-    if _is_head(first, rows[3:] or rows[1:]):
+    if any(fold_name(cell) in asked for cell in first if cell) or _is_head(first, rows[3:] or rows[1:]):
         return True
     if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
         return False
     below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
     if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
         return False
-    years = [_YEAR.fullmatch(c) and not any(map(_YEAR.fullmatch, b)) for c, b in zip(first, below, strict=True)]
-    data = any(_DATUM.fullmatch(cell) and not year for cell, year in zip(first, years, strict=True))
-    return any(fold_name(cell) in ALL_NAMES for cell in first) or not data
+    data = [(cell, values) for cell, values in zip(first, below, strict=True) if _DATUM.fullmatch(cell)]
+    years = all(_YEAR.fullmatch(cell) and not any(map(_YEAR.fullmatch, values)) for cell, values in data)
+    return years or any(fold_name(cell) in ALL_NAMES for cell in first)
 
 
 def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
@@ -281,12 +272,12 @@ def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 
 
 def _wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
-    """The names with what the row below them adds: the question of a code, or a part of the name on the left."""
+    """The names with what the row below them adds: a question, or a part of the name on the left."""
     made, held = [], ""
     for name, cell in zip_longest(names, cells, fillvalue=""):
         said, held = cell.strip().split("\n")[0], name or held
         same = said[:1] in ("", "{") or said.lower() == _FILLER or fold_name(said) == fold_name(name)
-        made.append(name if same else said if _CODE.fullmatch(name) else f"{held} {said}".strip())
+        made.append(name if same else f"{held} {said}".strip())
     return made
 
 
