@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -54,14 +55,19 @@ RICH = {
         '{"nodeType": "document", "content": [{"nodeType": "paragraph", "content": [RUNS]}, '
         '{"nodeType": "blockquote", "content": [LAST]}]}',
     ),
-    "Google Docs": (
-        '{"textRun": {"content": T, "textStyle": {"color": "red"}}}',
-        '{"title": "Zoos", "body": {"content": [{"paragraph": {"elements": [RUNS]}}, '
-        '{"paragraph": {"elements": [LAST], "paragraphStyle": {"namedStyleType": "red"}}}]}, "revisionId": "y"}',
+    "Telegraph": (
+        '{"tag": "b", "children": [T]}',
+        '[{"id": 7, "content": [{"tag": "p", "children": ["Zoos should ", {"tag": "b", "children": ["not"]}, '
+        '" breed tigers."]}, {"tag": "p", "children": ["A cage is a cage."]}]}]',
     ),
-    "Lexical": (
+    "Lexical in a row": (
         '{"type": "text", "text": T, "mode": "normal", "style": ""}',
-        '{"root": {"children": [{"type": "paragraph", "children": [RUNS, {"type": "linebreak"}, LAST]}]}}',
+        '[{"id": 7, "body": {"root": {"children": [{"type": "paragraph", "children": [RUNS, {"type": "linebreak"}, '
+        "LAST]}]}}}]",
+    ),
+    "kinds of its own": (
+        '{"kind": "b", "children": [T]}',
+        '[{"id": 7, "text": ["Zoos should ", {"type": "b", "children": ["not"]}, " breed tigers. ", LAST]}]',
     ),
     "Draft.js": (
         '{"key": "a", "text": T, "type": "unstyled", "data": {}}',
@@ -266,7 +272,7 @@ def test_a_table_of_figures_is_one_document_whose_passages_name_their_cells(tmp_
     found = Reading(made(tmp_path, "a.csv", file))
     assert [(d.title, d.external_id, d.key) for d in found.documents] == [(title, "a.csv", "")]
     assert [(p.section, p.text) for p in passages(found)] == expected
-    assert (found.notes, found.problems) == (["a.csv: read as a table of figures."], [])
+    assert (len(found.notes), found.notes[0][-27:], found.problems) == (1, "read as a table of figures.", [])
 
 
 def test_each_part_of_a_wide_row_names_its_row(tmp_path: Path) -> None:
@@ -284,6 +290,18 @@ def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
         made(tmp_path, "a.csv", f'Comment,Comment\n"{_WHY}",And the otters as well.\n'), text=("Comment (2)",)
     )
     assert found.texts == ["And the otters as well."]
+
+
+def test_a_hostile_header_costs_no_more_than_its_length(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    Reading(made(tmp_path, "a.csv", f'{"x" * 200_000},id\n"{_WHY}",1\n"{_WHY} So.",2\n'))
+    Reading(made(tmp_path, "b.csv", ",".join(f"a{n}" for n in range(30_000)) + "\n" + ",".join("7" * 30_000) + "\n"))
+    assert time.perf_counter() - began < 5
+
+
+def test_an_empty_row_of_figures_is_passed_over(tmp_path: Path) -> None:
+    found = Reading(made(tmp_path, "a.json", '[{"ward": "Ab\u00adbey", "for": 5, "against": 6}, {}]'))
+    assert [p.text for p in passages(found)] == ["Abbey; for: 5; against: 6"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "latin-1"])

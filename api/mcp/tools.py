@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from agent.answer.files import escape, to_markdown
 from agent.answer.model import Answer
@@ -29,6 +28,7 @@ from tools.errors import RunCancelledError, RunError, SteelmanError, UnknownColl
 from tools.language.words import count
 
 _Input = TypeVar("_Input", bound=BaseModel)
+_LISTS = ("collections", "domains", "pairs")
 SCHEME = "steelman://answers/"
 _SHOWN = 5
 """Passages of a side that are shown; the structured result has them all."""
@@ -118,36 +118,21 @@ async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, 
     return run_id
 
 
-def _read(model: type[_Input], arguments: Mapping[str, Any], again: int = 2) -> _Input:
+def _read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
     """The arguments as the model has them. Some assistants send all of them as texts, lists as the JSON of a list or as
     their one entry, and null or nothing for what they leave out. Raises ProblemError that names the fields."""
-    given = {name: value for name, value in arguments.items() if value not in (None, "", [])}
+    given = {name: value for name, value in arguments.items() if value not in (None, "null", "", "[]", [])}
+    for name in given.keys() & _LISTS:
+        sent = given[name]
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            sent = json.loads(sent)
+        given[name] = sent if isinstance(sent, list) else [sent if isinstance(sent, dict | str) else given[name]]
     try:
         return model.model_validate(given, strict=False)
     except ValidationError as exc:
-        if again:
-            for error in exc.errors():
-                _decode(given, error)
-            return _read(model, given, again - 1)
         wrong = [f"{'.'.join(map(str, e['loc']))}: {str(e['msg']).removeprefix('Value error, ')}" for e in exc.errors()]
         detail = f"{'; '.join(wrong[:5])}. The arguments are: {', '.join(model.model_fields)}."
         raise ProblemError(422, "invalid-request", detail) from exc
-
-
-def _decode(holder: Any, error: ErrorDetails) -> None:
-    """Puts what a text is the JSON of in its place, and a list around a single entry; takes out null."""
-    *path, name = error["loc"]
-    for step in path:
-        holder = holder[step]
-    value = sent = error["input"]
-    with contextlib.suppress(ValueError, TypeError, RecursionError):
-        value = json.loads(sent)
-    if error["type"] == "list_type" and not isinstance(value, list | None):
-        value = [value if isinstance(value, dict | str) else sent]
-    if value is None and isinstance(holder, dict):
-        del holder[name]
-    elif value is not sent:
-        holder[name] = value
 
 
 def _result(made: BaseModel, text: str) -> CallToolResult:

@@ -120,7 +120,7 @@ def _is_rich(said: Any) -> bool:
     if not nodes or any(_OF_ROWS & set(node) for node in nodes):
         return not nodes and _is_spaced(said)
     known = any(regex.fullmatch(_kind(node)) for node in nodes for regex in (_BLOCK, _RUN))
-    return known or (nodes != said and all("text" in node or _kind(node) for node in nodes))
+    return known or (nodes != said and all(_kind(node) or _text_of(node) for node in nodes))
 
 
 def _is_document(said: Any) -> bool:
