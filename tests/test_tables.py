@@ -96,6 +96,7 @@ RICH = {
         _TEXT,
         '{"messages": [{"role": "user", "content": [RUNS]}, {"role": "x", "content": [LAST]}]}',
     ),
+    "YouTube": ('{"text": T, "bold": true}', '[{"id": 1, "content": {"runs": [RUNS, {"text": "\\n"}, LAST]}}]'),
     "strings": ("T", '[{"id": 1, "text": [RUNS, " ", LAST], "tags": ["red", "blue"]}]'),
 }
 
@@ -128,6 +129,8 @@ def test_runs_are_joined_in_their_order(tmp_path: Path, vendor: str) -> None:
         '{"comments": [{"text": "I agree.", "likes": 3}, {"text": "I do not.", "likes": 1}]}',
         '[{"type": "text", "content": "I agree."}, {"type": "text", "content": "I do not."}]',
         '[{"type": "message", "user": "a", "text": "I agree."}, {"type": "p", "user": "b", "text": "I do not."}]',
+        '[{"id": 1, "body": [{"type": "paragraph", "comment": "I agree."}]}, '
+        '{"id": 2, "body": [{"type": "paragraph", "comment": "I do not."}]}]',
         '{"participants": [{"name": "A"}], "messages": [{"content": "I agree."}, {"content": "I do not."}]}',
     ],
 )
@@ -177,7 +180,7 @@ SURVEYS = {
         f'id,score,votes,review\na,n/a,none,"{_WHY}"\nb,4,12,"Many people, no benches."\nc,5,13,We shall come again.\n',
         ([_WHY, "Many people, no benches.", "We shall come again."], ["", "", ""]),
     ),
-    "name and role": (f'Name,Role,Comment\nJ. Brand,head of year,"{_WHY}"\n', ([_WHY], ["J. Brand, head of year"])),
+    "name and role": (f'Name,Job title,Comment\nJ. Brand,head,"{_WHY}"\n', ([_WHY], ["J. Brand, head"])),
     "names in parts": (f'First Name,Last Name,Comment\nAnn,Lee,"{_WHY}"\n', ([_WHY], ["Ann Lee"])),
     "a name that is asked for": (f'"First, what is your name?",Comment\nMaud,"{_WHY}"\n', ([_WHY], ["Maud"])),
     "products": (f'name,price,review\nKettle 3000,29.99,"{_WHY}"\n', ([_WHY], [""])),
@@ -191,6 +194,7 @@ def test_header_rows_are_no_documents_and_authors_are_named(tmp_path: Path, tool
     file, expected = SURVEYS[tool]
     found = Reading(made(tmp_path, "a.csv", file))
     assert ([p.text for p in passages(found)], [d.author for d in found.documents]) == expected
+    assert {d.title for d in found.documents} == {""}
     assert found.problems == []
 
 

@@ -31,6 +31,7 @@ _SENT = "upload.json"
 _SCANNING = threading.Lock()  # a new folder has its lock before anybody looks for folders without one
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
+_Files = Sequence[tuple[str, bytes]]  # names and contents
 _GIVEN_UP = "the upload was interrupted three times, and its files were removed. Add them again, fewer at a time."
 
 
@@ -74,9 +75,7 @@ class Uploads:
         self._thread: threading.Thread | None = None
         self.latest: Upload | None = None
 
-    def begin(
-        self, files: Sequence[tuple[str, bytes]], addresses: Sequence[str], collection: str, text: str = ""
-    ) -> Upload:
+    def begin(self, files: _Files, addresses: Sequence[str], collection: str, text: str = "") -> Upload:
         """Starts to read the files, by name and content, and the pages at the addresses.
 
         Raises InputError for nothing to read, another collection's name than one can have, or while one goes on, and

@@ -34,7 +34,7 @@ _NAMES = {
 }
 ALL_NAMES = frozenset(["name", *_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
 """What columns are usually called."""
-_OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
+_OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user job".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
@@ -167,8 +167,7 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     # Beside figures, words are the labels of the rows, or remarks here and there.
     figures = [n for n in free[1:] if n not in other and _most(columns[n], FIGURE.fullmatch)]
     texts = [v for n in found if n != free[0] or _most(columns[n], _ENDS.search) for v in columns[n]]
-    few = len(texts) < max(map(len, columns.values()), default=0) / 2
-    if few and len(figures) > len(found) and all(n in own or n not in prose for n in found):
+    if len(figures) > len(found) and 2 * len(texts) < len(columns[free[0]]) and set(found) & set(prose) <= set(own):
         return ()
     if len(found) == 1:
         return (found[0],)

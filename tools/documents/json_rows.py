@@ -5,6 +5,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from tools.documents.columns import TEXT_NAMES, Row, Table, fold_name
@@ -90,10 +91,10 @@ def _row(said: Any, number: int, where: str) -> Row | SourceError:
         values[path].append(value)
     named: dict[str, tuple[str, ...]] = {}
     for path, texts in values.items():  # of 'a.b' and a 'b' within 'a' the first has the name
-        named.setdefault(".".join(path), tuple(texts))
+        named.setdefault(".".join(path), ("".join(texts),) if _is_spaced(texts) else tuple(texts))
     if "text" in named and _is_rich(said.get("blocks")):  # Slack's; its text marks what is bold: '*not*'
-        texts = (re.sub(r"https?://[^\s|>]+|:[\w+-]+:", "", " ".join(named[n])) for n in ("text", "blocks"))
-        if len({re.sub(r"[\W_]+", "", text) for text in texts}) == 1:
+        words = (re.sub(r"https?://[^\s|>]+|:[\w+-]+:", "", " ".join(named[n])) for n in ("text", "blocks"))
+        if len({re.sub(r"[\W_]+", "", text) for text in words}) == 1:
             named["text"] = named.pop("blocks")
     return Row(number, where, named)
 
@@ -113,14 +114,13 @@ def _leaves(said: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[
 
 def _is_rich(said: Any) -> bool:
     """Whether a list is one text: its objects are runs or blocks of a known kind, or stand beside strings, and have no
-    author or date as rows have; or there are only strings, with spaces at their ends."""
-    if not isinstance(said, list) or not all(isinstance(each, str | dict) for each in said):
+    author or date as rows have."""
+    nodes = [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+    if not nodes or not all(isinstance(each, str | dict) for each in said) or any(_OF_ROWS & set(n) for n in nodes):
         return False
-    nodes = [each for each in said if isinstance(each, dict)]
-    if not nodes or any(_OF_ROWS & set(node) for node in nodes):
-        return not nodes and _is_spaced(said)
     known = any(regex.fullmatch(_kind(node)) for node in nodes for regex in (_BLOCK, _RUN))
-    return known or (nodes != said and all(_kind(node) or _text_of(node) for node in nodes))
+    beside = nodes != said and all(_kind(node) or _text_of(node) for node in nodes)
+    return (known or beside) and any(map(_text_of, nodes))  # else their text is under a key that is not known here
 
 
 def _is_document(said: Any) -> bool:
@@ -129,7 +129,9 @@ def _is_document(said: Any) -> bool:
 
 
 def _is_spaced(texts: list[str]) -> bool:
-    return any(text[:1].isspace() or text[-1:].isspace() for text in texts)
+    """Whether texts are runs of one: there mostly are spaces where one ends and the next begins."""
+    spaced = [before[-1:].isspace() or after[:1].isspace() for before, after in pairwise(texts)]
+    return 2 * sum(spaced) >= len(spaced) > 0
 
 
 def _kind(node: dict[str, Any]) -> str:
