@@ -101,7 +101,7 @@ def _document(
 
 
 def _with_blocks(document: SourceDocument, blocks: Iterable[Block]) -> SourceDocument:
-    told = tuple(replace(block, text=clean(block.text)) for block in blocks)
+    told = tuple(replace(block, text=said) for block in blocks if (said := clean(block.text).strip()))
     return replace(document, text="\n\n".join(block.text for block in told), blocks=told)
 
 
