@@ -225,7 +225,7 @@ def test_documents_come_are_listed_and_go(cli: Cli, tmp_path: Path) -> None:
     assert out.startswith("1 document stored (1 passage), 0 unchanged")
     assert "broken.pdf" in err
     assert "mine: 1 document, 1 passage," in cli("collections")[1]
-    listed = "note.md (1 passages) Ferries, by A. Moen, 14 March 2025, author: front matter; date: front matter\n"
+    listed = "note.md (1 passages) Ferries, by A. Moen (front matter), 14 March 2025 (front matter)\n"
     assert listed in cli("collections", "mine")[1]
     assert cli("delete", "mine", "nothing")[0] == BAD_INPUT
     assert cli("delete", "mine", str(tmp_path / "note.md"))[1] == "1 passages removed.\n"
