@@ -111,7 +111,7 @@ UNREADABLE = {
     "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
     "broken.docx": (b"PK\x03\x04 and then nothing", "broken.docx: this is not a Word document"),
     "empty.txt": (b"", "empty.txt: holds no text."),
-    "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .txt, .md"),
+    "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .md, .mark"),
     "noending": (b"Bridges.", "noending: the name has no ending that says what it is."),
     "rows.csv": (b"a,b\nx,y\n", "rows.csv: no column holds text. Its columns: 'a' (x), 'b' (y)."),
     "rows.jsonl": (b"[1]\n", "rows.jsonl, row 1: a row has to be an object"),

@@ -105,10 +105,15 @@ def test_the_page_asks_which_column_is_the_text(page: Callable[..., AppTest]) ->
     asks = "is &#x27;pro&#x27; the text, or &#x27;con&#x27;? Its columns: &#x27;pro&#x27; (Our town should sell"
     until(app, lambda a: asks in html(a))
     assert "--text" not in html(app)
-    app.file_uploader[0].set_value([("talk.csv", table.encode(), "text/csv")])
-    next(field for field in app.text_input if field.label.startswith("Column of the text")).set_value("con")
-    click(app, "Add")
-    until(app, lambda a: "1 document stored" in html(a) and "Not read" not in html(a))
+    [choice] = app.multiselect
+    assert choice.label.startswith("Which column of talk.csv is the text?")
+    assert choice.options == [
+        "pro (Our town should sell the old pier.)",
+        "con (The pier is all that this town has to sh…)",
+    ]
+    choice.set_value(["con"])
+    click(app, "Read it")
+    until(app, lambda a: "1 document stored" in html(a) and not a.multiselect)
     store = open_service().store
     stored = {row["shown_id"]: store.passages_of(row["number"])[0].text for row in store.documents("mine", 9)}
     assert stored == {"a.txt": LETTER, "talk.csv, row 1": "The pier is all that this town has to show."}

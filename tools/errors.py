@@ -69,6 +69,9 @@ class UnknownRunError(InputError):
 class SourceError(SteelmanError):
     """A document could not be read: encrypted, damaged, not what its name says."""
 
+    columns: "list[tuple[str, str]] | tuple[()]" = ()
+    """Those of a table, each with an example, where it is not known which is the text."""
+
 
 class ReaderFailedError(SourceError):
     """The reader of a document failed, for a reason that was not foreseen."""

@@ -39,12 +39,11 @@ def _add(service: PageService) -> None:
         named = f"Files, {service.settings.api_upload} MB together at most"
         files = st.file_uploader(named, [ending[1:] for ending in READERS], accept_multiple_files=True)
         guard.show_field()
-        column = st.text_input("Column of the text, if a table has several that may be it")
         pasted = st.text_area("Or addresses of web pages, one a line", height=80)
         if st.form_submit_button("Add", type="primary"):
             try:
                 sent = [(file.name, file.getvalue()) for file in files]
-                service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into, column.strip())
+                service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
             except SteelmanError as exc:
                 say.error(rights.cause(exc))
             guard.show_field(taken=True)
@@ -76,6 +75,24 @@ def _progress(service: PageService, upload: Upload) -> None:
         say.small(f"… and {more} more that could not be read.")
     for note in report.notes:
         say.small(rights.masked(note, service.settings))
+    if upload.unsure:
+        _ask_columns(service, upload)
+
+
+def _ask_columns(service: PageService, upload: Upload) -> None:
+    """Asks which column of each table is its text, and reads the tables again so."""
+    with st.form("columns"):
+        chosen: dict[str, list[str]] = {}
+        for name in upload.unsure:
+            shown = {column: label(f"{column} ({example})", 100) for column, example in upload.report.unsure[name]}
+            asked = escaped(f"Which column of {label(name)} is the text? Several are joined.")
+            chosen[name] = st.multiselect(asked, list(shown), format_func=shown.__getitem__)
+        if st.form_submit_button("Read it", type="primary"):
+            try:
+                service.uploads.begin([*upload.unsure.items()], [], service.called(upload.collection), chosen)
+                st.rerun()
+            except SteelmanError as exc:
+                say.error(rights.cause(exc))
 
 
 def _collections(service: PageService) -> None:

@@ -31,8 +31,11 @@ _SENT = "upload.json"
 _SCANNING = threading.Lock()  # a new folder has its lock before anybody looks for folders without one
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
-_Files = Sequence[tuple[str, bytes]]  # names and contents
 _GIVEN_UP = "the upload was interrupted three times, and its files were removed. Add them again, fewer at a time."
+
+
+Files = Sequence[tuple[str, bytes]]  # names and contents
+Texts = dict[str, list[str]]  # by a table's name, the columns of its text as somebody chose them
 
 
 class Sent(BaseModel):
@@ -42,8 +45,8 @@ class Sent(BaseModel):
     collection: str  # as the store has it
     files: list[str]
     addresses: list[str]
-    text: str = ""  # the column that is the text of its tables
     tries: int = 1
+    text: Texts = {}
 
 
 @dataclass
@@ -55,6 +58,7 @@ class Upload:
     report: IngestReport = field(default_factory=IngestReport)
     error: SteelmanError | None = None
     ended: bool = False
+    unsure: dict[str, bytes] = field(default_factory=dict)  # tables whose columns of text are to be chosen
 
 
 class Uploads:
@@ -75,7 +79,7 @@ class Uploads:
         self._thread: threading.Thread | None = None
         self.latest: Upload | None = None
 
-    def begin(self, files: _Files, addresses: Sequence[str], collection: str, text: str = "") -> Upload:
+    def begin(self, files: Files, addresses: Sequence[str], collection: str, text: Texts | None = None) -> Upload:
         """Starts to read the files, by name and content, and the pages at the addresses.
 
         Raises InputError for nothing to read, another collection's name than one can have, or while one goes on, and
@@ -89,7 +93,7 @@ class Uploads:
             raise InputError("an upload is going on. Wait for its end, then add more.")
         self._store.check_name(name := self._named(collection))
         names = [file for file, _ in files]
-        sent = Sent(person=self._person, collection=name, files=names, addresses=list(addresses), text=text)
+        sent = Sent(person=self._person, collection=name, files=names, addresses=list(addresses), text=dict(text or {}))
         folder = folder_of(self._settings) / uuid.uuid4().hex
         with _SCANNING, disk_errors(folder), contextlib.ExitStack() as undo:
             keep_folder_private(folder.parent)
@@ -123,6 +127,8 @@ class Uploads:
         except SteelmanError as exc:
             upload.error = exc
         finally:
+            sent_files = zip(sent.files, _paths(folder, sent), strict=True)
+            upload.unsure = {name: path.read_bytes() for name, path in sent_files if name in upload.report.unsure}
             if not self._stopping.is_set():
                 shutil.rmtree(folder, ignore_errors=True)
             lock.release()
@@ -131,11 +137,12 @@ class Uploads:
     def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
         # A file of the same name replaces the one that was sent before.
         files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
-        columns = Columns((sent.text,) if sent.text else (), hint="Add it again, and name its column, as '{column}'.")
-        for document in read_all(files, upload.report, columns=columns, limits=reading_limits(self._settings)):
-            if self._stopping.is_set():
-                return  # the folder stays for the next process
-            yield document
+        for file in files:
+            columns = Columns(tuple(sent.text.get(file.name, ())), hint="Choose it below.")
+            for document in read_all([file], upload.report, None, columns, reading_limits(self._settings)):
+                if self._stopping.is_set():
+                    return  # the folder stays for the next process
+                yield document
         if sent.addresses and not self._stopping.is_set():
             upload.report.reading, upload.report.begun = "web pages", upload.total
             yield from asyncio.run(read_pages(sent.addresses, upload.report.problems))

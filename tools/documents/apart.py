@@ -286,7 +286,9 @@ def _source_error(said: Mapping[str, Any], name: str) -> SourceError:
     foreseen, hint = bool(said.get("foreseen")), str(said.get("hint", ""))
     level = logging.DEBUG if foreseen else logging.ERROR
     _LOG.log(level, "%s: its reader failed\n%s", name, said.get("trace", ""))
-    return (SourceError if foreseen else ReaderFailedError)(str(said["error"]), hint=hint)
+    error = (SourceError if foreseen else ReaderFailedError)(str(said["error"]), hint=hint)
+    error.columns = [(str(column), str(example)) for column, example in said.get("columns", ())]
+    return error
 
 
 FILE_READERS = ReaderPool("tools.documents.child", at_once=min(4, max(2, os.cpu_count() or 1)))

@@ -58,7 +58,8 @@ def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutp
 
 def _error_to_json(exc: SourceError) -> dict[str, Any]:
     trace = "" if exc.__cause__ is None else "".join(traceback.format_exception(exc.__cause__))
-    return {"error": str(exc), "hint": exc.hint, "foreseen": not isinstance(exc, ReaderFailedError), "trace": trace}
+    foreseen, columns = not isinstance(exc, ReaderFailedError), exc.columns
+    return {"error": str(exc), "hint": exc.hint, "foreseen": foreseen, "trace": trace, "columns": columns}
 
 
 def _write_line(out: IO[bytes], told: dict[str, Any]) -> None:

@@ -171,11 +171,13 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
         return ()
     if len(found) == 1:
         return (found[0],)
-    if found:
-        both = f"{_hint(given, file, found[0])} ('{found[0]},{found[1]}' takes both.)"
-        raise SourceError(f"{file}: is '{found[0]}' the text, or '{found[1]}'? {_listed(columns)} {both}")
-    hint = f" If one is the text all the same: {_hint(given, file, free[-1])}" if free else ""
-    raise SourceError(f"{file}: no column holds text. {_listed(columns)}{hint}")
+    told = f"is '{found[0]}' the text, or '{found[1]}'?" if found else "no column holds text."
+    both = f" ('{found[0]},{found[1]}' takes both.)" if found and "{column}" in given.hint else ""
+    lead = "" if found else "If one is the text all the same: "
+    how = f"{lead}{_hint(given, file, (found or free[-1:])[0])}" if free else ""
+    error = SourceError(f"{file}: {told} {_listed(columns)} {how}{both}".rstrip())
+    error.columns = [(name, _short(columns[name][0])) for name in free]
+    raise error
 
 
 def _most(values: Sequence[str], are: Callable[[str], object]) -> bool:

@@ -29,7 +29,8 @@ class IngestReport:
     replaced: how many of those stored are the new state of one that was stored before. left_out: what the readers did
     not take over, by its name. languages: documents by their language, where that is known; both also of what is
     unchanged. seen: the identities of the documents that were read and hold text. reading: the file at hand, the
-    `begun`-th of `files`. broken: the files (whole paths) that could not be read, or not to their end.
+    `begun`-th of `files`. broken: the files (whole paths) that could not be read, or not to their end. unsure: by the
+    file's name, the columns of a table of which it is not known which is the text, with examples.
     """
 
     stored: int = 0
@@ -45,6 +46,7 @@ class IngestReport:
     begun: int = 0
     files: int = 0
     broken: set[str] = field(default_factory=set)
+    unsure: dict[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 
 Progress = Callable[[IngestReport], None]
@@ -71,6 +73,7 @@ def read_all(
         def skip(problem: SourceError, origin: str = file.origin) -> None:
             report.problems.append(str(problem))
             report.broken.add(origin)
+            report.unsure.update({report.reading: problem.columns} if problem.columns else {})
 
         try:
             name, origin = printable(file.name), file.origin
