@@ -204,10 +204,10 @@ def _turn_starts(lines: Sequence[str]) -> list[int]:
     found: set[int] = set()
     for i, line in enumerate(map(str.strip, lines)):
         ended = i == 0 or i in found or lines[i - 1].rstrip()[-1:] in '.!?…"”’)]:'
-        stamped = not line[:1].isalpha() and any(pattern(k).match(line) for k in ("message", "SYSTEM_LINE"))
+        stamped = not line[:1].isalpha() and any(pattern(k).match(line) for k in ("chat", "SYSTEM_LINE"))
         if stamped or (ended and pattern("TURN").match(line)):
             found.add(i)
-        elif ended and len(line) <= 140 and any(pattern(kind).fullmatch(line) for kind in ("posted", "quoted", "line")):
+        elif ended and len(line) <= 140 and any(pattern(kind).fullmatch(line) for kind in ("quoted", "stamp")):
             found |= {i, i + 1}
     return sorted(found & set(range(1, len(lines))))
 

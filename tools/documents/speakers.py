@@ -1,6 +1,8 @@
 """Finds by whom each block of a document is said: minutes, hearings, interviews, plays, letters pages, chats, threads.
 
-The conventions that it goes by are in `tools/language/conventions.toml`.
+A block may begin with a label, or be nothing else. Labels of one shape are the document's speaker tags when they prove
+it together: they name people, return, and what stands behind them is spoken.
+The words that it goes by are in `tools/language/conventions.toml`.
 """
 
 import re
@@ -10,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from tools.language.names import Names, from_title, is_entitled, is_handle, is_named, is_person, ordinary_case, pattern
+from tools.language.names import Names, is_entitled, is_handle, is_named, is_numbered, is_person, ordinary_case, pattern
 from tools.language.sentences import split_sentences
 from tools.language.speech import reporter
 from tools.passages import PROBABLY, Block
@@ -18,16 +20,15 @@ from tools.passages import PROBABLY, Block
 _SHORT = 140  # characters of a block that may hold a name and a time only
 _SEARCHED, _MOST_NAMES = 400_000, 200  # characters and names of a document that are compared
 _FARTHEST = 3  # blocks that a turn goes on for without a sign of speech
-_HEADERS = ("posted", "quoted", "line", "alone")
-_STAMPED = ("message", "timed", "line")  # with a time
+_AROUND = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 
 
-class _Turn(NamedTuple):
-    """A block that names who speaks: the label as it stands there, the words behind it, and by which convention."""
+class _Tag(NamedTuple):
+    """A label, the words behind it in the same block, and its shape."""
 
     who: str
     said: str
-    kind: str
+    shape: str
 
 
 def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block]:
@@ -35,132 +36,153 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
 
     Blocks that have a speaker stay as they are. What a chat's program writes is left out and counted.
     """
-    blocks = [part for block in blocks for part in _table_turns(block)]
-    turns = [_turn(block, after) for block, after in zip_longest(blocks, blocks[1:])]
-    for i, (turn, after) in enumerate(pairwise(turns)):
-        if turn and after and turn.kind == after.kind == "alone":  # a list of names
-            turns[i] = None
-    sure, names = _sure(blocks, turns), Names(b.text for b in blocks)
-    if sure:
-        turns = [turn if turn and (turn.kind, turn.who) in sure else None for turn in turns]
-        blocks = list(_Speech(turns, names, left_out).spoken(blocks))
-    blocks = _lettered(list(_interviewed(blocks, names)))
-    minutes = any(pattern("MINUTES").search(b.text) for b in blocks[:12] if len(b.text) < 200)
+    names = Names(b.text for b in blocks)
+    blocks = _lettered([part for block in _unnumbered(blocks) for part in _table_turns(block)])
+    tags = _proved(blocks, [_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])], names)
+    if any(tags):
+        blocks = list(_Speech(tags, names, left_out).spoken(blocks))
+    blocks = list(_interviewed(blocks, names))
+    minutes = any(pattern("MINUTES").search(b.text) for b in blocks[:12] if len(b.text) < 300)
     return list(_minuted(blocks, names)) if minutes else blocks
+
+
+def _unnumbered(blocks: Sequence[Block]) -> Sequence[Block]:
+    """The blocks without the numbers of a transcript's lines, where most begin with one that follows the last."""
+    found = [pattern("LINE_NUMBER").match(b.text) for b in blocks]
+    numbers = [int(m[1]) for m in found if m]
+    following = sum(b in (a + 1, 1) for a, b in pairwise(numbers))
+    if following < 10 or following * 4 < len(blocks) * 3:
+        return blocks
+    return [replace(b, text=b.text[m.end() :]) if m else b for b, m in zip(blocks, found, strict=True) if not m or m.end() < len(b.text)]
 
 
 def _table_turns(block: Block) -> Iterator[Block]:
     """The rows of a table that is a transcript, each as what its speaker says; any other block as it is."""
     rows = [row.split(" | ") for row in block.text.split("\n")] if block.form == "table" else [[]]
-    who = next((i for i, cell in enumerate(rows[0]) if pattern("SPEAKERS").fullmatch(cell)), -1)
-    said = next((i for i, cell in enumerate(rows[0]) if pattern("SPEECHES").fullmatch(cell)), -1)
-    if min(who, said) < 0 or any(len(row) != len(rows[0]) for row in rows):
+    columns = list(zip(*rows[1:], strict=False)) if len({len(row) for row in rows}) == 1 else []
+    said = max(range(len(columns)), key=lambda i: sum(map(len, columns[i])), default=-1)
+    spoken = columns and 4 * sum(bool(pattern("OF_US").search(text)) for text in columns[said]) >= len(rows) - 1
+    people = (i for i, column in enumerate(columns) if i != said and all(map(_names_somebody, column)))
+    who = next((i for i in people if spoken), -1)
+    if who < 0:
         yield block
         return
     yield from (replace(block, text=row[said], form="paragraph", speaker=row[who]) for row in rows[1:] if row[said])
 
 
-def _turn(block: Block, after: Block | None) -> _Turn | None:
-    text, lead = block.text, block.text[: block.bold].rstrip()
-    short = len(text) <= _SHORT and not pattern("STAMP").fullmatch(text)
-    if block.speaker or block.form in ("table", "caption", "note"):
+def _names_somebody(cell: str) -> bool:
+    return bool(re.search(r"[^\W\d_]", cell)) and (is_named(_label(cell)) or is_handle(cell) or is_numbered(cell))
+
+
+def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
+    """The tag that a block begins with or is; its label may be anything, which `_proved` decides on."""
+    text, short = block.text, len(block.text) <= _SHORT
+    if block.speaker or block.form in ("table", "caption", "note") or pattern("STAMP").fullmatch(text):
         return None
     if short and after and pattern("STAMP").fullmatch(after.text):
-        who = _label(pattern("SAYS").sub("", text))
-        return _Turn(who, "", "line") if is_handle(who) else None
-    if 0 < block.bold < len(text) and (lead[-1:] in (".", ":") or text[block.bold] == ":"):
-        who = re.sub(r"(?<!\b\w)\.$|:$", "", re.sub(r" \([^()]*\)", "", lead).split(",")[0])
-        return _Turn(_label(who), text[block.bold :].lstrip(".: "), "lead")
-    for kind in ("signed", "message", "timed", *(_HEADERS if short else ()), "tag"):
-        if (found := pattern(kind).fullmatch(text)) and (kind in _HEADERS or block.form != "heading"):
-            told = found.groupdict(default="")
-            who = told["who"] or told.get("nick", "")
-            who = who.strip(" ~") if kind == "message" else _label(who)
-            said = told.get("said") or told.get("spoken", "")
-            if kind == "tag" and is_person(told.get("more", "")) and not is_person(who):
-                who = told["more"]
-            who = {"I": "Q", "R": "A"}.get(who, who)  # interviewer and respondent
-            explains = (name := pattern("NAME_ALONE").fullmatch(said)) and is_person(name["who"])
-            odd = explains if kind == "tag" else kind == "quoted" and from_title(who) != who
-            if _FITS.get(kind, bool)(who) and not odd:
-                return _Turn(who, said, kind)
-    return None
+        return _Tag(_label(text), "", "stamp")
+    for shape in ("signed", "chat", *(("quoted", "stamp") if short else ()), "marked", "initials"):
+        if block.form == "heading" and shape not in ("quoted", "stamp"):
+            continue
+        if not (found := pattern(shape).fullmatch(text)):
+            continue
+        told = found.groupdict(default="")
+        who = next(filter(None, map(told.get, ("who", "nick", "by", "user"))), "").strip()
+        if shape == "chat":
+            return _Tag(who.strip(" ~@+"), told["said"], shape)
+        if (shape == "initials" and names.full(who) == who) or (shape == "stamp" and not is_handle(_label(who))):
+            continue
+        who, more = _label(who), told.get("more", "")
+        who = more if is_person(more) and not (is_person(who) or is_numbered(who)) else who
+        if who:
+            return _Tag(who, told.get("said", ""), told.get("mark", "").strip() or shape)
+    lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
+    if lead and rest and not rest[0].islower() and len(lead) < _SHORT // 2:
+        return _Tag(_label(lead), rest, "bold")
+    return _Tag(who, "", "alone") if short and (who := _label(text)) else None
+
+def _label(text: str) -> str:
+    """The name in a label, without what stands around it: signs, roles, places, times, the number of somebody's posts."""
+    who = text.strip(_AROUND)
+    for _ in range(5):
+        who = pattern("AFTER_LABEL").sub("", who).rstrip(_AROUND)
+    who = pattern("BEFORE_LABEL").sub("", who)
+    first = pattern("PARTED").split(who, 1)[0]
+    return first if is_entitled(first) else who
 
 
-def _label(who: str) -> str:
-    """The name in a label, without what stands around it: signs, roles, times, the number of somebody's posts."""
-    label = pattern("AFTER_LABEL").sub("", pattern("MEMBER").sub("", who).strip(" ~@*#[]<>•·–-|,\u200e"))
-    first = label.split(",")[0]
-    return first if is_person(first) else label
-
-
-_FITS = {"signed": is_person, "posted": is_handle, "quoted": is_handle, "line": is_handle, "alone": is_named}
-# What turns of a convention prove that they are: how many there are at least, whether more than one name stands there
-# and one of them again, and the share of them that speaks as people do.
-_PROOF = {
-    "message": (2, False, 0.0),
-    "line": (2, False, 0.3),
-    "posted": (2, False, 0.3),
-    "timed": (3, True, 0.0),
-    "tag": (3, True, 0.2),
-    "alone": (2, True, 0.5),
-    "lead": (2, True, 0.4),
-}
-
-
-def _sure(blocks: Sequence[Block], turns: Sequence[_Turn | None]) -> set[tuple[str, str]]:
-    """The labels that are surely speakers, each with its convention."""
-    counts = Counter((turn.kind, turn.who) for turn in turns if turn)
-    found = {key for key in counts if key[0] in ("quoted", "signed")}
-    for kind, (least, repeated, share) in _PROOF.items():
-        labels = {who: n for (k, who), n in counts.items() if k == kind and _is_label(who, kind, n)}
-        spoken = [
-            turn.said or " ".join(b.text for b in blocks[i + 1 : i + (3 if kind == "line" else 2)])
-            for i, turn in enumerate(turns)
-            if turn and turn.kind == kind and turn.who in labels
-        ]
-        again = len(labels) > 1 and (max(labels.values()) > 1 or (kind == "lead" and all(map(is_entitled, labels))))
-        listed = False
-        if kind in ("line", "alone") and 1 < len(labels) < _MOST_NAMES:
-            text = "\n".join(b.text for b in blocks)[:_SEARCHED]
-            listed = all(text.count(who) > n for who, n in labels.items())
-            again = (again or listed) and not any(words.startswith(tuple(labels)) for words in spoken)
-        own = [words for words in spoken if kind != "alone" or not re.search('[“"]', words)]  # no news about a person
-        personal = sum(bool(pattern("OF_SELF" if kind == "alone" else "OF_US").search(words)) for words in own)
-        spoke = personal >= share * len(spoken) or (kind == "line" and listed)
-        proved = len(spoken) >= least and (again or not repeated) and spoke
-        if proved or (kind == "posted" and any(k == "line" for k, _ in found)):
-            found |= {(kind, who) for who in labels}
-    return found
-
-
-def _is_label(who: str, kind: str, count: int) -> bool:
+def _fits(tag: _Tag, count: int, names: Names) -> bool:
+    """Whether the label of a tag can be somebody's name, as tags of its shape have them."""
+    who = tag.who
+    if tag.shape in ("chat", "quoted", "initials"):
+        return tag.shape != "quoted" or is_handle(who)
+    if tag.shape == "stamp":
+        return is_handle(who)
+    if tag.shape == "signed":
+        return is_person(who)
     recurs = who.isupper() and (count > 1 or who[:4] == "THE ")
-    named = kind == "timed" or is_named(who) or recurs or (kind == "lead" and is_person(who))
-    single = kind == "alone" and not (is_entitled(who) or who.isupper())
-    return kind in ("message", "line", "posted") or (named and not single and not pattern("NO_SPEAKER").fullmatch(who))
+    known = pattern("INITIALS").fullmatch(who) and names.full(who) != who
+    if pattern("NO_SPEAKER").fullmatch(who):
+        return False
+    return is_entitled(who) or bool(known) or recurs or (is_named(who) and tag.shape not in ("alone", "bold"))
+
+
+def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> list[_Tag | None]:
+    """The tags that are surely speakers': their shape is proved by how many there are, that they return, and by what
+    stands behind them, which speaks as people do."""
+    counts = Counter((tag.shape, tag.who) for tag in tags if tag)
+    fit = {key for key in counts if _fits(_Tag(key[1], "", key[0]), counts[key], names)}
+    kept = [tag if tag and (tag.shape, tag.who) in fit else None for tag in tags]
+    listed = [tag and after and tag.shape == after.shape == "alone" for tag, after in pairwise([*kept, None])]
+    kept = [None if alone else tag for tag, alone in zip(kept, listed, strict=True)]
+    spoken: dict[str, list[tuple[str, str]]] = {}
+    for i, tag in enumerate(kept):
+        if tag:
+            behind = zip(blocks[i + 1 : i + 4], kept[i + 1 : i + 4], strict=True)
+            said = tag.said or " ".join(b.text for b, other in behind if not other)
+            spoken.setdefault(tag.shape, []).append((tag.who, said))
+    text = "\n".join(b.text for b in blocks)[:_SEARCHED]
+    sure = {shape for shape, turns in spoken.items() if _is_proved(shape, turns, text)}
+    return [tag if tag and tag.shape in sure else None for tag in kept]
+
+
+def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str) -> bool:
+    labels = Counter(who for who, _ in turns)
+    if shape in ("signed", "quoted"):
+        return True
+    if len(turns) < (2 if shape in ("chat", "stamp", "alone", "initials") else 3) or shape == "chat":
+        return shape == "chat" and len(turns) > 1
+    personal = sum(bool(pattern("OF_US").search(said)) for _, said in turns) / len(turns)
+    several, returns = len(labels) > 1, max(labels.values()) > 1
+    listed = several and len(labels) < _MOST_NAMES and all(text.count(who) > n for who, n in labels.items())
+    if shape == "stamp":
+        return listed or personal >= 0.3
+    if shape == "alone":  # no pieces about people
+        about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
+        return several and (returns or listed or all(map(is_entitled, labels))) and personal >= 0.3 and about * 3 < len(turns)
+    return several and (returns or all(map(is_entitled, labels))) and personal >= 0.2
 
 
 class _Speech:
     """Follows the turns of a document through its blocks."""
 
-    def __init__(self, turns: Sequence[_Turn | None], names: Names, left_out: Counter[str]) -> None:
-        self._turns, self._names, self._left_out = turns, names, left_out
-        self._last = max((i for i, turn in enumerate(turns) if turn), default=-1)
-        self._stamped = any(turn.kind in _STAMPED for turn in turns if turn)
-        self._who = self._kind = self._quoting = ""
-        self._silent, self._far = True, 0  # nothing of the turn has been said yet; blocks since somebody surely spoke
+    def __init__(self, tags: Sequence[_Tag | None], names: Names, left_out: Counter[str]) -> None:
+        self._tags, self._names, self._left_out = tags, names, left_out
+        self._last = max((i for i, tag in enumerate(tags) if tag), default=-1)
+        self._labels = {tag.who for tag in tags if tag}
+        self._stamped = any(tag.shape in ("chat", "stamp") for tag in tags if tag)
+        self._who = self._shape = self._quoting = ""
+        self._silent, self._aside, self._far = True, False, 0  # nothing of the turn is said yet; blocks since speech
         self._sides = {"Q": "", "A": ""}  # who examines and who is examined
 
     def spoken(self, blocks: Sequence[Block]) -> Iterator[Block]:
         """The blocks with their speakers, without what only names them."""
-        examined = any(turn.kind in ("tag", "alone") for turn in self._turns if turn)
-        for i, (block, turn) in enumerate(zip(blocks, self._turns, strict=True)):
-            if examined and len(block.text) < _SHORT:
+        for i, (block, tag) in enumerate(zip(blocks, self._tags, strict=True)):
+            if len(block.text) < _SHORT:
                 self._note_sides(block.text)
-            if turn and self._sides.get(turn.who, turn.who):
-                yield from self._begin(block, turn)
-            elif turn:
+            if tag and self._sides.get(tag.who, tag.who):
+                yield from self._begin(block, tag)
+            elif tag:
                 self._who = ""
                 yield block
             elif not (self._stamped and self._is_system(block.text)):
@@ -171,16 +193,18 @@ class _Speech:
         for side, found in (("Q", pattern("EXAMINER").fullmatch(text)), ("A", witness)):
             if found:
                 self._sides[side] = self._names.full(found["who"])
+                if side == "Q" and not self._sides["A"]:
+                    self._sides["A"] = "The Witness"
 
-    def _begin(self, block: Block, turn: _Turn) -> Iterator[Block]:
-        named = self._sides.get("A" if turn.who.upper() == "THE WITNESS" else turn.who)
-        self._quoting = self._who if turn.kind == "quoted" else ""
-        self._who = named or (turn.who if turn.kind in ("message", "line", "posted") else self._names.full(turn.who))
-        self._kind, self._silent = turn.kind, not turn.said
-        text = pattern("EDITED").sub("", turn.said)
-        if turn.said and (turn.said[0] == "\u200e" or pattern("SYSTEM").fullmatch(text or "(edited)")):
+    def _begin(self, block: Block, tag: _Tag) -> Iterator[Block]:
+        named = self._sides.get("A" if tag.who.upper() == "THE WITNESS" else tag.who)
+        self._quoting = self._who if tag.shape == "quoted" else ""
+        self._who = named or (tag.who if tag.shape in ("chat", "stamp") else self._names.full(tag.who))
+        self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
+        text = pattern("EDITED").sub("", tag.said)
+        if tag.said and (tag.said[0] == "\u200e" or pattern("SYSTEM").fullmatch(text or "(edited)")):
             self._left_out["system messages"] += 1
-        elif turn.said:
+        elif tag.said and not (tag.shape != "chat" and pattern("ASIDE").fullmatch(text)):
             form = "paragraph" if block.form == "heading" else block.form
             yield replace(block, text=text, speaker=self._who, form=form, level=0, bold=0)
 
@@ -193,25 +217,32 @@ class _Speech:
 
     def _go_on(self, block: Block, between: bool) -> Block:
         """A block without a tag of its own; between: whether another turn comes after it."""
-        text, loose = block.text, self._kind in ("tag", "alone", "timed", "lead")
-        if block.speaker or block.form in ("table", "caption") or not self._who or self._kind == "signed":
+        text, loose = block.text, self._shape not in ("chat", "stamp", "quoted")
+        if block.speaker or block.form in ("table", "caption") or not self._who or self._shape == "signed":
             return block
         self._far = 0 if pattern("OF_US").search(text) or self._silent or not loose else self._far + 1
-        aside = loose and (pattern("LABEL").match(text) or pattern("NARRATION").search(text) or self._far > _FARTHEST)
-        ended = not self._silent and (block.form == "heading" or aside)
-        ended = ended or (self._silent and self._kind == "alone" and not pattern("PROSE").search(text))
-        if ended or pattern("EXAMINER").fullmatch(text) or (self._kind == "lead" and 0 < block.bold < len(text)):
+        narrated = pattern("LABEL").match(text) or pattern("NARRATION").search(text) or self._is_about_speaker(text)
+        aside = loose and (narrated or self._far > _FARTHEST)
+        ended = not self._silent and (block.form == "heading" or aside or self._is_about_speaker(text))
+        if ended or (self._silent and self._shape == "alone" and not pattern("PROSE").search(text)):
             self._who = ""
-        if not self._who or block.form == "heading" or (pattern("ASIDE").fullmatch(text) and self._kind != "message"):
+        if pattern("EXAMINER").fullmatch(text) or (loose and 0 < block.bold < len(text)):
+            self._who = ""
+        if not self._who or block.form == "heading" or (pattern("ASIDE").fullmatch(text) and self._shape != "chat"):
+            self._aside = True
             return block
-        personal = self._kind == "line" or pattern("OF_SELF").search(text)
-        sure = self._silent or self._kind == "message" or (between and personal)
+        personal = (not loose and not self._aside) or pattern("OF_SELF").search(text)
+        sure = self._silent or self._shape == "chat" or (between and personal)
         found = replace(block, speaker=self._who if sure else PROBABLY + self._who.removeprefix(PROBABLY))
         self._silent = False
-        if self._kind == "quoted":
-            self._who, self._kind = PROBABLY + self._quoting.removeprefix(PROBABLY) if self._quoting else "", "line"
+        if self._shape == "quoted":
+            self._who, self._shape = PROBABLY + self._quoting.removeprefix(PROBABLY) if self._quoting else "", "stamp"
         return found
 
+    def _is_about_speaker(self, text: str) -> bool:
+        """Whether the text tells what one of the speakers does: '@una added a label'."""
+        words = text.lstrip("@*").split(" ", 5)
+        return any(" ".join(words[:n]) in self._labels and words[n][:1].islower() for n in range(1, len(words) - 1))
 
 def _interviewed(blocks: Sequence[Block], names: Names) -> Iterator[Block]:
     """The blocks of an interview whose questions are bold and whose answers are not, with who asks and who answers."""

@@ -99,7 +99,7 @@ def role_holder(role: str, text: str) -> str:
         rf"(?i:\b{named}){link}\(?({person})",
         rf"({person}), (?:the )?(?i:{named})\b",
     ):
-        if holders := {match[1] for match in re.finditer(told, text) if is_person(match[1])}:
+        if holders := {m[1] for m in re.finditer(told, text) if pattern("TITLES").sub("", f"{m[1]} ") and is_person(m[1])}:
             return holders.pop() if len(holders) == 1 else ""
     return ""
 
@@ -112,7 +112,16 @@ def ordinary_case(name: str) -> str:
 
 def is_entitled(label: str) -> bool:
     """Whether a label is surely a person: by a title, several names or a role."""
-    return is_person(label) or bool(pattern("ROLE").fullmatch(label))
+    if pattern("ROLE").fullmatch(label):
+        return True
+    plain = ordinary_case(label) if label.isupper() else label
+    named = all(pattern("PERSON").fullmatch(part) for part in plain.removeprefix("The ").split(", ", 1))
+    return named and is_person(plain) and lookup(plain.split()[0].lower())[:2] not in ("IN", "DT", "PR")
+
+
+def is_numbered(label: str) -> bool:
+    """Whether a label is somebody by a number: 'Flat 4', 'R-07'."""
+    return bool(pattern("NUMBERED").fullmatch(label))
 
 
 def is_handle(label: str) -> bool:
