@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
+from tools.language.lexicon import is_name, is_word
 from tools.language.names import Names, is_entitled, is_handle, is_named, is_numbered, is_person, ordinary_case, pattern
 from tools.language.sentences import split_sentences
 from tools.language.speech import reporter
@@ -62,12 +63,15 @@ def _table_turns(block: Block) -> Iterator[Block]:
     columns = list(zip(*rows[1:], strict=False)) if len({len(row) for row in rows}) == 1 else []
     said = max(range(len(columns)), key=lambda i: sum(map(len, columns[i])), default=-1)
     spoken = columns and 4 * sum(bool(pattern("OF_US").search(text)) for text in columns[said]) >= len(rows) - 1
-    people = (i for i, column in enumerate(columns) if i != said and all(map(_names_somebody, column)))
+    named = [sum(map(_names_somebody, column)) for column in columns]
+    people = (i for i, n in enumerate(named) if i != said and 3 * n >= 2 * len(rows[1:]))
     who = next((i for i in people if spoken), -1)
     if who < 0:
         yield block
         return
-    yield from (replace(block, text=row[said], form="paragraph", speaker=row[who]) for row in rows[1:] if row[said])
+    for row in rows[1:]:
+        if row[said]:
+            yield replace(block, text=row[said], form="paragraph", speaker=row[who] if _names_somebody(row[who]) else "")
 
 
 def _names_somebody(cell: str) -> bool:
@@ -90,20 +94,30 @@ def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
         who = next(filter(None, map(told.get, ("who", "nick", "by", "user"))), "").strip()
         if shape == "chat":
             return _Tag(who.strip(" ~@+"), told["said"], shape)
-        if (shape == "initials" and names.full(who) == who) or (shape == "stamp" and not is_handle(_label(who))):
+        if (shape == "initials" and names.full(who) == who) or (shape == "stamp" and not is_handle(_label(text if told.get("user") else who))):
             continue
-        who, more = _label(who), told.get("more", "")
+        who, more = _label(text if told.get("user") else who), told.get("more", "")
         who = more if is_person(more) and not (is_person(who) or is_numbered(who)) else who
+        if shape == "marked":
+            wrote = found["who"].endswith(" wrote")
+            shape = "quoted" if wrote else "timed" if found["when"] else found["mark"].strip()
         if who:
-            return _Tag(who, told.get("said", ""), told.get("mark", "").strip() or shape)
+            return _Tag(who, told.get("said", ""), shape)
     lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
+    alone = _label(text) if short and not pattern("SENTENCE").search(text) else ""
+    if text.startswith(("—", "–", "-")):
+        return None
+    if is_entitled(alone):
+        return _Tag(alone, "", "alone")
     if lead and rest and not rest[0].islower() and len(lead) < _SHORT // 2:
         return _Tag(_label(lead), rest, "bold")
-    return _Tag(who, "", "alone") if short and (who := _label(text)) else None
+    return _Tag(alone, "", "alone") if alone else None
 
 def _label(text: str) -> str:
     """The name in a label, without what stands around it: signs, roles, places, times, the number of somebody's posts."""
-    who = text.strip(_AROUND)
+    who, member = pattern("MEMBER").subn("", text.strip(_AROUND))
+    if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a rank
+        who = who.rpartition(" ")[0]
     for _ in range(5):
         who = pattern("AFTER_LABEL").sub("", who).rstrip(_AROUND)
     who = pattern("BEFORE_LABEL").sub("", who)
@@ -120,11 +134,17 @@ def _fits(tag: _Tag, count: int, names: Names) -> bool:
         return is_handle(who)
     if tag.shape == "signed":
         return is_person(who)
-    recurs = who.isupper() and (count > 1 or who[:4] == "THE ")
-    known = pattern("INITIALS").fullmatch(who) and names.full(who) != who
     if pattern("NO_SPEAKER").fullmatch(who):
         return False
-    return is_entitled(who) or bool(known) or recurs or (is_named(who) and tag.shape not in ("alone", "bold"))
+    recurs = who.isupper() and (count > 1 or who[:4] == "THE ")
+    named = tag.shape == "timed" or (is_named(who) and tag.shape not in ("alone", "bold"))
+    odd = count == 1 and pattern("INITIALS").fullmatch(who)
+    return _is_known(who, names) or (not odd and (named or recurs))
+
+
+def _is_known(who: str, names: Names) -> bool:
+    """Whether a label is surely somebody, by itself or by what the document says elsewhere."""
+    return is_entitled(who) or (len(who.split()) == 1 and who[:1].isupper() and is_person(names.full(who)))
 
 
 def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> list[_Tag | None]:
@@ -142,11 +162,11 @@ def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> l
             said = tag.said or " ".join(b.text for b, other in behind if not other)
             spoken.setdefault(tag.shape, []).append((tag.who, said))
     text = "\n".join(b.text for b in blocks)[:_SEARCHED]
-    sure = {shape for shape, turns in spoken.items() if _is_proved(shape, turns, text)}
+    sure = {shape for shape, turns in spoken.items() if _is_proved(shape, turns, text, names)}
     return [tag if tag and tag.shape in sure else None for tag in kept]
 
 
-def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str) -> bool:
+def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: Names) -> bool:
     labels = Counter(who for who, _ in turns)
     if shape in ("signed", "quoted"):
         return True
@@ -159,8 +179,8 @@ def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str) -> bool:
         return listed or personal >= 0.3
     if shape == "alone":  # no pieces about people
         about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
-        return several and (returns or listed or all(map(is_entitled, labels))) and personal >= 0.3 and about * 3 < len(turns)
-    return several and (returns or all(map(is_entitled, labels))) and personal >= 0.2
+        return several and (returns or listed or all(_is_known(who, names) for who in labels)) and personal >= 0.3 and about * 3 < len(turns)
+    return several and (returns or all(_is_known(who, names) for who in labels)) and personal >= 0.2
 
 
 class _Speech:
@@ -202,6 +222,10 @@ class _Speech:
         self._who = named or (tag.who if tag.shape in ("chat", "stamp") else self._names.full(tag.who))
         self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
         text = pattern("EDITED").sub("", tag.said)
+        if self._quoting and tag.said:
+            yield replace(block, text=tag.said, speaker=self._who, bold=0)
+            self._who, self._shape = PROBABLY + self._quoting.removeprefix(PROBABLY), "stamp"
+            return
         if tag.said and (tag.said[0] == "\u200e" or pattern("SYSTEM").fullmatch(text or "(edited)")):
             self._left_out["system messages"] += 1
         elif tag.said and not (tag.shape != "chat" and pattern("ASIDE").fullmatch(text)):
@@ -294,7 +318,7 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
         signed = pattern("SIGNED").fullmatch(name) if len(block.text) < _SHORT else None
         if block.speaker or block.form == "heading" or opens[i]:
             start = i
-        elif signed and not block.text.isupper() and (block.form == "item" or is_person(signed["who"])):
+        elif signed and (block.form == "item" or is_entitled(signed["who"])):
             who = ordinary_case(signed["who"])
             for j in range(start, i) if opens[start] or sum(opens) < 2 else ():
                 if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":

@@ -165,7 +165,8 @@ class Names:
     def _find(self, who: str) -> str:
         if pattern("INITIALS").fullmatch(who):
             words = [rf"(?:{source('PARTICLE')} )*{initial}[\w'’-]+" for initial in who.replace(".", "")]
-            people = set(re.findall(rf"\b{' '.join(words)}", self._text))
+            told = re.findall(rf"({source('PERSON')}) ?\({re.escape(who)}\b", self._text)
+            people = set(told or re.findall(rf"\b{' '.join(words)}", self._text))
             if people:
                 return people.pop() if len(people) == 1 else who
         role = who.lower().startswith("the ") or pattern("ROLE").fullmatch(who)

@@ -17,6 +17,8 @@ not stand for it."""
 def reporter(clause: str, verbs: str = "VERB") -> str:
     """Who says something by the words of this clause, outside of quotation marks: 'Cllr Faulds', 'the Clerk', 'she', 'a
     spokeswoman'; empty where nobody does. verbs: 'VERB_IN_MINUTES' are more."""
+    if told := pattern("ACCORDING").search(clause):
+        return told["who"] or told["whose"]
     if inverted := pattern("INVERTED").match(clause):
         who, after = inverted["who"].strip(), (inverted["next"] or "").strip()
         if not is_person(who) and pattern("PERSON").fullmatch(after) and is_person(after):
@@ -80,10 +82,10 @@ def reported_speaker(sentence: str, passage: str) -> str:
         return _named(*_attribution(text, quotations, shares.index(max(shares))), text, quotations) or UNNAMED
     outside = _outside(text, quotations)
     clause = outside[begin : begin + len(said)]
-    if not sum(shares) and pattern("OF_SELF").search(outside):  # its author speaks, of what others say too
+    paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
+    if not sum(shares) and pattern("OF_SELF").search(paragraph):  # its author speaks, of what others say too
         return ""
-    according = pattern("ACCORDING").search(clause)
-    found = _named(according["who"] if according else reporter(clause), begin, text, quotations)
+    found = _named(reporter(clause), begin, text, quotations)
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
 
 
@@ -136,10 +138,9 @@ def _antecedent(pronoun: str, before: str) -> str:
         if told and not (told.isupper() or pattern("PRONOUN").fullmatch(told) or wrong.search(told)):
             return fullest(told, before)
         named = [from_title(m[0]) for m in pattern("PERSON").finditer(sentence)]
-        according = pattern("ACCORDING").search(sentence)
-        people = [according["who"]] if according else [p for p in named if is_person(p) and not wrong.search(p)]
+        people = [p for p in named if is_person(p) and not wrong.search(p)]
         if people:
             alone = distance < 2 and len({person.split()[-1] for person in people}) == 1
-            sure = alone and (according or sentence.find(people[0]) < 30)
+            sure = alone and sentence.find(people[0]) < 30
             return ("" if sure else PROBABLY) + fullest(people[0], before)
     return UNNAMED
