@@ -35,7 +35,8 @@ def json_table(text: str, name: str, lines: bool) -> Table:
     by_line = isinstance(_loaded(first), dict | str)
     whole = None if lines and by_line else _loaded(text)
     if isinstance(whole, dict | list):
-        array = _array(whole, name)
+        people = _people(whole)
+        array = [_named(row, people) for row in _array(whole, name)] if people else _array(whole, name)
         return Table(_row(said, n, f"{name}, row {n}") for n, said in enumerate(array, start=1))
     if lines or by_line:
         return Table(_rows_by_line(text, name))
@@ -69,6 +70,20 @@ def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
         return [{"key": key, **row} for key, row in whole.items()]
     many = f"several arrays of objects ({', '.join(map(repr, arrays))}). Keep the one that is meant."
     raise SourceError(f"{name}: {many if arrays else _NONE}")
+
+
+def _people(whole: dict[str, Any] | list[Any]) -> dict[str, str]:
+    """The names of users by their ids, where a list beside the rows has them."""
+    lists = [whole.get(key) for key in ("users", "members", "participants")] if isinstance(whole, dict) else []
+    users = [user for each in lists if isinstance(each, list) for user in each if isinstance(user, dict)]
+    names = {str(user.get("id")): str(user.get("real_name") or user.get("name") or "") for user in users}
+    return {key: name for key, name in names.items() if name}
+
+
+def _named(row: Any, people: dict[str, str]) -> Any:
+    """The row with names for the ids of users."""
+    ids = [key for key in ("user", "from", "author", "sender") if isinstance(row, dict) and str(row.get(key)) in people]
+    return {**row, **{key: people[str(row[key])] for key in ids}} if ids else row
 
 
 def _rows_by_line(text: str, name: str) -> Iterator[Row | SourceError]:

@@ -75,7 +75,7 @@ def _table_turns(block: Block) -> Iterator[Block]:
 
 
 def _names_somebody(cell: str) -> bool:
-    return bool(re.search(r"[^\W\d_]", cell)) and (is_named(_label(cell)) or is_handle(cell) or is_numbered(cell))
+    return bool(re.search(r"[^\W\d_]", cell)) and (is_named(who := _label(cell)) or is_handle(who) or is_numbered(who))
 
 
 def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
@@ -85,7 +85,7 @@ def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
         return None
     if short and after and pattern("STAMP").fullmatch(after.text):
         return _Tag(_label(text), "", "stamp")
-    for shape in ("signed", "chat", *(("quoted", "stamp") if short else ()), "marked", "initials"):
+    for shape in ("signed", "chat", *(("quoted", "stamp") if short else ()), "initials", "marked"):
         if block.form == "heading" and shape not in ("quoted", "stamp"):
             continue
         if not (found := pattern(shape).fullmatch(text)):
@@ -324,6 +324,14 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
                 if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
                     found[j] = replace(found[j], text=pattern("SALUTATION").sub("", text, 1) or text, speaker=who)
             start = i + 1
+    for i, (block, after) in enumerate(pairwise(found)):
+        if block.speaker or after.speaker or "heading" in (block.form, after.form):
+            continue
+        if (below := pattern("BELOW").fullmatch(after.text)) and is_entitled(below["who"]):
+            found[i] = replace(block, speaker=below["who"])
+        elif (lead := pattern("LEADING").search(block.text)) and is_person(lead["who"]) and after.form == "paragraph":
+            if pattern("OF_US").search(after.text) and not reporter(after.text):
+                found[i + 1] = replace(after, speaker=PROBABLY + lead["who"])
     return found
 
 

@@ -83,7 +83,8 @@ def reported_speaker(sentence: str, passage: str) -> str:
     outside = _outside(text, quotations)
     clause = outside[begin : begin + len(said)]
     paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
-    if not sum(shares) and pattern("OF_SELF").search(paragraph):  # its author speaks, of what others say too
+    own = pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause)
+    if not sum(shares) and own:  # its author speaks, of what others say too
         return ""
     found = _named(reporter(clause), begin, text, quotations)
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
