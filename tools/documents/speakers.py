@@ -94,7 +94,7 @@ def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
         who = next(filter(None, map(told.get, ("who", "nick", "by", "user"))), "").strip()
         if shape == "chat":
             return _Tag(who.strip(" ~@+"), told["said"], shape)
-        if (shape == "initials" and names.full(who) == who) or (shape == "stamp" and not is_handle(_label(text if told.get("user") else who))):
+        if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(_label(text if told.get("user") else who))):
             continue
         who, more = _label(text if told.get("user") else who), told.get("more", "")
         who = more if is_person(more) and not (is_person(who) or is_numbered(who)) else who
@@ -144,7 +144,12 @@ def _fits(tag: _Tag, count: int, names: Names) -> bool:
 
 def _is_known(who: str, names: Names) -> bool:
     """Whether a label is surely somebody, by itself or by what the document says elsewhere."""
-    return is_entitled(who) or (len(who.split()) == 1 and who[:1].isupper() and is_person(names.full(who)))
+    return is_entitled(who) or (who[:1].isupper() and " " not in who and _is_explained(who, names))
+
+
+def _is_explained(who: str, names: Names) -> bool:
+    full = names.full(who)
+    return is_person(full) and not pattern("TITLE").fullmatch(full)
 
 
 def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> list[_Tag | None]:
@@ -211,7 +216,7 @@ class _Speech:
     def _note_sides(self, text: str) -> None:
         witness = pattern("WITNESS").fullmatch(text) or pattern("INTERVIEW").search(text)
         for side, found in (("Q", pattern("EXAMINER").fullmatch(text)), ("A", witness)):
-            if found:
+            if found and is_person(found["who"]):
                 self._sides[side] = self._names.full(found["who"])
                 if side == "Q" and not self._sides["A"]:
                     self._sides["A"] = "The Witness"
