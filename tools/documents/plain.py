@@ -60,6 +60,7 @@ _RST = (
     (re.compile(r"(?::[\w:.+-]{1,40}:)?`{1,2}[~!]?([^`<>]{1,300}?)(?:\s*<[^<>`]{1,500}>)?`{1,2}_{0,2}"), r"\1"),
     (re.compile(r"(?<![\w*])\*{1,2}(?=\S)([^*]{1,500}?)(?<=\S)\*{1,2}(?![\w*])"), r"\1"),
 )
+_LINE_NUMBER = re.compile(r"\s*(\d{1,3})(?:\s+|$)")
 
 
 def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -95,8 +96,19 @@ def _has_title(text: str, blocks: Sequence[Block]) -> bool:
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
     """The blocks of a text; what is no text goes into the counts of `left_out`."""
     text = part_records(_without_pages(text.expandtabs(8), left_out))
-    lines = [line.rstrip() for line in text.split("\n")]
+    lines = _without_numbers([line.rstrip() for line in text.split("\n")], left_out)
     return [block for chunk in _chunks(lines) for block in _blocks(chunk)]
+
+
+def _without_numbers(lines: list[str], left_out: Counter[str]) -> list[str]:
+    """The lines without their numbers, where most of them have one that follows the last, as in transcripts."""
+    found = [_LINE_NUMBER.match(line) for line in lines]
+    numbers = [int(m[1]) for m in found if m]
+    following = sum(b in (a + 1, 1) for a, b in pairwise(numbers))
+    if following < 10 or following * 4 < sum(map(bool, lines)) * 3:
+        return lines
+    left_out["line numbers"] += len(numbers)
+    return [line[m.end() :] if m else line for line, m in zip(lines, found, strict=True)]
 
 
 def _without_pages(text: str, left_out: Counter[str]) -> str:
@@ -209,6 +221,8 @@ def _turn_starts(lines: Sequence[str]) -> list[int]:
             found.add(i)
         elif ended and len(line) <= 140 and any(pattern(kind).fullmatch(line) for kind in ("quoted", "stamp")):
             found |= {i, i + 1}
+    if found:  # what happens between turns
+        found |= {i for i, line in enumerate(lines) if pattern("ASIDE").fullmatch(line.strip())}
     return sorted(found & set(range(1, len(lines))))
 
 

@@ -38,23 +38,13 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
     Blocks that have a speaker stay as they are. What a chat's program writes is left out and counted.
     """
     names = Names(b.text for b in blocks)
-    blocks = _lettered([part for block in _unnumbered(blocks) for part in _table_turns(block)])
+    blocks = _lettered([part for block in blocks for part in _table_turns(block)])
     tags = _proved(blocks, [_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])], names)
     if any(tags):
         blocks = list(_Speech(tags, names, left_out).spoken(blocks))
-    blocks = list(_interviewed(blocks, names))
+    blocks = _led(list(_interviewed(blocks, names)))
     minutes = any(pattern("MINUTES").search(b.text) for b in blocks[:12] if len(b.text) < 300)
     return list(_minuted(blocks, names)) if minutes else blocks
-
-
-def _unnumbered(blocks: Sequence[Block]) -> Sequence[Block]:
-    """The blocks without the numbers of a transcript's lines, where most begin with one that follows the last."""
-    found = [pattern("LINE_NUMBER").match(b.text) for b in blocks]
-    numbers = [int(m[1]) for m in found if m]
-    following = sum(b in (a + 1, 1) for a, b in pairwise(numbers))
-    if following < 10 or following * 4 < len(blocks) * 3:
-        return blocks
-    return [replace(b, text=b.text[m.end() :]) if m else b for b, m in zip(blocks, found, strict=True) if not m or m.end() < len(b.text)]
 
 
 def _table_turns(block: Block) -> Iterator[Block]:
@@ -85,6 +75,9 @@ def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
         return None
     if short and after and pattern("STAMP").fullmatch(after.text):
         return _Tag(_label(text), "", "stamp")
+    lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
+    if lead[-1:].isalnum() and rest[:1].isalnum() and not rest[0].islower() and is_named(who := _label(lead)):
+        return _Tag(who, rest, "bold")
     for shape in ("signed", "chat", *(("quoted", "stamp") if short else ()), "initials", "marked"):
         if block.form == "heading" and shape not in ("quoted", "stamp"):
             continue
@@ -103,14 +96,11 @@ def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
             shape = "quoted" if wrote else "timed" if found["when"] else found["mark"].strip()
         if who:
             return _Tag(who, told.get("said", ""), shape)
-    lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
     alone = _label(text) if short and not pattern("SENTENCE").search(text) else ""
     if text.startswith(("—", "–", "-")):
         return None
     if is_entitled(alone):
         return _Tag(alone, "", "alone")
-    if lead and rest and not rest[0].islower() and len(lead) < _SHORT // 2:
-        return _Tag(_label(lead), rest, "bold")
     return _Tag(alone, "", "alone") if alone else None
 
 def _label(text: str) -> str:
@@ -121,8 +111,8 @@ def _label(text: str) -> str:
     for _ in range(5):
         who = pattern("AFTER_LABEL").sub("", who).rstrip(_AROUND)
     who = pattern("BEFORE_LABEL").sub("", who)
-    first = pattern("PARTED").split(who, 1)[0]
-    return first if is_entitled(first) else who
+    first, *rest = pattern("PARTED").split(who, 1)
+    return first if is_entitled(first) or (rest and not rest[0][:1].isupper()) else who
 
 
 def _fits(tag: _Tag, count: int, names: Names) -> bool:
@@ -137,7 +127,7 @@ def _fits(tag: _Tag, count: int, names: Names) -> bool:
     if pattern("NO_SPEAKER").fullmatch(who):
         return False
     recurs = who.isupper() and (count > 1 or who[:4] == "THE ")
-    named = tag.shape == "timed" or (is_named(who) and tag.shape not in ("alone", "bold"))
+    named = tag.shape == "timed" or (is_named(who) and tag.shape != "alone")
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
     return _is_known(who, names) or (not odd and (named or recurs))
 
@@ -251,13 +241,14 @@ class _Speech:
             return block
         self._far = 0 if pattern("OF_US").search(text) or self._silent or not loose else self._far + 1
         narrated = pattern("LABEL").match(text) or pattern("NARRATION").search(text) or self._is_about_speaker(text)
-        aside = loose and (narrated or self._far > _FARTHEST)
-        ended = not self._silent and (block.form == "heading" or aside or self._is_about_speaker(text))
-        if ended or (self._silent and self._shape == "alone" and not pattern("PROSE").search(text)):
+        narrated = loose and (narrated or self._far > _FARTHEST)
+        ended = not self._silent and (block.form == "heading" or narrated or self._is_about_speaker(text))
+        aside = pattern("ASIDE").fullmatch(text)
+        if ended or (self._silent and self._shape == "alone" and not (aside or pattern("PROSE").search(text))):
             self._who = ""
         if pattern("EXAMINER").fullmatch(text) or (loose and 0 < block.bold < len(text)):
             self._who = ""
-        if not self._who or block.form == "heading" or (pattern("ASIDE").fullmatch(text) and self._shape != "chat"):
+        if not self._who or block.form == "heading" or (aside and self._shape != "chat"):
             self._aside = True
             return block
         personal = (not loose and not self._aside) or pattern("OF_SELF").search(text)
@@ -329,10 +320,17 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
                 if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
                     found[j] = replace(found[j], text=pattern("SALUTATION").sub("", text, 1) or text, speaker=who)
             start = i + 1
+    return found
+
+
+def _led(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, with the speakers of those whom the one before leads to, or who sign the one after."""
+    found = list(blocks)
     for i, (block, after) in enumerate(pairwise(found)):
         if block.speaker or after.speaker or "heading" in (block.form, after.form):
             continue
-        if (below := pattern("BELOW").fullmatch(after.text)) and is_entitled(below["who"]):
+        quoted = block.text[0] in "“\"«„" and block.text[-1] in "”\"»“"
+        if (below := pattern("BELOW").fullmatch(after.text)) and (quoted or is_entitled(below["who"])):
             found[i] = replace(block, speaker=below["who"])
         elif (lead := pattern("LEADING").search(block.text)) and is_person(lead["who"]) and after.form == "paragraph":
             if pattern("OF_US").search(after.text) and not reporter(after.text):
@@ -342,7 +340,7 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
 
 def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
     """The blocks of minutes, parted where another person begins to be reported."""
-    who = ""
+    who = subject = ""
     for block in blocks:
         if block.speaker or block.form not in ("paragraph", "item"):
             who = "" if block.form == "heading" else who
@@ -354,12 +352,14 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
             told = reporter(sentence, "VERB_IN_MINUTES")
             now = who
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
-                now = who if part else before
+                now = (who if part else before) or subject
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = "" if not told or told.lower().startswith(("a ", "an ")) else names.full(told)
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []
+            named = pattern("SUBJECT").match(sentence)
+            subject = PROBABLY + names.full(named["who"]) if named and is_entitled(named["who"]) else ""
             part.append(sentence)
             who = now
         if part:

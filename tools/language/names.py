@@ -131,6 +131,8 @@ def is_handle(label: str) -> bool:
         odd = label.endswith((".", "!", "?", ":")) or label[0].isdigit() or pattern("WEEKDAY").fullmatch(label)
         return not odd and lookup(label.lower())[:2] not in ("PR", "DT", "IN")
     person = pattern("PERSON").pattern
+    if 1 < len(words) < 5 and words[-1][0].isupper() and not any(w[0].islower() and lookup(w) for w in words):
+        return True
     return bool(re.fullmatch(rf"{person}(?:(?: of|,) {person}| \w)?", " ".join(words))) or is_named(label)
 
 
