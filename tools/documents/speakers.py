@@ -52,10 +52,11 @@ def _table_turns(block: Block) -> Iterator[Block]:
     rows = [row.split(" | ") for row in block.text.split("\n")] if block.form == "table" else [[]]
     columns = list(zip(*rows[1:], strict=False)) if len({len(row) for row in rows}) == 1 else []
     said = max(range(len(columns)), key=lambda i: sum(map(len, columns[i])), default=-1)
+    prose = columns and all(pattern("PROSE").search(text) for text in columns[said] if text)
     spoken = columns and 4 * sum(bool(pattern("OF_US").search(text)) for text in columns[said]) >= len(rows) - 1
     named = [sum(map(_names_somebody, column)) for column in columns]
-    people = (i for i, n in enumerate(named) if i != said and 3 * n >= 2 * len(rows[1:]))
-    who = next((i for i in people if spoken), -1)
+    people = (i for i, n in enumerate(named) if i != said and 3 * n >= 2 * len(rows[1:]) and prose)
+    who = next((i for i in people if spoken or pattern("SPEAKERS").fullmatch(rows[0][i])), -1)
     if who < 0:
         yield block
         return
@@ -127,7 +128,7 @@ def _fits(tag: _Tag, count: int, names: Names) -> bool:
     if pattern("NO_SPEAKER").fullmatch(who):
         return False
     recurs = who.isupper() and (count > 1 or who[:4] == "THE ")
-    named = tag.shape == "timed" or (is_named(who) and tag.shape != "alone")
+    named = tag.shape == "timed" or (is_named(who) and (tag.shape != "alone" or who.isupper()))
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
     return _is_known(who, names) or (not odd and (named or recurs))
 
@@ -138,8 +139,8 @@ def _is_known(who: str, names: Names) -> bool:
 
 
 def _is_explained(who: str, names: Names) -> bool:
-    full = names.full(who)
-    return is_person(full) and not pattern("TITLE").fullmatch(full)
+    full = "" if pattern("TITLE").fullmatch(ordinary_case(who)) else names.full(who)
+    return is_person(full)
 
 
 def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> list[_Tag | None]:
@@ -148,8 +149,9 @@ def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> l
     counts = Counter((tag.shape, tag.who) for tag in tags if tag)
     fit = {key for key in counts if _fits(_Tag(key[1], "", key[0]), counts[key], names)}
     kept = [tag if tag and (tag.shape, tag.who) in fit else None for tag in tags]
-    listed = [tag and after and tag.shape == after.shape == "alone" for tag, after in pairwise([*kept, None])]
-    kept = [None if alone else tag for tag, alone in zip(kept, listed, strict=True)]
+    for i, tag in enumerate(kept):
+        if tag and tag.shape == "alone" and not any(map(_is_prose, blocks[i + 1 : i + 2 + _is_aside(blocks[i + 1 :])])):
+            kept[i] = None
     spoken: dict[str, list[tuple[str, str]]] = {}
     for i, tag in enumerate(kept):
         if tag:
@@ -158,7 +160,17 @@ def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> l
             spoken.setdefault(tag.shape, []).append((tag.who, said))
     text = "\n".join(b.text for b in blocks)[:_SEARCHED]
     sure = {shape for shape, turns in spoken.items() if _is_proved(shape, turns, text, names)}
-    return [tag if tag and tag.shape in sure else None for tag in kept]
+    labels = {tag.who for tag in kept if tag and tag.shape in sure} | {"Q", "A"}
+    again = {tag for tag in kept if tag and sure and tag.said and tag.who in labels}
+    return [tag if tag and (tag.shape in sure or tag in again) else None for tag in kept]
+
+
+def _is_prose(block: Block) -> bool:
+    return bool(pattern("PROSE").search(block.text)) and block.text[-1] != ","
+
+
+def _is_aside(blocks: Sequence[Block]) -> bool:
+    return bool(blocks and pattern("ASIDE").fullmatch(blocks[0].text))
 
 
 def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: Names) -> bool:
@@ -244,9 +256,7 @@ class _Speech:
         narrated = loose and (narrated or self._far > _FARTHEST)
         ended = not self._silent and (block.form == "heading" or narrated or self._is_about_speaker(text))
         aside = pattern("ASIDE").fullmatch(text)
-        if ended or (self._silent and self._shape == "alone" and not (aside or pattern("PROSE").search(text))):
-            self._who = ""
-        if pattern("EXAMINER").fullmatch(text) or (loose and 0 < block.bold < len(text)):
+        if ended or pattern("EXAMINER").fullmatch(text) or (loose and 0 < block.bold < len(text)):
             self._who = ""
         if not self._who or block.form == "heading" or (aside and self._shape != "chat"):
             self._aside = True
@@ -319,7 +329,7 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
             for j in range(start, i) if opens[start] or sum(opens) < 2 else ():
                 if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
                     found[j] = replace(found[j], text=pattern("SALUTATION").sub("", text, 1) or text, speaker=who)
-            start = i + 1
+            found[i], start = replace(block, speaker=who), i + 1
     return found
 
 
@@ -354,7 +364,7 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
                 now = (who if part else before) or subject
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
-                now = "" if not told or told.lower().startswith(("a ", "an ")) else names.full(told)
+                now = "" if not told or told.lower().startswith(("a ", "an ", "one ", "his ", "her ", "their ", "its ")) else names.full(told)
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []

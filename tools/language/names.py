@@ -116,7 +116,7 @@ def is_entitled(label: str) -> bool:
         return True
     plain = ordinary_case(label) if label.isupper() else label
     named = all(pattern("PERSON").fullmatch(part) for part in plain.removeprefix("The ").split(", ", 1))
-    return named and is_person(plain) and lookup(plain.split()[0].lower())[:2] not in ("IN", "DT", "PR")
+    return named and is_person(plain) and plain.split()[0].lower() not in ("at", "by", "for", "from", "in", "of", "on", "to", "with")
 
 
 def is_numbered(label: str) -> bool:
@@ -127,6 +127,8 @@ def is_numbered(label: str) -> bool:
 def is_handle(label: str) -> bool:
     """Whether a label with a time beside it can be the name that somebody has in a chat or a thread."""
     words = re.sub(r"\(.*\)", "", label).split()
+    if not words or ":" in label:
+        return False
     if len(words) == 1:
         odd = label.endswith((".", "!", "?", ":")) or label[0].isdigit() or pattern("WEEKDAY").fullmatch(label)
         return not odd and lookup(label.lower())[:2] not in ("PR", "DT", "IN")
