@@ -20,6 +20,7 @@ from tools.passages import PROBABLY, Block
 
 _SHORT = 140  # characters of a block that may hold a name and a time only
 _SEARCHED, _MOST_NAMES = 400_000, 200  # characters and names of a document that are compared
+_FREE = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be names of people
 _FARTHEST = 3  # blocks that a turn goes on for without a sign of speech
 _AROUND = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 
@@ -79,33 +80,32 @@ def _tag(block: Block, after: Block | None, names: Names) -> _Tag | None:
     lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
     if lead[-1:].isalnum() and rest[:1].isalnum() and not rest[0].islower() and is_named(who := _label(lead)):
         return _Tag(who, rest, "bold")
-    for shape in ("signed", "chat", *(("quoted", "stamp") if short else ()), "initials", "marked"):
-        if block.form == "heading" and shape not in ("quoted", "stamp"):
-            continue
-        if not (found := pattern(shape).fullmatch(text)):
-            continue
-        told = found.groupdict(default="")
-        who = next(filter(None, map(told.get, ("who", "nick", "by", "user"))), "").strip()
-        if shape == "chat":
-            return _Tag(who.strip(" ~@+"), told["said"], shape)
-        if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(_label(text if told.get("user") else who))):
-            continue
-        who, more = _label(text if told.get("user") else who), told.get("more", "")
-        who = more if is_person(more) and not (is_person(who) or is_numbered(who)) else who
-        if shape == "marked":
-            wrote = found["who"].endswith(" wrote")
-            shape = "quoted" if wrote else "timed" if found["when"] else found["mark"].strip()
-        if who:
-            return _Tag(who, told.get("said", ""), shape)
-    alone = _label(text) if short and not pattern("SENTENCE").search(text) else ""
-    if text.startswith(("—", "–", "-")):
-        return None
-    if is_entitled(alone):
-        return _Tag(alone, "", "alone")
+    above = ("quoted", "stamp") if short else ()
+    for shape in above if block.form == "heading" else ("signed", "chat", *above, "initials", "marked"):
+        if (found := pattern(shape).fullmatch(text)) and (tag := _read(found, shape, names)):
+            return tag
+    alone = short and text[0] not in "—–-" and not pattern("SENTENCE").search(text) and _label(text)
     return _Tag(alone, "", "alone") if alone else None
 
+
+def _read(found: re.Match[str], shape: str, names: Names) -> _Tag | None:
+    """The tag that a shape's pattern finds, if its label is one that the shape can have."""
+    told = found.groupdict(default="")
+    said, more = told.get("said", ""), told.get("more", "")
+    who = _label(next(filter(None, map(told.get, ("who", "nick", "by"))), found[0]))
+    if shape == "chat":
+        return _Tag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
+    if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):
+        return None
+    if is_person(more) and not (is_person(who) or is_numbered(who)):
+        who = more
+    if shape == "marked":
+        shape = "quoted" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
+    return _Tag(who, said, shape) if who else None
+
+
 def _label(text: str) -> str:
-    """The name in a label, without what stands around it: signs, roles, places, times, the number of somebody's posts."""
+    """The name in a label, without what stands around it: signs, roles, times, the number of somebody's posts."""
     who, member = pattern("MEMBER").subn("", text.strip(_AROUND))
     if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a rank
         who = who.rpartition(" ")[0]
@@ -118,19 +118,13 @@ def _label(text: str) -> str:
 
 def _fits(tag: _Tag, count: int, names: Names) -> bool:
     """Whether the label of a tag can be somebody's name, as tags of its shape have them."""
-    who = tag.who
-    if tag.shape in ("chat", "quoted", "initials"):
-        return tag.shape != "quoted" or is_handle(who)
-    if tag.shape == "stamp":
-        return is_handle(who)
-    if tag.shape == "signed":
-        return is_person(who)
-    if pattern("NO_SPEAKER").fullmatch(who):
-        return False
-    recurs = who.isupper() and (count > 1 or who[:4] == "THE ")
-    named = tag.shape == "timed" or (is_named(who) and (tag.shape != "alone" or who.isupper()))
+    who, shape = tag.who, tag.shape
+    if shape in _FREE:
+        return shape in ("chat", "initials") or (is_person(who) if shape == "signed" else is_handle(who))
+    recurs = who.isupper() and (count > 1 or who.startswith("THE "))
+    named = shape == "timed" or (is_named(who) and (shape != "alone" or who.isupper()))
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
-    return _is_known(who, names) or (not odd and (named or recurs))
+    return not pattern("NO_SPEAKER").fullmatch(who) and (_is_known(who, names) or (not odd and (named or recurs)))
 
 
 def _is_known(who: str, names: Names) -> bool:
@@ -139,55 +133,42 @@ def _is_known(who: str, names: Names) -> bool:
 
 
 def _is_explained(who: str, names: Names) -> bool:
-    full = "" if pattern("TITLE").fullmatch(ordinary_case(who)) else names.full(who)
-    return is_person(full)
+    return not pattern("TITLE").fullmatch(ordinary_case(who)) and is_person(names.full(who))
 
 
-def _proved(blocks: Sequence[Block], tags: list[_Tag | None], names: Names) -> list[_Tag | None]:
-    """The tags that are surely speakers': their shape is proved by how many there are, that they return, and by what
-    stands behind them, which speaks as people do."""
-    counts = Counter((tag.shape, tag.who) for tag in tags if tag)
-    fit = {key for key in counts if _fits(_Tag(key[1], "", key[0]), counts[key], names)}
-    kept = [tag if tag and (tag.shape, tag.who) in fit else None for tag in tags]
+def _proved(blocks: Sequence[Block], tags: Sequence[_Tag | None], names: Names) -> list[_Tag | None]:
+    """The tags that are surely speakers': those of a shape that its labels, and what stands behind them, prove."""
+    counts = Counter(tag._replace(said="") for tag in tags if tag)
+    fit = {tag for tag, count in counts.items() if _fits(tag, count, names)}
+    kept = [tag if tag and tag._replace(said="") in fit else None for tag in tags]
+    turns: dict[str, list[tuple[str, str]]] = {}
     for i, tag in enumerate(kept):
-        if tag and tag.shape == "alone" and not any(map(_is_prose, blocks[i + 1 : i + 2 + _is_aside(blocks[i + 1 :])])):
+        behind = [b.text for b in blocks[i + 1 : i + 4] if not pattern("ASIDE").fullmatch(b.text)]
+        if tag and tag.shape == "alone" and not (behind and pattern("PROSE").search(behind[0])):
             kept[i] = None
-    spoken: dict[str, list[tuple[str, str]]] = {}
-    for i, tag in enumerate(kept):
-        if tag:
-            behind = zip(blocks[i + 1 : i + 4], kept[i + 1 : i + 4], strict=True)
-            said = tag.said or " ".join(b.text for b, other in behind if not other)
-            spoken.setdefault(tag.shape, []).append((tag.who, said))
+        elif tag:
+            others = zip(blocks[i + 1 : i + 4], kept[i + 1 : i + 4], strict=True)
+            said = tag.said or " ".join(b.text for b, other in others if not other)
+            turns.setdefault(tag.shape, []).append((tag.who, said))
     text = "\n".join(b.text for b in blocks)[:_SEARCHED]
-    sure = {shape for shape, turns in spoken.items() if _is_proved(shape, turns, text, names)}
-    labels = {tag.who for tag in kept if tag and tag.shape in sure} | {"Q", "A"}
-    again = {tag for tag in kept if tag and sure and tag.said and tag.who in labels}
-    return [tag if tag and (tag.shape in sure or tag in again) else None for tag in kept]
-
-
-def _is_prose(block: Block) -> bool:
-    return bool(pattern("PROSE").search(block.text)) and block.text[-1] != ","
-
-
-def _is_aside(blocks: Sequence[Block]) -> bool:
-    return bool(blocks and pattern("ASIDE").fullmatch(blocks[0].text))
+    sure = {shape for shape, spoken in turns.items() if _is_proved(shape, spoken, text, names)}
+    labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
+    return [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
 
 
 def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: Names) -> bool:
+    """Whether labels of a shape return or are all known, and people speak behind them."""
     labels = Counter(who for who, _ in turns)
-    if shape in ("signed", "quoted"):
-        return True
-    if len(turns) < (2 if shape in ("chat", "stamp", "alone", "initials") else 3) or shape == "chat":
-        return shape == "chat" and len(turns) > 1
+    if shape in ("signed", "quoted") or len(turns) < (2 if shape in (*_FREE, "alone") else 3):
+        return shape in ("signed", "quoted")
+    listed = 1 < len(labels) < _MOST_NAMES and all(text.count(who) > n for who, n in labels.items())
+    known = max(labels.values()) > 1 or listed or all(_is_known(who, names) for who in labels)
     personal = sum(bool(pattern("OF_US").search(said)) for _, said in turns) / len(turns)
-    several, returns = len(labels) > 1, max(labels.values()) > 1
-    listed = several and len(labels) < _MOST_NAMES and all(text.count(who) > n for who, n in labels.items())
-    if shape == "stamp":
-        return listed or personal >= 0.3
-    if shape == "alone":  # no pieces about people
-        about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
-        return several and (returns or listed or all(_is_known(who, names) for who in labels)) and personal >= 0.3 and about * 3 < len(turns)
-    return several and (returns or all(_is_known(who, names) for who in labels)) and personal >= 0.2
+    about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
+    if shape in ("chat", "stamp"):
+        return shape == "chat" or listed or personal >= 0.3
+    telling = shape == "alone" and (about * 3 >= len(turns) or personal < 0.3)  # pieces about people
+    return len(labels) > 1 and known and personal >= 0.2 and not telling
 
 
 class _Speech:
@@ -235,7 +216,7 @@ class _Speech:
             return
         if tag.said and (tag.said[0] == "\u200e" or pattern("SYSTEM").fullmatch(text or "(edited)")):
             self._left_out["system messages"] += 1
-        elif tag.said and not (tag.shape != "chat" and pattern("ASIDE").fullmatch(text)):
+        elif tag.said:
             form = "paragraph" if block.form == "heading" else block.form
             yield replace(block, text=text, speaker=self._who, form=form, level=0, bold=0)
 
