@@ -100,6 +100,8 @@ def _read(found: re.Match[str], shape: str, names: Names) -> _Tag | None:
     if is_person(more) and not (is_person(who) or is_numbered(who)):
         who = more
     if shape == "marked":
+        if is_entitled(_label(said)) and len(said.split()) < 9 and not pattern("SENTENCE").search(said):  # 'Chair: A. Roe'
+            return None
         shape = "quoted" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
     return _Tag(who, said, shape) if who else None
 
@@ -153,7 +155,15 @@ def _proved(blocks: Sequence[Block], tags: Sequence[_Tag | None], names: Names) 
     text = "\n".join(b.text for b in blocks)[:_SEARCHED]
     sure = {shape for shape, spoken in turns.items() if _is_proved(shape, spoken, text, names)}
     labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
-    return [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
+    taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
+    ends = [tag._replace(who="") if tag and _ends_turn(tag, sure) else None for tag in tags]
+    return [tag or end for tag, end in zip(taken, ends, strict=True)]
+
+
+def _ends_turn(tag: _Tag, sure: set[str]) -> bool:
+    """Whether a label that is nobody's looks like the document's tags, so that nobody is known to go on."""
+    words = tag.who.split()
+    return tag.shape in sure and bool(tag.said) and (len(words) < 4 or any(word[0].isupper() for word in words[1:]))
 
 
 def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: Names) -> bool:
@@ -177,7 +187,7 @@ class _Speech:
     def __init__(self, tags: Sequence[_Tag | None], names: Names, left_out: Counter[str]) -> None:
         self._tags, self._names, self._left_out = tags, names, left_out
         self._last = max((i for i, tag in enumerate(tags) if tag), default=-1)
-        self._labels = {tag.who for tag in tags if tag}
+        self._labels = {tag.who for tag in tags if tag and tag.who}
         self._stamped = any(tag.shape in ("chat", "stamp") for tag in tags if tag)
         self._who = self._shape = self._quoting = ""
         self._silent, self._aside, self._far = True, False, 0  # nothing of the turn is said yet; blocks since speech

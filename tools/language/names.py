@@ -48,7 +48,8 @@ def is_person(name: str) -> bool:
     words = name.split()
     if not words or words[0].lower() == "the":
         return False
-    named = (is_name(word.capitalize() if word.isupper() else word) for word in words if len(word) > 2)
+    plain = [word.capitalize() if word.isupper() else word for word in words if len(word) > 2]
+    named = (is_name(word) or lookup(word).startswith("NNP") for word in plain)
     return bool(pattern("TITLED").match(f"{name} ")) or (len(words) > 1 and any(named))
 
 
