@@ -133,6 +133,23 @@ TAGS_IN_LINES = """**Una Marsh:** Do you row?
 
 **PR:** I mend my boat.
 """
+# One rule reads labels of any shape; the examples below differ in how they set the label off.
+TURNS = (
+    ("Dr Una Marsh", "I measured the queue for a month."),
+    ("Mr Per Roe", "You measured it on a holiday."),
+    ("Dr Una Marsh", "I did not, and I have the book here."),
+)
+SHAPES = [
+    "4.{n} {who} (Harbours). {said}",
+    "{who} — {said}",
+    "{n}2   {who}, for the board: {said}",
+    "[00:0{n}:10] {who} (Chair): {said}",
+    "{who} (Ind.)\n\n{said}",
+    "{who}, pilot\n\n{said}",
+    "**{who}, pilot** {said}",
+    "@{who} commented on {n} Feb\n\n{said}",
+    "{who} Joined: 2011 Posts: 2,20{n}\n\n{said}",
+]
 SAID = {
     "hearing.txt": (
         HEARING,
@@ -151,7 +168,8 @@ SAID = {
     ),
     "letters.txt": (
         LETTERS,
-        "J. Vane: I have burned|: J. VANE|Una Marsh: I am a nurse|Una Marsh: Keep|: Una Marsh|: Sallow|: Letters",
+        "J. Vane: I have burned|J. Vane: J. VANE|Una Marsh: I am a nurse|Una Marsh: Keep|Una Marsh: Una"
+        "|: Sallow|: Letters",
     ),
     "minutes.txt": (
         MINUTES,
@@ -185,6 +203,39 @@ SAID = {
 def read(folder: Path, name: str, text: str) -> SourceDocument:
     (folder / name).write_text(text)
     return next(d for d in read_file(folder / name, name) if isinstance(d, SourceDocument))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_labels_of_any_shape_are_tags_when_they_prove_it_together(shape: str, tmp_path: Path) -> None:
+    turns = [shape.format(n=n, who=who, said=said) for n, (who, said) in enumerate(TURNS, start=1)]
+    document = read(tmp_path, "a.md", "\n\n".join(["# Tolls", "The board met.", *turns, "Order: The toll is ended."]))
+    said = [(b.speaker, b.text) for b in document.blocks if b.form == "paragraph"]
+    assert said[1:4] == list(TURNS)
+    assert said[0][0] == ""
+    assert "Joined" in shape or "commented" in shape or said[4][0] == ""
+
+
+def test_initials_and_line_numbers_and_a_table_tell_who_speaks(tmp_path: Path) -> None:
+    panel = "Pilots: Una Marsh (UM), Per Roe (PR)\n\nUM I row at dawn.\n\nPR You row late.\n\nUM I do not."
+    assert [b.speaker for b in read(tmp_path, "a.txt", panel).blocks[1:]] == ["Una Marsh", "Per Roe", "Una Marsh"]
+    lines = ["MS ROE: Did you row?", "MR VANE: I rowed.", "(Laughter.)", "MS ROE: I see.", "It was dark."] * 4
+    hearing = read(tmp_path, "b.txt", "\n".join(f"{n:>2}   {line}" for n, line in enumerate(lines, start=1)))
+    assert hearing.left_out == {"line numbers": 20}
+    assert [b.speaker for b in hearing.blocks[:4]] == ["Ms Roe", "Mr Vane", "", "Ms Roe"]
+    rows = "| What was said | Heard from |\n|--|--|\n| I row. | Flat 4 (Una) |\n| My boat leaks, I say. | Pilot 2 |"
+    assert [b.speaker for b in read(tmp_path, "c.md", rows).blocks] == ["Flat 4 (Una)", "Pilot 2"]
+
+
+def test_who_signs_below_or_is_led_to_says_it(tmp_path: Path) -> None:
+    text = "Tolls\n\nI row to work and I pay nothing.\n\n— Una Marsh, pilot\n\nPer Roe sees it otherwise:\n\nI pay."
+    assert [b.speaker for b in read(tmp_path, "a.txt", text).blocks] == ["", "Una Marsh", "", "", "probably Per Roe"]
+
+
+def test_a_list_of_users_names_their_ids(tmp_path: Path) -> None:
+    users = '{"users": [{"id": "U1", "real_name": "Una Marsh"}], "messages": [{"user": "U1", "text": "I row."}]}'
+    (tmp_path / "a.json").write_text(users)
+    documents = read_file(tmp_path / "a.json", "a.json")
+    assert [d.author for d in documents if isinstance(d, SourceDocument)] == ["Una Marsh"]
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -242,6 +293,8 @@ The Patients' Association told the Herald that it would sue. It had raised nine 
 
 Not everyone was against it. ‘I waited five weeks,’ one man said. "They should be ashamed."
 
+In Mr Roe's view the hub was dear. "It is dear," counters Per Roe, a pilot.
+
 A bus is planned."""
 
 
@@ -258,6 +311,8 @@ A bus is planned."""
         ("‘I waited five weeks,’ one man said.", UNNAMED),
         ('"They should be ashamed."', UNNAMED),
         ("Not everyone was against it.", ""),
+        ("In Mr Roe's view the hub was dear.", "Mr Roe"),
+        ('"It is dear," counters Per Roe, a pilot.', "Per Roe"),
         ("A bus is planned.", ""),
         ("It stands elsewhere.", ""),
     ],

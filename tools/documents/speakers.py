@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 from tools.language.lexicon import is_name, is_word
@@ -61,9 +61,9 @@ def _table_turns(block: Block) -> Iterator[Block]:
     if who < 0:
         yield block
         return
-    for row in rows[1:]:
-        if row[said]:
-            yield replace(block, text=row[said], form="paragraph", speaker=row[who] if _names_somebody(row[who]) else "")
+    for row in filter(lambda row: row[said], rows[1:]):
+        speaker = row[who] if _names_somebody(row[who]) else ""
+        yield replace(block, text=row[said], form="paragraph", speaker=speaker)
 
 
 def _names_somebody(cell: str) -> bool:
@@ -100,8 +100,8 @@ def _read(found: re.Match[str], shape: str, names: Names) -> _Tag | None:
     if is_person(more) and not (is_person(who) or is_numbered(who)):
         who = more
     if shape == "marked":
-        if is_entitled(_label(said)) and len(said.split()) < 9 and not pattern("SENTENCE").search(said):  # 'Chair: A. Roe'
-            return None
+        if is_entitled(_label(said)) and len(said.split()) < 9 and not pattern("SENTENCE").search(said):
+            return None  # 'Chair: Una Roe'
         shape = "quoted" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
     return _Tag(who, said, shape) if who else None
 
@@ -265,6 +265,7 @@ class _Speech:
         words = text.lstrip("@*").split(" ", 5)
         return any(" ".join(words[:n]) in self._labels and words[n][:1].islower() for n in range(1, len(words) - 1))
 
+
 def _interviewed(blocks: Sequence[Block], names: Names) -> Iterator[Block]:
     """The blocks of an interview whose questions are bold and whose answers are not, with who asks and who answers."""
     plain = [b.form == "paragraph" and not b.speaker for b in blocks]
@@ -316,26 +317,30 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
         if block.speaker or block.form == "heading" or opens[i]:
             start = i
         elif signed and (block.form == "item" or is_entitled(signed["who"])):
-            who = ordinary_case(signed["who"])
-            for j in range(start, i) if opens[start] or sum(opens) < 2 else ():
+            letter = range(start, i) if opens[start] or sum(opens) < 2 else ()
+            start = i + 1
+            for j in letter:
                 if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
-                    found[j] = replace(found[j], text=pattern("SALUTATION").sub("", text, 1) or text, speaker=who)
-            found[i], start = replace(block, speaker=who), i + 1
+                    text = pattern("SALUTATION").sub("", text, 1) or text
+                    found[j] = replace(found[j], text=text, speaker=ordinary_case(signed["who"]))
+                    found[i] = replace(block, speaker=found[j].speaker)
     return found
 
 
 def _led(blocks: Sequence[Block]) -> list[Block]:
     """The blocks, with the speakers of those whom the one before leads to, or who sign the one after."""
     found = list(blocks)
-    for i, (block, after) in enumerate(pairwise(found)):
-        if block.speaker or after.speaker or "heading" in (block.form, after.form):
+    for i, (block, after, then) in enumerate(zip(found, found[1:], [*found[2:], None], strict=False)):
+        if block.speaker or after.speaker or block.form != "paragraph" or after.form == "heading":
             continue
-        quoted = block.text[0] in "“\"«„" and block.text[-1] in "”\"»“"
-        if (below := pattern("BELOW").fullmatch(after.text)) and (quoted or is_entitled(below["who"])):
+        item = after.form == "item" and (not then or then.form != "item") and pattern("SENTENCE").search(block.text)
+        below = pattern("BELOW").fullmatch(f"— {after.text}" if item else after.text)
+        quoted = block.text[0] in '“"«„' and block.text[-1] in '”"»“'
+        lead = pattern("LEADING").search(block.text)
+        if below and (quoted or is_entitled(below["who"])):
             found[i] = replace(block, speaker=below["who"])
-        elif (lead := pattern("LEADING").search(block.text)) and is_person(lead["who"]) and after.form == "paragraph":
-            if pattern("OF_US").search(after.text) and not reporter(after.text):
-                found[i + 1] = replace(after, speaker=PROBABLY + lead["who"])
+        elif lead and is_person(lead["who"]) and pattern("OF_US").search(after.text) and not reporter(after.text):
+            found[i + 1] = replace(after, speaker=PROBABLY + lead["who"])
     return found
 
 
@@ -355,7 +360,7 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
                 now = (who if part else before) or subject
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
-                now = "" if not told or told.lower().startswith(("a ", "an ", "one ", "his ", "her ", "their ", "its ")) else names.full(told)
+                now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []

@@ -100,7 +100,8 @@ def role_holder(role: str, text: str) -> str:
         rf"(?i:\b{named}){link}\(?({person})",
         rf"({person}), (?:the )?(?i:{named})\b",
     ):
-        if holders := {m[1] for m in re.finditer(told, text) if pattern("TITLES").sub("", f"{m[1]} ") and is_person(m[1])}:
+        people = {match[1] for match in re.finditer(told, text) if is_person(match[1])}
+        if holders := {person for person in people if pattern("TITLES").sub("", f"{person} ")}:
             return holders.pop() if len(holders) == 1 else ""
     return ""
 
@@ -117,7 +118,7 @@ def is_entitled(label: str) -> bool:
         return True
     plain = ordinary_case(label) if label.isupper() else label
     named = all(pattern("PERSON").fullmatch(part) for part in plain.removeprefix("The ").split(", ", 1))
-    return named and is_person(plain) and plain.split()[0].lower() not in ("at", "by", "for", "from", "in", "of", "on", "to", "with")
+    return named and is_person(plain) and not pattern("NO_NAME").match(plain)
 
 
 def is_numbered(label: str) -> bool:
