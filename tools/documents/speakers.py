@@ -39,11 +39,13 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
     Blocks that have a speaker stay as they are. What a chat's program writes is left out and counted.
     """
     names = Names(b.text for b in blocks)
-    blocks = _lettered([part for block in blocks for part in _table_turns(block)])
-    tags = _proved(blocks, [_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])], names)
-    if any(tags):
-        blocks = list(_Speech(tags, names, left_out).spoken(blocks))
-    blocks = _led(list(_interviewed(blocks, names)))
+    blocks = [part for block in blocks for part in _table_turns(block)]
+    lettered = _lettered(blocks)
+    if lettered == blocks:
+        tags = _proved(blocks, [_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])], names)
+        tags = _asked(blocks, tags, names)
+        lettered = list(_Speech(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
+    blocks = _led(lettered)
     minutes = any(pattern("MINUTES").search(b.text) for b in blocks[:12] if len(b.text) < 300)
     return list(_minuted(blocks, names)) if minutes else blocks
 
@@ -244,6 +246,7 @@ class _Speech:
             return block
         self._far = 0 if pattern("OF_US").search(text) or self._silent or not loose else self._far + 1
         narrated = pattern("LABEL").match(text) or pattern("NARRATION").search(text) or self._is_about_speaker(text)
+        narrated = narrated or (self._shape == "asked" and pattern("OTHERS").search(text))
         narrated = loose and (narrated or self._far > _FARTHEST)
         ended = not self._silent and (block.form == "heading" or narrated or self._is_about_speaker(text))
         aside = pattern("ASIDE").fullmatch(text)
@@ -266,44 +269,26 @@ class _Speech:
         return any(" ".join(words[:n]) in self._labels and words[n][:1].islower() for n in range(1, len(words) - 1))
 
 
-def _interviewed(blocks: Sequence[Block], names: Names) -> Iterator[Block]:
-    """The blocks of an interview whose questions are bold and whose answers are not, with who asks and who answers."""
-    plain = [b.form == "paragraph" and not b.speaker for b in blocks]
+def _asked(blocks: Sequence[Block], tags: Sequence[_Tag | None], names: Names) -> Sequence[_Tag | None]:
+    """The tags, with one for each question of an interview, which is bold, and one for each answer."""
+    plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
     asked = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
     if not asked and any(pattern("INTERVIEW").search(b.text) for b in blocks[:3]):
-        plain = [b.form in ("paragraph", "heading") and not b.speaker for b in blocks]
+        plain = [plain[i] or (b.form == "heading" and not tags[i]) for i, b in enumerate(blocks)]
         asked = {i for i, b in enumerate(blocks) if plain[i] and b.text.endswith("?") and len(b.text) < 200}
-    questions = [i for i in sorted(asked) if blocks[i].text.endswith("?")]
-    answers = [b.text for i, b in enumerate(blocks) if i - 1 in asked and i not in asked and plain[i]]
-    personal = sum(bool(pattern("OF_SELF").search(text)) for text in answers)
-    if len(questions) < 2 or len(answers) < 2 or personal * 3 < len(answers):
-        yield from blocks
-        return
-    who, by = (
-        names.full(name) if name else "" for name in _interview_partners([b.text for b in blocks[: questions[0]]])
-    )
-    current, first = "", False
-    for i, block in enumerate(blocks):
-        if i in asked and i >= questions[0]:
-            current, first = who, True
-            yield replace(block, speaker=by)
-            continue
-        ended = block.form == "heading" or (plain[i] and not first and pattern("OTHERS").search(block.text))
-        current = "" if ended else current
-        if current and block.form in ("paragraph", "item") and not pattern("LABEL").match(block.text):
-            sure = first or pattern("OF_SELF").search(block.text)
-            block, first = replace(block, speaker=current if sure else PROBABLY + current), False
-        yield block
-
-
-def _interview_partners(before: Sequence[str]) -> tuple[str, str]:
-    """Who answers and who asks, by what stands before the first question."""
-    short = [text for text in before if len(text) < _SHORT]
-    by = [m["who"] for text in short if (m := pattern("BYLINE").search(text)) and is_person(m["who"])]
-    who = [m["who"] for text in before if (m := pattern("INTERVIEW").search(text))]
-    prose = (text for text in before if not (len(text) < _SHORT and pattern("BYLINE").search(text)))
-    who += [m["who"] for text in prose if (m := pattern("SUBJECT").match(text)) and is_person(m["who"])]
-    return next(iter(who), ""), next(iter(by), "")
+    begin = min((i for i in asked if blocks[i].text.endswith("?")), default=len(blocks))
+    answered = {i for i in range(begin + 1, len(blocks)) if i - 1 in asked and i not in asked and plain[i]}
+    personal = sum(bool(pattern("OF_SELF").search(blocks[i].text)) for i in answered)
+    if len(answered) < 2 or personal * 3 < len(answered):
+        return tags
+    before = [b.text for b in blocks[:begin]]
+    told = [pattern("BYLINE").search(text) if len(text) < _SHORT else None for text in before]
+    subjects = [pattern("SUBJECT").match(text) for text, by in zip(before, told, strict=True) if not by]
+    named = [m["who"] for m in (*map(pattern("INTERVIEW").search, before), *subjects) if m]
+    bylines = [m["who"] for m in told if m]
+    by, who = (next((names.full(name) for name in found if is_person(name)), "") for found in (bylines, named))
+    sides = {**dict.fromkeys(answered, who), **{i: by for i in asked if i >= begin}}
+    return [_Tag(sides[i], blocks[i].text, "asked") if i in sides else tag for i, tag in enumerate(tags)]
 
 
 def _lettered(blocks: Sequence[Block]) -> list[Block]:
