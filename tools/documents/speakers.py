@@ -42,8 +42,8 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
     blocks = [part for block in blocks for part in _table_turns(block)]
     lettered = _lettered(blocks)
     if lettered == blocks:
-        tags = _proved(blocks, [_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])], names)
-        tags = _asked(blocks, tags, names)
+        found = _proved(blocks, [_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])], names)
+        tags = _asked(blocks, found, names)
         lettered = list(_Speech(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
     blocks = _led(lettered)
     minutes = any(pattern("MINUTES").search(b.text) for b in blocks[:12] if len(b.text) < 300)
@@ -245,10 +245,11 @@ class _Speech:
         if block.speaker or block.form in ("table", "caption") or not self._who or self._shape == "signed":
             return block
         self._far = 0 if pattern("OF_US").search(text) or self._silent or not loose else self._far + 1
-        narrated = pattern("LABEL").match(text) or pattern("NARRATION").search(text) or self._is_about_speaker(text)
-        narrated = narrated or (self._shape == "asked" and pattern("OTHERS").search(text))
-        narrated = loose and (narrated or self._far > _FARTHEST)
-        ended = not self._silent and (block.form == "heading" or narrated or self._is_about_speaker(text))
+        about = self._is_about_speaker(text)
+        told = about or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
+        others = self._shape == "asked" and pattern("OTHERS").search(text)
+        narrated = loose and bool(told or others or self._far > _FARTHEST)
+        ended = not self._silent and (block.form == "heading" or narrated or about)
         aside = pattern("ASIDE").fullmatch(text)
         if ended or pattern("EXAMINER").fullmatch(text) or (loose and 0 < block.bold < len(text)):
             self._who = ""

@@ -132,7 +132,7 @@ def is_handle(label: str) -> bool:
     if not words or ":" in label:
         return False
     if len(words) == 1:
-        odd = label.endswith((".", "!", "?", ":")) or label[0].isdigit() or pattern("WEEKDAY").fullmatch(label)
+        odd = label.endswith((".", "!", "?", ":")) or label[0].isdigit()
         return not odd and lookup(label.lower())[:2] not in ("PR", "DT", "IN")
     person = pattern("PERSON").pattern
     if 1 < len(words) < 5 and words[-1][0].isupper() and not any(w[0].islower() and lookup(w) for w in words):
