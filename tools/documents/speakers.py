@@ -125,6 +125,8 @@ def _fits(tag: _Tag, count: int, names: Names) -> bool:
     who, shape = tag.who, tag.shape
     if shape in _FREE:
         return shape in ("chat", "initials") or (is_person(who) if shape == "signed" else is_handle(who))
+    if shape == "." and not (who.isupper() or pattern("TITLED").match(who) or pattern("ROLE").fullmatch(who)):
+        return False  # 'Cold War. It began'
     recurs = who.isupper() and (count > 1 or who.startswith("THE "))
     named = shape == "timed" or (is_named(who) and (shape != "alone" or who.isupper()))
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
@@ -222,9 +224,9 @@ class _Speech:
         self._who = named or (tag.who if tag.shape in ("chat", "stamp") else self._names.full(tag.who))
         self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
         text = pattern("EDITED").sub("", tag.said)
-        if self._quoting and tag.said:
+        if tag.shape == "quoted" and tag.said:
             yield replace(block, text=tag.said, speaker=self._who, bold=0)
-            self._who, self._shape = PROBABLY + self._quoting.removeprefix(PROBABLY), "stamp"
+            self._end_quotation()
             return
         if tag.said and (tag.said[0] == "\u200e" or pattern("SYSTEM").fullmatch(text or "(edited)")):
             self._left_out["system messages"] += 1
@@ -261,8 +263,12 @@ class _Speech:
         found = replace(block, speaker=self._who if sure else PROBABLY + self._who.removeprefix(PROBABLY))
         self._silent = False
         if self._shape == "quoted":
-            self._who, self._shape = PROBABLY + self._quoting.removeprefix(PROBABLY) if self._quoting else "", "stamp"
+            self._end_quotation()
         return found
+
+    def _end_quotation(self) -> None:
+        self._who = PROBABLY + self._quoting.removeprefix(PROBABLY) if self._quoting else ""
+        self._shape = "stamp"
 
     def _is_about_speaker(self, text: str) -> bool:
         """Whether the text tells what one of the speakers does: '@una added a label'."""
