@@ -178,6 +178,9 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
                 now = (who if part else before) or subject
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
+            begun = pattern("SUBJECT").match(sentence)
+            if not told and begun and is_entitled(begun["who"]):  # somebody else, by a verb that is not known
+                now = PROBABLY + names.full(begun["who"]) if pattern("TELLING").search(sentence) else ""
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []

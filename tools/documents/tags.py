@@ -75,7 +75,8 @@ def _tag(block: Block, after: Block | None, names: Names) -> Tag | None:
         if (found := pattern(shape).fullmatch(text)) and (tag := _read(found, shape, names)):
             return tag
     alone = short and text[0] not in "—–-" and not pattern("SENTENCE").search(text) and _label(text)
-    return Tag(alone, "", "alone") if alone else None
+    bearer = pattern("BEARER").search(text) if alone and not is_entitled(alone) else None
+    return Tag(bearer["who"] if bearer else alone, "", "alone") if alone else None
 
 
 def _read(found: re.Match[str], shape: str, names: Names) -> Tag | None:
@@ -105,6 +106,9 @@ def _label(text: str) -> str:
         who = pattern("AFTER_LABEL").sub("", who).rstrip(_AROUND)
     who = pattern("BEFORE_LABEL").sub("", who)
     first, *rest = pattern("PARTED").split(who, 1)
+    if rest and is_numbered(first):  # 'Response 3 – Una Roe, pilot'
+        first, *rest = pattern("PARTED").split(rest[0], 1)
+        who = first
     return first if is_entitled(first) or (rest and not rest[0][:1].isupper()) else who
 
 
@@ -155,7 +159,11 @@ def _proved(blocks: Sequence[Block], tags: Sequence[Tag | None], names: Names) -
 def _ends_turn(tag: Tag, sure: set[str]) -> bool:
     """Whether a label that is nobody's looks like the document's tags, so that nobody is known to go on."""
     words = tag.who.split()
-    return tag.shape in sure and bool(tag.said) and (len(words) < 4 or any(word[0].isupper() for word in words[1:]))
+    return (
+        tag.shape in sure
+        and bool(tag.said or tag.shape == "alone")
+        and (len(words) < 4 or any(word[0].isupper() for word in words[1:]))
+    )
 
 
 def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: Names) -> bool:

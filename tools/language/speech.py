@@ -23,6 +23,8 @@ def reporter(clause: str, verbs: str = "VERB") -> str:
         who, after = inverted["who"].strip(), (inverted["next"] or "").strip()
         if not is_person(who) and pattern("PERSON").fullmatch(after) and is_person(after):
             return after
+        if trade := pattern("BY_TRADE").match(who):
+            return trade["who"]
         found = next((m for name in ("PERSON", "DESCRIBED", "PRONOUN") if (m := pattern(name).match(who))), None)
         return found[0] if found else ""
     for verb in pattern(verbs).finditer(clause):
