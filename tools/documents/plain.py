@@ -219,8 +219,9 @@ def _turn_starts(lines: Sequence[str]) -> list[int]:
         stamped = not line[:1].isalpha() and any(pattern(k).match(line) for k in ("chat", "SYSTEM_LINE"))
         if stamped or (ended and pattern("TURN").match(line)):
             found.add(i)
-        elif ended and len(line) <= 140 and any(pattern(kind).fullmatch(line) for kind in ("quoted", "stamp")):
-            found |= {i, i + 1}
+        elif ended and len(line) <= 140:
+            named = any(pattern(kind).fullmatch(line) for kind in ("quoted", "stamp")) or pattern("BEARER").search(line)
+            found |= {i, i + 1} if named else set()
     if found:  # what happens between turns
         found |= {i for i, line in enumerate(lines) if pattern("ASIDE").fullmatch(line.strip())}
     return sorted(found & set(range(1, len(lines))))

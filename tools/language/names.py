@@ -98,7 +98,7 @@ def role_holder(role: str, text: str) -> str:
     for told in (
         rf"({person}) ?[(\[](?i:(?:[^()]{{0,60}}\W)?{named}(?:\W[^()]{{0,60}})?)[)\]]",
         rf"(?i:\b{named}){link}\(?({person})",
-        rf"(?<!, )({person}), (?:the )?(?i:{named})\b",
+        rf"(?:^|[;:.\n] ?)({person}), (?:the )?(?i:{named})\b",
     ):
         people = {match[1] for match in re.finditer(told, text) if is_person(match[1])}
         if holders := {person for person in people if pattern("TITLES").sub("", f"{person} ")}:
