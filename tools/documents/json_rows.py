@@ -75,14 +75,18 @@ def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
 def _people(whole: dict[str, Any] | list[Any]) -> dict[str, str]:
     """The names of users by their ids, where a list beside the rows has them."""
     lists = [whole.get(key) for key in ("users", "members", "participants")] if isinstance(whole, dict) else []
-    users = [user for each in lists if isinstance(each, list) for user in each if isinstance(user, dict)]
+    users = [
+        user for each in lists if isinstance(each, list) for user in each if isinstance(user, dict) and "id" in user
+    ]
     names = {str(user.get("id")): str(user.get("real_name") or user.get("name") or "") for user in users}
     return {key: name for key, name in names.items() if name}
 
 
 def _named(row: Any, people: dict[str, str]) -> Any:
     """The row with names for the ids of users."""
-    ids = [key for key in ("user", "from", "author", "sender") if isinstance(row, dict) and str(row.get(key)) in people]
+    ids = [
+        key for key in ("user", "from", "author", "sender") if isinstance(row, dict) and str(row.get(key, "")) in people
+    ]
     return {**row, **{key: people[str(row[key])] for key in ids}} if ids else row
 
 

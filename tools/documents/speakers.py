@@ -67,11 +67,11 @@ class _Speech:
 
     def _begin(self, block: Block, tag: Tag) -> Iterator[Block]:
         named = self._sides.get("A" if tag.who.upper() == "THE WITNESS" else tag.who)
-        self._quoting = self._who if tag.shape == "quoted" else ""
+        self._quoting = self._who if tag.shape in ("quoted", "quoting") else ""
         self._who = named or (tag.who if tag.shape in ("chat", "stamp") else self._names.full(tag.who))
         self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
         text = pattern("EDITED").sub("", tag.said)
-        if tag.shape == "quoted" and tag.said:
+        if tag.shape == "quoting":
             yield replace(block, text=tag.said, speaker=self._who, bold=0)
             self._end_quotation()
             return

@@ -12,7 +12,17 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tools.language.lexicon import is_name, is_word
-from tools.language.names import Names, is_entitled, is_handle, is_named, is_numbered, is_person, ordinary_case, pattern
+from tools.language.names import (
+    Names,
+    from_title,
+    is_entitled,
+    is_handle,
+    is_named,
+    is_numbered,
+    is_person,
+    ordinary_case,
+    pattern,
+)
 from tools.passages import Block
 
 SHORT = 140  # characters of a block that may hold a name and a time only
@@ -88,12 +98,14 @@ def _read(found: re.Match[str], shape: str, names: Names) -> Tag | None:
         return Tag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
     if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):
         return None
+    if shape == "quoted" and from_title(who) != who:  # 'As Una wrote:'
+        return None
     if is_person(more) and not (is_person(who) or is_numbered(who)):
         who = more
     if shape == "marked":
         if is_entitled(_label(said)) and len(said.split()) < 9 and not pattern("SENTENCE").search(said):
             return None  # 'Chair: Una Roe'
-        shape = "quoted" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
+        shape = "quoting" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
     return Tag(who, said, shape) if who else None
 
 
@@ -115,7 +127,7 @@ def _label(text: str) -> str:
 def _fits(tag: Tag, count: int, names: Names) -> bool:
     """Whether the label of a tag can be somebody's name, as tags of its shape have them."""
     who, shape = tag.who, tag.shape
-    if shape in _FREE:
+    if shape in (*_FREE, "quoting"):
         return shape in ("chat", "initials") or (is_person(who) if shape == "signed" else is_handle(who))
     if shape == "." and not (who.isupper() or pattern("TITLED").match(who) or pattern("ROLE").fullmatch(who)):
         return False  # 'Cold War. It began'
@@ -169,6 +181,8 @@ def _ends_turn(tag: Tag, sure: set[str]) -> bool:
 def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: Names) -> bool:
     """Whether labels of a shape return or are all known, and people speak behind them."""
     labels = Counter(who for who, _ in turns)
+    if shape == "quoting":  # taken where its label is another's too
+        return False
     if shape in ("signed", "quoted") or len(turns) < (2 if shape in (*_FREE, "alone") else 3):
         return shape in ("signed", "quoted")
     listed = 1 < len(labels) < _MOST_NAMES and all(text.count(who) > n for who, n in labels.items())

@@ -48,8 +48,7 @@ def is_person(name: str) -> bool:
     words = name.split()
     if not words or words[0].lower() == "the":
         return False
-    plain = [word.capitalize() if word.isupper() else word for word in words if len(word) > 2]
-    named = (is_name(word) or lookup(word).startswith("NNP") for word in plain)
+    named = (is_name(word.capitalize() if word.isupper() else word) for word in words if len(word) > 2)
     return bool(pattern("TITLED").match(f"{name} ")) or (len(words) > 1 and any(named))
 
 
