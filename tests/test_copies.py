@@ -1,9 +1,11 @@
-"""Copies of one text count once; texts that only share their subject do not."""
+"""Copies of one text count once; texts that only share their subject do not. Clusters by average linkage."""
 
 import random
 import time
 
-from tools.language.copies import copy_groups
+import numpy as np
+
+from tools.language.copies import average_linkage, copy_groups
 
 PHONES = (
     "A phone within reach costs attention even when it stays silent. The pupil who resists it spends on resisting what "
@@ -20,26 +22,28 @@ SAME_SUBJECT = (
 SENTENCES = PHONES.split(". ")
 
 
-def groups(*texts: str) -> list[int]:
-    return copy_groups(texts)
-
-
 def test_a_sentence_dropped() -> None:
     for i in range(len(SENTENCES)):
-        assert groups(PHONES, ". ".join(SENTENCES[:i] + SENTENCES[i + 1 :])) == [0, 0]
+        assert copy_groups([PHONES, ". ".join(SENTENCES[:i] + SENTENCES[i + 1 :])]) == [0, 0]
 
 
 def test_a_short_extract_in_either_order() -> None:
     extract = ". ".join(SENTENCES[1:3])
-    assert groups(PHONES, extract) == groups(extract, PHONES) == [0, 0]
+    assert copy_groups([PHONES, extract]) == copy_groups([extract, PHONES]) == [0, 0]
 
 
 def test_the_same_subject_is_no_copy() -> None:
-    assert groups(PHONES, SAME_SUBJECT) == [0, 1]
+    assert copy_groups([PHONES, SAME_SUBJECT]) == [0, 1]
 
 
 def test_groups_name_their_first_member() -> None:
-    assert groups(SAME_SUBJECT, PHONES, SAME_SUBJECT + " Yes.", PHONES + " No.", "Bees dance.") == [0, 1, 0, 1, 4]
+    assert copy_groups([SAME_SUBJECT, PHONES, SAME_SUBJECT + " Yes.", PHONES + " No.", "Bees dance."]) == [
+        0,
+        1,
+        0,
+        1,
+        4,
+    ]
 
 
 def test_three_hundred_passages_take_less_than_a_second() -> None:
@@ -50,3 +54,15 @@ def test_three_hundred_passages_take_less_than_a_second() -> None:
     found = copy_groups(texts + texts[:10])
     assert time.process_time() - begun < 1
     assert found == [*range(290), *range(10)]
+
+
+def test_average_linkage_by_hand() -> None:
+    """0 and 1 are joined at 0.9; to 2 their mean is (0.8 + 0.4) / 2 = 0.6, and 3 is like nothing."""
+    similarity = np.array([[1, 0.9, 0.8, 0], [0.9, 1, 0.4, 0], [0.8, 0.4, 1, 0.1], [0, 0, 0.1, 1]])
+    assert average_linkage(similarity, 0.6) == [[0, 1, 2], [3]]
+    assert average_linkage(similarity, 0.61) == [[0, 1], [2], [3]]
+    assert average_linkage(similarity, 0.95) == [[0], [1], [2], [3]]
+    assert average_linkage(similarity, -1) == [[0, 1, 2, 3]]
+    copies = np.array([[1, 0.2, 1.0000001], [0.2, 1, 0.2], [1.0000001, 0.2, 1]], np.float32)
+    assert average_linkage(copies, 1.0) == [[0, 2], [1]]
+    assert [average_linkage(np.ones((n, n)), 0.5) for n in (0, 1)] == [[], [[0]]]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+_ROUNDING = 1e-9  # of similarities
 _FEWEST = 3  # words of a reason, and of what it is given for
 _LONGEST_REASONED = 400  # characters of a sentence
 _SEVERAL = re.compile(r"[.!?]\s+\S")
@@ -91,28 +92,18 @@ def _shingles(text: str) -> Shingles:
 
 
 def average_linkage(similarity: NDArray[np.floating], threshold: float) -> list[list[int]]:
-    """Clusters by average linkage (Sokal and Michener 1958), each with its members in order, by their first members.
+    """Clusters by average linkage (Sokal and Michener 1958): those whose members' mean similarity is at least the
+    threshold are joined, the nearest first. Members are in order, clusters by their first. similarity: shape (n, n)."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # takes a third of a second
 
-    The two clusters with the highest mean similarity between their members are joined while it is at least the
-    threshold; of equals the earlier. similarity: symmetric, shape (n, n). Raises ValueError for another shape.
-    """
-    n = len(similarity)
-    if similarity.shape != (n, n):
-        raise ValueError(f"similarities have the shape {similarity.shape}, not (n, n)")
-    mean = np.array(similarity, np.float64)
-    np.fill_diagonal(mean, -np.inf)
-    clusters: list[list[int]] = [[i] for i in range(n)]
-    while n > 1:
-        one, other = sorted(divmod(int(np.argmax(mean)), n))
-        if mean[one, other] < threshold:
-            break
-        sizes = len(clusters[one]), len(clusters[other])
-        mean[one] = (sizes[0] * mean[one] + sizes[1] * mean[other]) / sum(sizes)
-        mean[:, one] = mean[one]
-        mean[one, one] = mean[other] = mean[:, other] = -np.inf
-        clusters[one] = clusters[one] + clusters[other]
-        clusters[other] = []
-    return sorted(sorted(c) for c in clusters if c)
+    if len(similarity) < 2:
+        return [[i] for i in range(len(similarity))]
+    distances = 1 - np.asarray(similarity, np.float64)[np.triu_indices(len(similarity), k=1)]
+    tree = linkage(np.maximum(distances, 0.0), "average")
+    clusters: dict[int, list[int]] = {}
+    for i, label in enumerate(fcluster(tree, 1 - threshold + _ROUNDING, "distance")):
+        clusters.setdefault(label, []).append(i)
+    return list(clusters.values())
 
 
 Vectors = NDArray[np.float32]
