@@ -22,7 +22,6 @@ GROUPS = {
         "responses": "theses, stances, evidence: ROUGE-2, accuracy, squared error (multi-perspective search engine)",
         "preference": "votes on answers beside plain lists: ballots, power, counts (multi-perspective search engine)",
         "expand": "a chat model's perspectives against gold ones, matched one to one (own; on BERDS' sets)",
-        "model": "a chat model's claims: kept or refused, sources, calls (own); --live: your own model",
         "ingest": "what readers get out of files beside their expected text: words in order, sentences (own)",
         "report": "results of these side by side, and two of them compared",
     },
@@ -32,7 +31,7 @@ GROUPS = {
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
         "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
     },
-    "Speed": {"bench": "answers, the judge, a large store"},
+    "Speed": {"bench": "the second `ask`, the judge, ingesting, an index of many passages"},
 }
 _PAPERS = """
 ALCE: Gao et al. 2023. BERDS: Chen and Choi. DeepTRACE: Venkit et al. Multi-perspective search engine: Chen et al. 2022.

@@ -105,7 +105,7 @@ _MACHINES: dict[str, tuple[Door, Machine, int, str, str]] = {
     ),
     "no home": (homeless, Machine("agent runs"), BAD_INPUT, *_NO_HOME),
     "no home, the server": (homeless, Machine("api --port 0"), BAD_INPUT, *_NO_HOME),
-    "no home, a suite": (homeless, Machine("evals model --live"), BAD_INPUT, *_NO_HOME),
+    "no home, a suite": (homeless, Machine("evals answers --out a.jsonl"), BAD_INPUT, *_NO_HOME),
     "no home, a data folder": (homeless, Machine("agent rebuild", environment=_ALONE), OK, "", ""),
     "a data folder in a home that is not known": (
         *(homeless, Machine(environment={"STEELMAN_DATA_DIR": "~/data"}), BAD_INPUT),

@@ -40,11 +40,6 @@ def test_mrecall_with_fewer_places_wants_as_many_distinct_perspectives_as_places
     assert mrecall(["x"], GOLD, 1) == 0.0
 
 
-def test_a_passage_that_is_missing_is_a_miss() -> None:
-    assert precision(["a", "x"], GOLD, 4) == 1 / 4
-    assert precision(["a", "b", "c", "x"], GOLD, 4) == 3 / 4
-
-
 def test_documents_needed() -> None:
     assert documents_needed(["c", "x", "b", "a"], GOLD) == 3
     assert documents_needed(["x", "a", "d", "b"], GOLD) == 4
@@ -71,14 +66,6 @@ def test_sycophancy_is_not_defined_without_support() -> None:
     assert sycophancy(4, 0) == 1.0
     assert math.isnan(sycophancy(0, 3))
     assert math.isnan(sycophancy(0, 0))
-
-
-def test_alpha_ndcg_by_hand() -> None:
-    # Ranking a, c, b. a: 1 new. c: the first again (1/2) and the third for the first time (1). b: 1.
-    found = 1 / math.log2(2) + 1.5 / math.log2(3) + 1 / math.log2(4)
-    # Greedily ideal: c gains 2; then b, all new, 1; then a or d gains 1/2.
-    ideal = 2 / math.log2(2) + 1 / math.log2(3) + 0.5 / math.log2(4)
-    assert alpha_ndcg([["a", "c", "b"]], [GOLD], 3) == [pytest.approx(found / ideal, abs=1e-5)]
 
 
 def test_alpha_ndcg_of_questions_without_anything() -> None:

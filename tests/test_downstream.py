@@ -245,20 +245,6 @@ def test_answers_and_essays_downstream(
     assert "textblob sign" in shown
 
 
-def test_what_a_model_that_is_down_was_not_asked_is_asked_again(
-    data: Path, writer: ModelServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, command = tmp_path / "drawn.jsonl", ("pir", "--data", data, "--task", "tides", "--perspectives", "chat")
-    writer.on("at Arl", {"text": "at Arl"})
-    writer.on("at Bex", Reply(status=401), times=1)
-    assert main([*map(str, command), "--parallel", "1", "--out", str(out)]) == 1
-    assert "Traceback" not in capsys.readouterr().err
-    assert "failed" not in out.read_text()
-    writer.on("at Bex", {"text": "at Bex"})
-    told = run(capsys, *command, "--out", out)["metrics"]["tides"]["perspectives, chat"]
-    assert told == {"accuracy": 1, "qa_f1": 1, "token_f1": 1}
-
-
 def test_what_is_wrong_is_said(
     data: Path, writer: ModelServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,13 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 from conftest import ROOT, Suite
+from model_replies import Body
+from model_server import ModelServer
 
 from evals.__main__ import SUITES, _module
 
@@ -26,7 +25,7 @@ SECTIONS = {
     for part in GUIDE.split("\n## ")[1:]
 }
 """Title to the commands below it."""
-LONG = ("model", "bench", "judge-train", "judge-pack")
+LONG = ("bench", "judge-train", "judge-pack")
 """Suites that take minutes: only their options are read."""
 ASK_THE_AGENT = ("answers", "quotes", "preference")
 ASKING = ("expand", "build", "downstream")
@@ -77,25 +76,12 @@ def test_every_command_runs_on_the_files_of_the_page(section: str, run_suite: Su
             (reader / to).write_text(out)
 
 
-def test_an_agent_over_http_is_asked_and_measured(run_suite: Suite, reader: Path) -> None:
-    asked: list[dict[str, Any]] = []
-    theirs = [json.loads(line) for line in FILES["theirs.jsonl"].splitlines()]
-
-    class Agent(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            empty = {"question": asked[-1]["question"], "perspectives": [], "citations": [], "outcome": "nothing_found"}
-            reply = next((t for t in theirs if t["question"] == empty["question"]), empty)
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(reply).encode())
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Agent) as agent:
-        Thread(target=agent.serve_forever, daemon=True).start()
-        environment = os.environ | {"AGENT": f"http://127.0.0.1:{agent.server_port}"}
-        subprocess.run([sys.executable, "ask.py"], cwd=reader, env=environment, check=True, timeout=60)
-        agent.shutdown()
-    assert [a["question"][:10] for a in asked] == ["Should the", "Should the"]
+def test_an_agent_over_http_is_asked_and_measured(run_suite: Suite, reader: Path, server: ModelServer) -> None:
+    theirs = {t["question"]: t for t in map(json.loads, FILES["theirs.jsonl"].splitlines())}
+    empty: Body = {"perspectives": [], "citations": [], "outcome": "nothing_found"}
+    server.on("", lambda body: theirs.get(body["question"], empty | {"question": body["question"]}), path="/v1/ask")
+    environment = os.environ | {"AGENT": f"{server.url}/ask"}
+    subprocess.run([sys.executable, "ask.py"], cwd=reader, env=environment, check=True, timeout=60)
     options = ("answers", "--data", "towns", "--set", "towns", "--json")
     status, out, error = run_suite(*options, "--answers", "asked_over_http.jsonl")
     assert status == 0, error

@@ -9,9 +9,7 @@ import pytest
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.datasets.perspectives import load_perspectives
 from evals.metrics.perspectives import match, perspective_measures
-from tools.errors import InputError
 
 SLOW = ("Barges are slow.", "Barges are not slow.")
 
@@ -47,25 +45,8 @@ BARGES = {"question": "Are barges slow?", "perspectives": list(SLOW)}
 MOORING = {"question": "How should barges be moored?", "perspectives": ["With ropes.", "With chains.", "Not at all."]}
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"perspectives": ["a", "b"]}, r"boats\.dev\.jsonl line 2: 'question': Field required"),
-        (BARGES | {"perspectives": ["a", ["b"]]}, r"boats\.dev\.jsonl line 2: 'perspectives' item 2: Input should"),
-    ],
-)
-def test_bad_rows_are_named(tmp_path: Path, row: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        load_perspectives([str(write(tmp_path, BARGES, row))])
-
-
 def suite(folder: Path, *more: str) -> int:
     return main(["expand", "--data", str(folder), "--json", *more])
-
-
-def test_perspectives_need_a_chat_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert suite(write(tmp_path / "set", BARGES)) == 2
-    assert "OPENAI" in capsys.readouterr().err
 
 
 def test_a_models_perspectives_are_measured_and_its_failures_named(

@@ -19,13 +19,13 @@ from pydantic import BaseModel
 
 from agent.models.from_settings import build_engine, build_fetcher
 from agent.settings import Settings
-from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import read_corpus
 from evals.datasets.rows import read_json
 from evals.reports.records import Record, Records
 from evals.retrievers.ranker import Corpora
 from evals.suite import ask_each
+from evals.timing import Clock
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
 from tools.models.batching import batches

@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.benchmarks.timing import Clock
 from evals.models import CachedEncoder, PairJudge
+from evals.timing import Clock
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals.benchmarks.timing import Clock
 from evals.datasets.retrieval import GoldQuestion
 from evals.datasets.rows import fingerprint
 from evals.models import PairJudge
@@ -13,6 +12,7 @@ from evals.reports.records import Records
 from evals.retrievers.corpus_index import CorpusIndex, Likeness
 from evals.retrievers.methods import CANDIDATES, Method
 from evals.suite import progress
+from evals.timing import Clock
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder

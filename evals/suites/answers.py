@@ -14,6 +14,7 @@ The first also writes what the answers show as a sheet for people to read, the s
 import argparse
 import asyncio
 import math
+import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ from evals.metrics.answers import Reply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
+from evals.reports.table import number
 from evals.suite import FIRST, common_options, figure_lines
 from tools.errors import InputError
 
@@ -86,8 +88,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     asks = plan(list(cases.values()), args.missing, args.seed)
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed}
     if args.answers:
-        theirs = {"answers": args.answers.name, "sha256": digest(args.answers)}
-        file = Records(None, "answers", config | theirs)
+        file = Records(None, "answers", config | {"answers": args.answers.name, "sha256": digest(args.answers)})
         for key, record in read_answers(args.answers, chosen.drawn(None, args.seed), chosen.documents).items():
             file.add(key, record)
     elif args.score_only:
@@ -116,6 +117,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
             **told["metrics"],
         },
         "over": {name: m.total for name, m in measures.items()},
+        "spent": _spent([r.answer for r in replies if r.answer]),
         "config": file.config | {"limit": args.limit, "scored_by": scored_by},
         "failed": [f"{r['asked']} [{r['variant']}]: {r['failed']}" for r in records if "failed" in r],
     }
@@ -142,6 +144,10 @@ def table(result: Record) -> list[str]:
     lines = [", ".join(counted), "", *figure_lines(result)]
     if math.isnan(metrics["alignment_textblob"]):
         lines.append("alignment_textblob is not defined: no variation among the polarities of topics or of texts.")
+    spent = result["spent"]
+    cost = "a price not known (STEELMAN_PRICES)" if spent["cost_usd"] is None else f"${spent['cost_usd']:.2f}"
+    took = f"{number(spent['median_seconds'], digits=1)} s an answer (median)"
+    lines.append(f"spent: {spent['calls']} calls, {spent['tokens']:,} tokens, {cost}; {took}")
     return lines + [f"failed: {name}" for name in result["failed"]]
 
 
@@ -154,6 +160,18 @@ def _reply(path: Path, record: Record, case: Case) -> Reply:
     gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
     passages = {int(i): text for i, text in record.get("passages", {}).items()}
     return Reply(case.key, gold, record["variant"], answer, record["left_out"] or "", passages, case.either_way)
+
+
+def _spent(answers: Sequence[Answer]) -> Record:
+    """What the answers took. Nothing is known of the cost where a model without a price was asked."""
+    costs = [a.usage.cost_usd for a in answers]
+    seconds = [a.timings["total"] for a in answers if "total" in a.timings]
+    return {
+        "calls": sum(a.usage.calls for a in answers),
+        "tokens": sum(a.usage.input_tokens + a.usage.output_tokens for a in answers),
+        "cost_usd": None if None in costs else sum(c for c in costs if c),
+        "median_seconds": statistics.median(seconds) if seconds else math.nan,
+    }
 
 
 def _write_sheet(args: argparse.Namespace, replies: Sequence[Reply]) -> None:

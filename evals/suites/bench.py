@@ -1,46 +1,71 @@
-"""Speed of the parts and of the whole, each figure with the machine it was measured on.
+"""Speed on this machine: the second `ask`, the judge, ingesting, an index of many passages.
 
-Whole commands are timed as processes of their own, several times; medians are reported. Timings on a shared machine are
-noisy: compare figures of one run.
+ask     whole commands: the first `ask` indexes the samples, each later one asks a new question; process start included
+judge   the embedded judge: pairs a second of 160 tokens, of sample passages, of single sentences; the closer reading
+ingest  `agent ingest` of 100 text files into an empty collection: passages a second, process start included
+index   a store of --passages synthetic passages: filled, opened and searched, both indexes rebuilt from its vectors
+
+Each part runs in a process of its own. A shared machine is noisy: compare figures of one run, and the processor's
+seconds rather than the clock's.
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
+import random
+import re
+import resource
 import statistics
-import tempfile
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
-from evals.benchmarks.berds import PAGES, QUESTIONS, bench_berds
-from evals.benchmarks.judge import measure_judge
-from evals.benchmarks.scale import PASSAGES, bench_scale
-from evals.benchmarks.timing import apart, process
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.__main__ import DEGRADED, OK
+from agent.samples import sample_documents, sample_questions
 from evals.reports.records import Record
 from evals.suite import check_known
+from evals.timing import peak_memory
+from tools.disk import ROOT
+from tools.errors import InputError, SteelmanError
+from tools.language.sentences import split_sentences
+from tools.passages import PassageText, SourceDocument
+from tools.store.database import Database
+from tools.store.documents import PreparedDocument
+from tools.store.hybrid import HybridSearch
+from tools.store.store import Store
 
-_ROUNDS = 5
+_PAIRS, _FILES, _SENTENCES = 128, 100, 60  # sentences of a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = f"of {', '.join(PARTS)} (default: {', '.join(_USUAL)}; berds takes half an hour)"
-    parser.add_argument("parts", nargs="*", metavar="PART", help=which)
-    parser.add_argument("--json", action="store_true", help="print one object")
-    parser.add_argument("--passages", type=int, default=PASSAGES, help="of the part scale (default: %(default)s)")
-    parser.add_argument("--questions", type=int, default=QUESTIONS, help="of the part berds (default: %(default)s)")
-    parser.add_argument("--pages", type=int, default=PAGES, help="of it, a question (default: %(default)s)")
-    kept = "where scale has its store and berds its pages and caches; a folder that is filled is measured as it is"
-    parser.add_argument("--data", type=Path, help=kept)
+    add = parser.add_argument
+    add("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
+    add("--rounds", type=int, default=5, metavar="N", help="of ask and judge: medians (default: %(default)s)")
+    add("--passages", type=int, default=20_000, metavar="N", help="of index (default: %(default)s)")
+    add("--json", action="store_true", help="print one object")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """The figures of each part, which is printed as it comes."""
+    """The figures of each part, which is printed as it comes. Raises InputError."""
     check_known(args.parts, PARTS, "part")
-    results: Record = {"machine": machine()}
-    for part in args.parts or _USUAL:
-        results[part] = PARTS[part](args)
+    if args.rounds < 1 or args.passages < 1:
+        raise InputError("--rounds and --passages have to be 1 or more.")
+    results: Record = {"machine": _machine()}
+    for part in args.parts or PARTS:
+        results[part] = _in_own_process(PARTS[part], args.rounds, args.passages)
         if not args.json:
             print(part, json.dumps(results[part]), flush=True)
     return results
@@ -51,39 +76,175 @@ def table(result: Record) -> list[str]:
     return [f"machine {json.dumps(result['machine'])}"]
 
 
-def machine() -> Record:
-    """The size of this machine."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
-    named = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    model = named[0] if named else platform.processor()
-    cores = len(os.sched_getaffinity(0))
-    return {"cores": cores, "memory_gib": round(memory), "processor": model, "python": platform.python_version()}
+def _machine() -> Record:
+    cpus, memory = Path("/proc/cpuinfo"), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    named = re.search(r"^model name\s*: (.+)$", cpus.read_text() if cpus.exists() else "", re.MULTILINE)
+    of = {"cores": len(os.sched_getaffinity(0)), "memory_gib": round(memory), "python": platform.python_version()}
+    return of | {"processor": named[1] if named else platform.processor()}
 
 
-def bench_ask() -> dict[str, float]:
-    """A second `ask`: samples indexed, a question that was not asked before, process start included."""
-    from agent.samples import sample_questions
-
-    questions = list(sample_questions().values())
-    with tempfile.TemporaryDirectory() as data:
-        first, *taken = (
-            process(["-m", "agent", "ask", q], {"STEELMAN_DATA_DIR": data}) for q in questions[: _ROUNDS + 1]
-        )
-    return {
-        "first_seconds": first.seconds,
-        "second_seconds": statistics.median(t.seconds for t in taken),
-        "slowest_seconds": max(t.seconds for t in taken),
-        "processor_seconds": statistics.median(t.processor_seconds for t in taken),
-        "peak_memory_mb": max(t.memory_mb for t in taken),
-    }
+def _in_own_process(work: Callable[..., Record], *arguments: object) -> Record:
+    """What a function of a module returns, so that its memory is its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
-    "ask": lambda _: bench_ask(),
-    "judge": lambda _: apart(measure_judge),
-    "scale": lambda args: bench_scale(args.passages, args.data),
-    "berds": lambda args: bench_berds(args.questions, args.pages, args.data),
-}
-_USUAL = ("ask", "judge", "scale")
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+# Whole commands
+
+
+def _ask(rounds: int, _: int) -> Record:
+    with TemporaryDirectory() as data:
+        first, *later = [_command(data, "ask", q) for q in list(sample_questions().values())[: rounds + 1]]
+    seconds, processor = zip(*later, strict=True)
+    found = {"first_seconds": first[0], "second_seconds": statistics.median(seconds), "slowest_seconds": max(seconds)}
+    return found | {"processor_seconds": statistics.median(processor), "peak_mb": _peak_of_commands()}
+
+
+def _ingest(_: int, __: int) -> Record:
+    drawn, sentences = random.Random(1), [s for d in sample_documents() for s in split_sentences(d.text)]
+    with TemporaryDirectory() as data:
+        (files := Path(data, "files")).mkdir()
+        (first := Path(data, "first.txt")).write_text("The encoder's graph is built once a machine.")
+        _command(data, "ingest", str(first), "--collection", "first")
+        for number in range(_FILES):
+            (files / f"{number}.txt").write_text(" ".join(drawn.sample(sentences, _SENTENCES)), encoding="utf-8")
+        seconds, processor = _command(data, "ingest", str(files))
+        passages = max(c.passages for c in Store(Database(Path(data, "steelman.db"))).collections())
+    found = {"passages": passages, "passages_per_second": round(passages / seconds, 1)}
+    return found | {"processor_seconds": processor, "peak_mb": _peak_of_commands()}
+
+
+def _command(data: str, *command: str) -> tuple[float, float]:
+    """Seconds of the clock and of the processors that a command of the agent takes. Raises SteelmanError."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "STEELMAN_DATA_DIR": data}
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([sys.executable, "-P", "-m", "agent", *command], env=environment, capture_output=True)
+    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (OK, DEGRADED):
+        reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise SteelmanError(f"nothing was measured: `agent {command[0]}` failed. {reason}")
+    return round(seconds, 2), round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)
+
+
+def _peak_of_commands() -> int:
+    """Megabytes of the largest of them (Linux)."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+
+
+# The judge
+
+
+def _judge(rounds: int, _: int) -> Record:
+    from tools.models.judges.embedded import load_judge
+    from tools.models.judges.judge import Pair
+
+    def rate(read: Callable[[Sequence[Any]], object], pairs: Sequence[object]) -> float:
+        return round(statistics.median(len(pairs) / _timed(partial(read, pairs)) for _ in range(rounds)), 1)
+
+    began, judge = time.perf_counter(), load_judge()
+    figures: Record = {"load_seconds": round(time.perf_counter() - began, 3)}
+    statement, passages = "Cities should plant more trees.", [d.text for d in sample_documents()]
+    sentences = [s for text in passages for s in split_sentences(text)]
+    full = [" ".join([*one.split(), *two.split()][:115]) for one, two in itertools.pairwise(passages)]
+    for name, texts in (("pairs_of_160_tokens", full), ("passages", passages), ("sentences", sentences)):
+        figures[f"{name}_per_second"] = rate(judge.logits, [(statement, text) for text in texts[:_PAIRS]])
+    figures["peak_mb"] = round(peak_memory())
+    pairs = [Pair(statement, text, "Cities should plant fewer trees.") for text in sentences[:32]]
+    judge.score_both(pairs[:1], closely=True)  # loads the larger one
+    figures["sentences_closely_per_second"] = rate(partial(judge.score_both, closely=True), pairs)
+    return figures | {"peak_mb_closely": round(peak_memory())}
+
+
+# A store of many passages, each step in a process of its own
+
+_WIDTH, _LATENT = 384, 32
+_GIVEN: Any = SimpleNamespace(name="synthetic", dimensions=_WIDTH)  # in the place of the encoder: vectors are drawn
+_BATCH, _A_DOCUMENT = 1_000, 10  # passages that the indexes take in at once, and of a document
+
+
+def _index(_: int, passages: int) -> Record:
+    with TemporaryDirectory() as folder:
+        steps = {"fill": _fill, "search": _search, "rebuild": _rebuild}
+        return {name: _in_own_process(step, Path(folder), passages) for name, step in steps.items()}
+
+
+def _fill(folder: Path, passages: int) -> Record:
+    store, search = _open(folder)
+    collection, seconds = store.ensure_collection("bench", _GIVEN.name), 0.0
+    for batch in range(-(-passages // _BATCH)):
+        seconds += _timed(partial(store.put, collection, _documents(batch, passages))) + _timed(search.refresh)
+    return _rate(passages, seconds) | {"bytes_a_passage": sum(f.stat().st_size for f in folder.rglob("*")) // passages}
+
+
+def _search(folder: Path, passages: int) -> Record:
+    questions = [_question(number, passages) for number in range(201)]
+    began, (_, search) = time.perf_counter(), _open(folder)
+    times = [1000 * _timed(partial(search.search, *q, ["bench"], 24)) for q in questions]  # hits: as at normal depth
+    first = time.perf_counter() - began - sum(times[1:]) / 1000
+    median, p95 = (round(float(np.quantile(times[1:], q)), 1) for q in (0.5, 0.95))
+    memory = {"peak_mb": round(peak_memory())}
+    return {"seconds_to_first_answer": round(first, 2), "median_ms": median, "p95_ms": p95} | memory
+
+
+def _rebuild(folder: Path, passages: int) -> Record:
+    return _rate(passages, _timed(_open(folder)[1].rebuild))
+
+
+def _rate(passages: int, seconds: float) -> Record:
+    return {"passages_per_second": round(passages / seconds, 1), "peak_mb": round(peak_memory())}
+
+
+PARTS: dict[str, Callable[[int, int], Record]] = {"ask": _ask, "judge": _judge, "ingest": _ingest, "index": _index}
+
+
+def _open(folder: Path) -> tuple[Store, HybridSearch]:
+    store = Store(Database(folder / "steelman.db"))
+    return store, HybridSearch(store, folder / "index", _GIVEN, keeps_sentences=False)
+
+
+def _documents(batch: int, passages: int) -> list[PreparedDocument]:
+    """The batch's documents. Each batch has its own seed, so that any can be made again without the others.
+
+    Texts: 100 words by Zipf's law in Mandelbrot's form, p ~ 1 / (rank + 30). Vectors: an index of neighbours lives on
+    real embeddings lying in clusters on few dimensions, so these are points of 32 dimensions near one of 1,000 centres,
+    mapped to the full width, with a little noise.
+    """
+    count, rng = min(_BATCH, passages - batch * _BATCH), np.random.default_rng([1, batch])
+    words, chances, centres, to_width = _drawn_from()
+    texts = [PassageText(" ".join(row)) for row in rng.choice(words, (count, 100), p=chances)]
+    points = centres[rng.integers(len(centres), size=count)] + 0.7 * rng.standard_normal((count, _LATENT))
+    vectors = _unit(points @ to_width + 0.02 * rng.standard_normal((count, _WIDTH)))
+    made = []
+    for first in range(0, count, _A_DOCUMENT):
+        part, name = slice(first, first + _A_DOCUMENT), f"{batch}-{first}"
+        source = SourceDocument(name, "\n".join(p.text for p in texts[part]), publisher=f"Press {name}")
+        made.append(PreparedDocument(source, tuple(texts[part]), vectors[part]))
+    return made
+
+
+def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
+    """Eight words of a passage, and a vector as far from its own as a question's is (cosine 0.7)."""
+    rng = np.random.default_rng([2, number])
+    batch, row = divmod(int(rng.integers(passages)), _BATCH)
+    document = _documents(batch, passages)[row // _A_DOCUMENT]
+    text, vector = document.passages[row % _A_DOCUMENT].text, document.vectors[row % _A_DOCUMENT]
+    return " ".join(rng.choice(text.split(), 8)), _unit(vector + 0.05 * rng.standard_normal(_WIDTH))
+
+
+def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), np.float32)
+
+
+@cache
+def _drawn_from() -> tuple[NDArray[Any], ...]:
+    """50,000 words of five letters, the commonest first; their probabilities; the centres; the map to full width."""
+    ranks, rng = np.arange(50_000), np.random.default_rng(3)
+    words = [f"{rank:05}".translate(str.maketrans("0123456789", "abdegiklno")) for rank in ranks]
+    chances, to_width = 1 / (ranks + 31), rng.standard_normal((_LATENT, _WIDTH)) / np.sqrt(_WIDTH)
+    return np.array(words), chances / chances.sum(), rng.standard_normal((1_000, _LATENT)), to_width

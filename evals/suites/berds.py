@@ -18,7 +18,6 @@ from itertools import product
 from pathlib import Path
 
 from agent.settings import load_settings
-from evals.benchmarks.timing import Clock
 from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.datasets.rows import fingerprint
 from evals.metrics.coverage import DEEPEST, TOP_FIVE, union
@@ -32,6 +31,7 @@ from evals.retrievers.perspectives import LEADING, NEUTRAL, methods_of, question
 from evals.retrievers.ranker import Corpora, Ranker
 from evals.suite import FIRST, common_options, cutoff_option, names, refuse_existing, shuffled, write_new
 from evals.suites.retrieval import CORRECTED, set_lines, sizes
+from evals.timing import Clock
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.models.encoders.transformers import TransformersEncoder

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evals.benchmarks.timing import peak_memory
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
 from evals.metrics.coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union
 from evals.metrics.measure import Figure, figures_by
@@ -20,6 +19,7 @@ from evals.reports.table import block, number, percent
 from evals.retrievers.methods import STANDARD, named
 from evals.retrievers.ranker import Corpora, Ranker
 from evals.suite import FIRST, common_options, cutoff_option, names, shuffled
+from evals.timing import peak_memory
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}

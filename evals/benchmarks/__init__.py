@@ -1,1 +1,0 @@
-"""Speed of the parts and of the whole, for the suite `bench`."""

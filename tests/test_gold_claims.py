@@ -1,0 +1,221 @@
+"""A chat model that writes true and bad claims: which of them does the agent show?
+
+`tests/gold_claims` has three topics, 72 pages of known sides and 210 claims about them. Half are true. The others are
+bad in one of nine ways: a number altered, a claim invented, a page that does not exist, another page's claim, a clause
+added, a negation, an address, markup, words to the reader. A scripted model plans, writes these claims, judges passages
+and checks claims in whole runs. How it judges:
+
+right     by the gold
+all       passages by the gold; it finds every claim said and fit
+tenth     wrong about a random tenth of the passages and of the claims
+first     right, but the first passage of a call speaks for the first side
+favour    right, but mixed passages speak for the first side of the call
+embedded  it checks claims only: the embedded judge judges passages
+
+`pytest tests/test_gold_claims.py -m slow -s` prints the figures of docs/results.md.
+"""
+
+import json
+import random
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from html import unescape
+from itertools import product
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+from model_replies import Body as Json
+from model_server import ModelServer, Reply, Request
+
+from agent.answer.model import Answer
+from agent.options import RunOptions
+from agent.runs.service import Runs
+from agent.settings import load_settings
+from evals.metrics.measure import Ratio
+from tools.documents.ingest import Ingester
+from tools.language.grounding import content_overlap
+from tools.passages import SourceDocument
+
+GOLD = Path(__file__).parent / "gold_claims"
+JUDGES = ("right", "all", "tenth", "first", "favour", "embedded")
+LOST = {"dev": 2, "last": 1}  # true claims at most, of 47 and 49
+SHOWN = {("dev", "all"): 9, ("last", "all"): 12}  # bad claims at most, of 53 and 51; of the other judges none
+POOR = {
+    "embedded": 22
+}  # sides with fewer than three sources at most, of about 28; of the other judges 2 or 3 of about 15
+_ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?[^>]*>(.*?)</\1>', re.DOTALL)
+
+
+def rows(name: str) -> list[Json]:
+    return [json.loads(line) for line in (GOLD / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+class Script:
+    """The model on one topic. waiting: claims not written yet; offered: those of the present run."""
+
+    def __init__(self, topic: Json, claims: list[Json], manner: str) -> None:
+        self.sides = {topic[side]: side for side in ("for", "against")}
+        self.pages = {
+            p["id"]: p | {"plain": " ".join(p["text"].split())} for p in rows("pages") if p["topic"] == topic["topic"]
+        }
+        self.claims, self.waiting, self.manner = claims, list(claims), manner
+        self.offered: list[Json] = []
+        self.crux: list[tuple[str, bool]] = []
+        self.runs = self.cruxes = 0
+        self.asked, self.lock, self.delay = Counter[str](), Lock(), 0.0
+
+    def begin(self) -> list[Json]:
+        """The pages of a run: all, then those of the claims left, since of many pages a writer is shown some."""
+        wanted = {key for c in self.waiting for key in c["pages"]}
+        pages = [p for p in self.pages.values() if not self.runs or p["id"] in wanted]
+        self.offered, self.crux, self.runs = [], [], self.runs + 1
+        return pages
+
+    def __call__(self, body: Json) -> Reply:
+        found: dict[str, dict[str, str]] = {name: {} for name in ("side", "passage", "claim", "statement")}
+        for name, label, text in _ELEMENT.findall(body["messages"][-1]["content"]):
+            found[name].setdefault(label, " ".join(unescape(text).split()))
+        with self.lock:  # it keeps count of what it has said, and calls come side by side
+            said = getattr(self, body["response_format"]["json_schema"]["name"].lower())(**found)
+        return Reply(said, delay=self.delay)
+
+    def plannedsides(self, **_: Any) -> Json:
+        stances = {"for": "supports", "against": "opposes"}
+        return {"perspectives": [{"name": s, "statement": t, "stance": stances[s]} for t, s in self.sides.items()]}
+
+    def plannedqueries(self, statement: Json, **_: Any) -> Json:
+        return {"queries": [f"{how} {statement['']}" for how in ("evidence that", "reasons why")]}
+
+    def verdicts(self, side: Json, passage: Json, **_: Any) -> Json:
+        labels, said = {self.sides[text]: label for label, text in side.items()}, []
+        for place, (label, text) in enumerate(passage.items()):
+            known = next((p["side"] for p in self.pages.values() if text in p["plain"] or p["plain"] in text), "stray")
+            if drawn := self.errs(text):
+                known = drawn.choice([s for s in ("for", "against", "stray") if s != known])
+            if (self.manner == "first" and place == 0) or (self.manner == "favour" and known == "mixed"):
+                known = next(iter(labels))
+            sides = [labels[s] for s in labels if known in (s, "mixed")] or ["none"]
+            said += [{"passage": label, "side": s, "grade": "weak" if known == "mixed" else "clear"} for s in sides]
+        return {"verdicts": said}
+
+    def writtencase(self, statement: Json, passage: Json, **_: Any) -> Json:
+        of = [c for c in self.waiting if c["side"] == self.sides[statement[""]]]
+        written = [(c, cited) for c in of if (cited := self.cited(c, passage))][:6]
+        self.offered += [c for c, _ in written]
+        self.waiting = [c for c in self.waiting if c not in self.offered]
+        return {"claims": [{"text": c["text"], "passages": cited} for c, cited in written]}
+
+    def checkedclaims(self, claim: Json, **_: Any) -> Json:
+        true = {c["text"] for c in self.offered if c["kind"] == "true"} | {text for text, good in self.crux if good}
+        said = []
+        for label, text in claim.items():
+            yes = ((text in true) ^ bool(self.errs(text))) or self.manner == "all"
+            said.append({"claim": label} | dict.fromkeys(("said", "serves"), "yes" if yes else "no"))
+        return {"claims": said}
+
+    def writtencrux(self, passage: Json, **_: Any) -> Json:
+        """A true claim of each side joined; every second time with a figure that neither side's passages have."""
+        true = {c["side"]: c for c in reversed(self.claims) if c["kind"] == "true" and self.cited(c, passage)}
+        if len(true) < 2:
+            return {"text": "", "passages": []}
+        one, other = (true[side]["text"].rstrip(".") for side in ("for", "against"))
+        good, self.cruxes = self.cruxes % 2 == 0, self.cruxes + 1
+        invented = "" if good else ", as 9,417 people were asked to confirm"
+        self.crux.append((f"{one}, while {other[:1].lower()}{other[1:]}{invented}.", good))
+        return {"text": self.crux[-1][0], "passages": [self.cited(true[s], passage)[0] for s in ("for", "against")]}
+
+    def cited(self, claim: Json, shown: dict[str, str]) -> list[int]:
+        """The numbers of the passages that the claim was made from; none where they hold less of it than its pages."""
+        pages = [self.pages[key]["plain"] for key in claim["pages"] if key in self.pages]
+        if not pages:
+            return [99]  # a passage that nobody has shown
+        of = [(int(number), text) for number, text in shown.items() if any(text in page for page in pages)]
+        of = sorted(of, key=lambda c: -content_overlap(claim["text"], c[1]))[:3]
+        whole, found = (content_overlap(claim["text"], " ".join(of)) for of in (pages, [text for _, text in of]))
+        return [number for number, _ in of] if found >= 0.9 * whole else []
+
+    def errs(self, text: str) -> random.Random | None:
+        """Draws a wrong answer for a tenth of them: the same whenever a text is asked about for the nth time."""
+        self.asked[text] += 1
+        drawn = random.Random(f"1|{self.asked[text]}|{text}")
+        return drawn if self.manner == "tenth" and drawn.random() < 0.1 else None
+
+
+async def ask(runs: Runs, topic: Json, pages: Sequence[Json], collection: str) -> Answer:
+    documents = [SourceDocument(p["id"], p["text"], title=p["title"], publisher=p["publisher"]) for p in pages]
+    Ingester(runs.store, runs.providers.search, runs.providers.search.encoder).ingest(documents, collection)
+    options = RunOptions.of("normal", collections=(collection,), web=False, claims_per_side=6, deadline_seconds=300.0)
+    return await runs.answer(await runs.start(topic["question"], options))
+
+
+def counted(script: Script, pages: Sequence[Json], answer: Answer) -> Iterator[tuple[str, int]]:
+    shown = {c.text for side in answer.perspectives for c in side.claims}
+    for claim in script.offered:
+        yield "kept" if claim["kind"] == "true" else "bad", claim["text"] in shown
+        if (claim["text"] in shown) != (claim["kind"] == "true"):
+            print(f"  {script.manner} errs on a claim ({claim['kind']}): {claim['text']}")
+    for text, good in script.crux[-1:]:
+        yield "crux" if good else "bad crux", answer.crux is not None and answer.crux.text == text
+    publishers = {c.number: c.publisher for c in answer.citations}
+    for side in answer.perspectives:
+        of = ({"supports": "for", "opposes": "against"}.get(side.stance, ""), "mixed")
+        if side.stance != "other" and sum(p["side"] in of for p in pages) >= 6:
+            yield "claims", len(side.claims)
+            yield "sources", len({publishers[n] for c in side.claims for n in c.citations}) >= 3
+
+
+def longest_chain(calls: Sequence[Request], seconds: float) -> int:
+    """The calls of the longest sequence in which each began after the one before had ended."""
+    lengths = list[int]()
+    for n, call in enumerate(calls):
+        lengths.append(1 + max((lengths[k] for k in range(n) if calls[k].at + seconds <= call.at), default=0))
+    return max(lengths)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("cached")
+@pytest.mark.parametrize(("half", "judge"), [*product(LOST, JUDGES)])
+async def test_true_claims_are_kept(half: str, judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.stages.write._CRUX_SECONDS", 60.0)  # how busy the machine is should not show
+    found = {n: list[tuple[str, int, int]]() for n in ("kept", "bad", "sources", "claims", "crux", "bad crux")}
+    scripts, spent, chains = list[Script](), list[tuple[int, int]](), list[int]()
+    with ModelServer() as server:
+        server.on("", lambda body: scripts[-1](body))
+        model, judges = f"scripted-{uuid.uuid4().hex[:8]}", "embedded" if judge == "embedded" else "batch"
+        given = load_settings(model=model, provider="chat", judge=judges, openai_base_url=server.url, web="off")
+        async with Runs(given) as runs:  # verdicts are kept by the model's name
+            for topic in rows("topics"):
+                claims = [c for c in rows("claims") if (c["topic"], c["half"]) == (topic["topic"], half)]
+                scripts.append(script := Script(topic, claims, judge))
+                while script.waiting and script.runs < 8 and (script.offered or not script.runs):
+                    pages, run = script.begin(), f"{topic['topic']} {script.runs}"
+                    server.requests.clear()
+                    answer = await ask(runs, topic, pages, run.replace(" ", "-"))
+                    for name, holds in counted(script, pages, answer):
+                        found[name].append((run, holds, 1))
+                    if script.runs == 1:
+                        spent.append((len(server.requests), sum(len(r.text) for r in server.requests) // 4))
+                if judge == "right":
+                    script.waiting, script.delay = [c for c in claims if c["kind"] == "true"], 1.0
+                    server.requests.clear()
+                    answer = await ask(runs, topic, [*script.pages.values()], f"{topic['topic']}-1")
+                    chains.append(longest_chain(server.requests, script.delay))
+                    print(f"  {chains[-1]} calls one after the other, {answer.timings['total']:.1f} s")
+    for name, of in found.items():
+        ratio = Ratio.of(of)
+        ends = ", ".join(f"{end:.2f}" for end in ratio.interval())
+        print(f"{half} {judge}: {name} {sum(n for _, n, _ in of)} / {len(of)} = {ratio.value:.2f} [{ends}]")
+    print(f"{half} {judge}: calls and tokens of each topic {spent}")
+    wrong = {name: sum(holds == (name in ("bad", "bad crux")) for _, holds, _ in of) for name, of in found.items()}
+    errs = judge in ("tenth", "first", "favour")  # then chance has more to say, and sides are searched again
+    assert (wrong["kept"] <= LOST[half], wrong["bad"] <= SHOWN.get((half, judge), 0)) == (True, True)
+    assert not wrong["bad crux"]
+    assert (wrong["sources"] <= POOR.get(judge, 2 + errs), wrong["crux"] <= 1 + 2 * errs) == (True, True)
+    assert len(found["kept"] + found["bad"]) >= (60 if judge == "embedded" else 95)
+    assert all(calls <= (30 if errs else 14) and tokens <= (30_000 if errs else 25_000) for calls, tokens in spent)
+    assert all(chain <= 5 for chain in chains)
