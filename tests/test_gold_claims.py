@@ -44,9 +44,7 @@ GOLD = Path(__file__).parent / "gold_claims"
 JUDGES = ("right", "all", "tenth", "first", "favour", "embedded")
 LOST = {"dev": 2, "last": 1}  # true claims at most, of 47 and 49
 SHOWN = {("dev", "all"): 9, ("last", "all"): 12}  # bad claims at most, of 53 and 51; of the other judges none
-POOR = {
-    "embedded": 22
-}  # sides with fewer than three sources at most, of about 28; of the other judges 2 or 3 of about 15
+POOR = {"embedded": 22}  # sides with fewer than three sources at most, of about 28; of the others 2 or 3 of 15
 _ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?[^>]*>(.*?)</\1>', re.DOTALL)
 
 
@@ -179,7 +177,9 @@ def longest_chain(calls: Sequence[Request], seconds: float) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("cached")
-@pytest.mark.parametrize(("half", "judge"), [*product(LOST, JUDGES)])
+@pytest.mark.parametrize(
+    ("half", "judge"), [*product(["dev"], JUDGES), ("last", "right"), ("last", "all"), ("last", "embedded")]
+)
 async def test_true_claims_are_kept(half: str, judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.stages.write._CRUX_SECONDS", 60.0)  # how busy the machine is should not show
     found = {n: list[tuple[str, int, int]]() for n in ("kept", "bad", "sources", "claims", "crux", "bad crux")}
