@@ -15,6 +15,7 @@ _TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # of which the hours and minutes are read
 # The times of a cue, and what names it in the line above: a number, or anything below an empty line.
 _CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,\d]* *--> *\d[\d:.,]+(?:\]|.*)", re.MULTILINE)
 _STAMP = re.compile(rf"^\W?{_TIME}[\])]?(?! *-->)\s+", re.MULTILINE)
+_CAPTION = re.compile(rf"^\[([^\[\]\n]{{1,60}})\] {_TIME}$", re.MULTILINE)  # as Zoom saves them
 _NOT_SHOWN = re.compile(r"(?<=\n\n)(?=(?:NOTE|STYLE|REGION)\s)(?:(?!.*-->).+\n?)+")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]{1,40})*\s([^<>\n]{1,100})>\s*")
 _TAG = re.compile(r"<[/\w][^<>\n]{0,200}>|\{\\[^{}\n]{0,200}\}")
@@ -38,6 +39,8 @@ def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> Sou
     text = text.strip()
     if re.match(r"\W?0?0:0", text) and 4 * len(_STAMP.findall(text)) > text.count("\n"):
         text = _STAMP.sub(r"\1:00 --> 0:00\n", text)
+    if _CAPTION.match(text) and len(_CAPTION.findall(text)) > 1:
+        text = _CAPTION.sub(r"\2:00 --> 0:00\n<v \1>", text)
     if not (text.startswith("WEBVTT") or _CUE.match(text)):
         return None
     head, *cues = _CUE.split(_NOT_SHOWN.sub("", "\n".join(map(str.rstrip, text.split("\n")))))
