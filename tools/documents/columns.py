@@ -154,9 +154,11 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     """The column that is called 'text', or else the only one that is called as texts are, or that has many words; all
     that are named by a question or as a kind of text; none in a table of figures."""
     free = [name for name, values in columns.items() if name not in taken and values]
-    worded = [name for name in free if _most(columns[name], _has_words)]
+    same = {name for name in free if len(columns[name]) > 2 and len(set(columns[name])) == 1}  # what was asked, say
+    worded = [name for name in free if _most(columns[name], _has_words) and name not in same]
     other, prose = _called(list(ALL_NAMES), free), [n for n in worded if _most(columns[n], _has_many_words)]
     called, own = _called(_TEXT_NAMES, worded), [n for n in prose if n not in other]
+    own = [n for n in own if _most(columns[n], _ENDS.search)] or own  # rather than names
     found = called or own or prose
     if "text" in map(fold_name, found):
         return (found[0],)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.documents.document import document_of_blocks, read_decoded, title_unless_junk
+from tools.documents.html_threads import mark_posts
 from tools.documents.markup import SILENT, blocks_of, parse, shorten
 from tools.documents.tidy import drop, remove_non_text
 from tools.errors import SourceError
@@ -59,7 +60,8 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
     found = trafilatura.bare_extraction(
         tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
     )
-    chosen = whole if found is None or isinstance(found, dict) else _narrower(found.body, whole)
+    discussed = 2 * sum(len(b.text.split()) for b in whole.blocks if b.speaker) > whole.words
+    chosen = whole if discussed or found is None or isinstance(found, dict) else _narrower(found.body, whole)
     if not chosen.words:
         raise _empty(name)
     return _document(name, chosen, found, written, url)
@@ -108,6 +110,7 @@ def whole_page(tree: Any) -> _Reading:
     body = deepcopy(tree if body is None else body)
     strip_elements(body, *SILENT, with_tail=False)
     shown = _words_in(body)
+    mark_posts(body)
     counts[_COUNTED] = shown - _words_in(_without_furniture(body))
     return _Reading(list(blocks_of(body)), counts)
 

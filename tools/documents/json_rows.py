@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from tools.documents.columns import TEXT_NAMES, Row, Table, fold_name
+from tools.documents.json_threads import thread_rows
 from tools.errors import SourceError
 
 _DEEPEST = 40  # objects and lists in one another
@@ -20,6 +21,7 @@ _BLOCK = re.compile(
     r"|\w*(?:block|cell|doc|head|item|list|para|quote|row|section|table)\w*"
 )
 _RUN = re.compile("text|rich_text|plain|bold|italic|span|link|insert")
+_USER_ID = re.compile(r"[UW](?:0[A-Z0-9]{1,11}|(?=[A-Z]*\d)[A-Z0-9]{8,10})")
 _OF_ROWS = frozenset("author from sender user username date created_at ts question field".split())
 
 
@@ -36,7 +38,7 @@ def json_table(text: str, name: str, lines: bool) -> Table:
     whole = None if lines and by_line else _loaded(text)
     if isinstance(whole, dict | list):
         people = _people(whole)
-        array = [_named(row, people) for row in _array(whole, name)] if people else _array(whole, name)
+        array = [_named(row, people) for row in thread_rows(whole) or _array(whole, name)]
         return Table(_row(said, n, f"{name}, row {n}") for n, said in enumerate(array, start=1))
     if lines or by_line:
         return Table(_rows_by_line(text, name))
@@ -83,11 +85,12 @@ def _people(whole: dict[str, Any] | list[Any]) -> dict[str, str]:
 
 
 def _named(row: Any, people: dict[str, str]) -> Any:
-    """The row with names for the ids of users."""
-    ids = [
-        key for key in ("user", "from", "author", "sender") if isinstance(row, dict) and str(row.get(key, "")) in people
-    ]
-    return {**row, **{key: people[str(row[key])] for key in ids}} if ids else row
+    """The row with names for the ids of users, an unknown one of Slack being none; who joins a channel says nothing."""
+    told = row if isinstance(row, dict) else {}
+    ids = {key: str(told.get(key)) for key in ("user", "from", "author", "sender")}
+    named = {key: people.get(id_, "") for key, id_ in ids.items() if id_ in people or _USER_ID.fullmatch(id_)}
+    joined = {"text": ""} if str(told.get("subtype")).startswith("channel_") else {}
+    return {**told, **named, **joined} if named or joined else row
 
 
 def _rows_by_line(text: str, name: str) -> Iterator[Row | SourceError]:

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tools.documents.plain import text_blocks
@@ -44,6 +45,8 @@ _BLOCKS = frozenset(
 )
 SILENT = frozenset("script style template noscript head title".split())
 """What no reader sees."""
+SPEAKER = "{steelman}speaker"
+"""Who says what an element holds; a page cannot have an attribute of this name."""
 _SILENT = SILENT | {"svg", "math"}
 _LONGEST_VALUE = 60  # words
 _NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
@@ -165,6 +168,12 @@ def _walk(element: Any, form: BlockForm) -> Iterator[Block]:
 
 
 def _of(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:
+    """The blocks of an element; what it holds is said by its speaker, or by one within it."""
+    who = element.get(SPEAKER, "")
+    yield from (replace(b, speaker=b.speaker or who) for b in _formed(element, tag, outer))
+
+
+def _formed(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:
     told = f"{element.get('role') or ''} {element.get('{http://www.idpf.org/2007/ops}type') or ''}"
     if not _NOTES.isdisjoint(told.split()):
         yield from (Block(b.text, "note") if b.form in ("item", "paragraph") else b for b in _walk(element, "note"))

@@ -14,6 +14,7 @@ from statistics import mode
 from tools.dates import date_of_cell
 from tools.documents.columns import ALL_NAMES, FIGURE, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
+from tools.documents.html_threads import mark_quotes
 from tools.documents.json_rows import json_table
 from tools.documents.markup import blocks_of, parse
 from tools.errors import SourceError
@@ -33,7 +34,7 @@ _READ_ANEW = 5  # times the lines of a file; what more is to be read anew is rea
 _ABOVE = 6  # lines that may stand above the names of the columns
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_HTML = re.compile(r"\s*<(?:p|div|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
+_HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
 _REPLY = re.compile(r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I)
 _FILLER = "open-ended response"  # what SurveyMonkey writes below a question
 _WIDEST, _MOST_FIGURES = 80, 10_000  # words of a row in one block, wider ones have several; rows of a table of figures
@@ -89,15 +90,21 @@ def _document(
             return None
         first = where.removeprefix(f"{name}, ")
         return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
-    author = " ".join(filter(None, map(of.get, ("author", "surname"))))
+    author = " ".join(filter(None, map(of.get, ("author", "surname")))) or (of.get("role") and of.get("id"))
     of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["dates that are not plain"] if of.get("date") and not date else [])
     # A mere number names nothing, and every file has the same ones.
     shown = id_ if "id" in of else f"{name}, row {id_}"
     made = replace(document_of_text(shown, text, of | {"date": date}), key=printable(f"{name}#{id_}"))
-    blocks = _answers(texts) if choice.answers else blocks_of(parse(text)) if _HTML.match(text) else ()
+    blocks = _answers(texts) if choice.answers else _html_blocks(text) if _HTML.match(text) else ()
     return _with_blocks(made, blocks) if blocks else made
+
+
+def _html_blocks(text: str) -> Iterator[Block]:
+    tree = parse(text)
+    mark_quotes(tree)
+    return blocks_of(tree)
 
 
 def _with_blocks(document: SourceDocument, blocks: Iterable[Block]) -> SourceDocument:
