@@ -60,7 +60,8 @@ async def settings(given: bytes | dict[str, str], bench: Bench) -> Outcome:
     for name, value in given.items() if isinstance(given, dict) else ():
         bench.patch.setenv(name, value)
     heard: dict[str, int] = {}
-    for enter, words in ((agent_line, ["runs"]), (api_line, ["keys", "list"]), (evals_line, ["model", "--live"])):
+    measured = ["answers", "--limit", "1", "--out", str(bench.folder / "answers.jsonl")]
+    for enter, words in ((agent_line, ["runs"]), (api_line, ["keys", "list"]), (evals_line, measured)):
         with redirect_stderr(StringIO()) as told, redirect_stdout(StringIO()):
             status = enter(words)
         heard.setdefault(told.getvalue().partition(": ")[2], status)

@@ -155,7 +155,8 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     that are named by a question or as a kind of text; none in a table of figures."""
     free = [name for name, values in columns.items() if name not in taken and values]
     same = {name for name in free if len(columns[name]) > 2 and len(set(columns[name])) == 1}  # what was asked, say
-    worded = [name for name in free if _most(columns[name], _has_words) and name not in same]
+    worded = [name for name in free if _most(columns[name], _has_words)]
+    worded = [name for name in worded if name not in same] or worded
     other, prose = _called(list(ALL_NAMES), free), [n for n in worded if _most(columns[n], _has_many_words)]
     called, own = _called(_TEXT_NAMES, worded), [n for n in prose if n not in other]
     own = [n for n in own if _most(columns[n], _ENDS.search)] or own  # rather than names
