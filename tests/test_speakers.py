@@ -153,12 +153,12 @@ SHAPES = [
 SAID = {
     "hearing.txt": (
         HEARING,
-        "Mr P. Vane: We begin|Dr Una Marsh: I measured the queue for a month. My figures are before"
-        "|probably Dr Una Marsh: It was|Dr Una Marsh: I would|Mr P. Vane: Thank|: Cost|: [Laughter",
+        "Mr P. Vane (the Chair): We begin|Dr Una Marsh: I measured the queue for a month. My figures are before"
+        "|probably Dr Una Marsh: It was|Dr Una Marsh: I would|Mr P. Vane (the Chair): Thank|: Cost|: [Laughter",
     ),
     "deposition.txt": (
         DEPOSITION,
-        "Ms Roe: Did you lock|Mr Tim Hale: I did|Ms Roe: Thank|Mr Tim Hale: I always|Ms Roe: No more",
+        "Ms Roe: Did you lock|Mr Tim Hale (the Witness): I did|Ms Roe: Thank|Mr Tim Hale: I always|Ms Roe: No more",
     ),
     "chat.txt": (PHONE_CHAT, "Rosa Lint: The field floods after school and|Ben (coach): We could use the gym."),
     "pasted.txt": (PASTED_CHAT, "Priya Vance: Three|Priya Vance: Questions|Cor Dahl: I was promised"),
@@ -173,8 +173,8 @@ SAID = {
     ),
     "minutes.txt": (
         MINUTES,
-        "Cllr Ida Pell: Cllr Pell said that the toll fell on nurses. It would|Tom Roe: TR disagreed; he said"
-        "|: The toll was carried|Mrs Loy: In reply|Mrs Loy: She had|: A resident",
+        "Cllr Ida Pell: Cllr Pell said that the toll fell on nurses. It would|Tom Roe (TR): TR disagreed; he said"
+        "|: The toll was carried|Mrs Loy (the Clerk): In reply|Mrs Loy (the Clerk): She had|: A resident",
     ),
     "interview.md": (
         INTERVIEW,
@@ -182,7 +182,8 @@ SAID = {
     ),
     "lines.md": (
         TAGS_IN_LINES,
-        "Una Marsh: Do you|Per Roe: I row|Una Marsh: And in|Per Roe: I sleep|Una Marsh: I see|Per Roe: I mend",
+        "Una Marsh: Do you|Per Roe: I row|Una Marsh (UM): And in|Per Roe (PR): I sleep|Una Marsh (UM): I see"
+        "|Per Roe (PR): I mend",
     ),
     "play.txt": (
         "UNA\nI never wanted the lamp.\n\nMAREK\nIt came with the house, like me.\n\nUNA\nThen you go too, my dear.\n",
@@ -217,7 +218,11 @@ def test_labels_of_any_shape_are_tags_when_they_prove_it_together(shape: str, tm
 
 def test_initials_and_line_numbers_and_a_table_tell_who_speaks(tmp_path: Path) -> None:
     panel = "Pilots: Una Marsh (UM), Per Roe (PR)\n\nUM I row at dawn.\n\nPR You row late.\n\nUM I do not."
-    assert [b.speaker for b in read(tmp_path, "a.txt", panel).blocks[1:]] == ["Una Marsh", "Per Roe", "Una Marsh"]
+    assert [b.speaker for b in read(tmp_path, "a.txt", panel).blocks[1:]] == [
+        "Una Marsh (UM)",
+        "Per Roe (PR)",
+        "Una Marsh (UM)",
+    ]
     lines = ["MS ROE: Did you row?", "MR VANE: I rowed.", "(Laughter.)", "MS ROE: I see.", "It was dark."] * 4
     hearing = read(tmp_path, "b.txt", "\n".join(f"{n:>2}   {line}" for n, line in enumerate(lines, start=1)))
     assert hearing.left_out == {"line numbers": 20}

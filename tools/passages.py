@@ -151,7 +151,7 @@ class Passage:
         is known, the owner of a web page whatever it calls itself, the publisher, or else the document. Where several
         people speak in a document, each of them is a source: its publisher does not stand for their views."""
         whole = self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
-        speaker = self.speaker.removeprefix(PROBABLY).casefold()
+        speaker = self.speaker.removeprefix(PROBABLY).casefold().partition(" (")[0]  # 'Mrs Bray (the Clerk)'
         return f"{whole}: {speaker}" if speaker else whole
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tools.documents.tags import SHORT, Tag, find_tags, table_turns
-from tools.language.names import Names, is_entitled, is_person, ordinary_case, pattern
+from tools.language.names import Names, is_entitled, is_person, labelled, ordinary_case, pattern
 from tools.language.sentences import split_sentences
-from tools.language.speech import reporter
+from tools.language.speech import UNNAMED, reporter
 from tools.passages import PROBABLY, Block
 
 _FARTHEST = 3  # blocks that a turn goes on for without a sign of speech
@@ -49,6 +49,7 @@ class _Speech:
         for i, (block, tag) in enumerate(zip(blocks, self._tags, strict=True)):
             if len(block.text) < SHORT:
                 self._note_sides(block.text)
+                self._note_sides(f"{blocks[i - 1].text} {block.text}" if i and blocks[i - 1].text.endswith(",") else "")
             if tag and self._sides.get(tag.who, tag.who):
                 yield from self._begin(block, tag)
             elif tag:
@@ -58,17 +59,23 @@ class _Speech:
                 yield self._go_on(block, i < self._last)
 
     def _note_sides(self, text: str) -> None:
-        witness = pattern("WITNESS").fullmatch(text) or pattern("INTERVIEW").search(text)
-        for side, found in (("Q", pattern("EXAMINER").fullmatch(text)), ("A", witness)):
+        sworn = pattern("WITNESS").fullmatch(text)
+        for side, found in (
+            ("Q", pattern("EXAMINER").fullmatch(text)),
+            ("A", sworn or pattern("INTERVIEW").search(text)),
+        ):
             if found and is_person(found["who"]):
-                self._sides[side] = self._names.full(found["who"])
+                name = self._names.full(found["who"])
+                self._sides[side] = labelled(name, "The Witness") if side == "A" and sworn else name
                 if side == "Q" and not self._sides["A"]:
                     self._sides["A"] = "The Witness"
 
     def _begin(self, block: Block, tag: Tag) -> Iterator[Block]:
         named = self._sides.get("A" if tag.who.upper() == "THE WITNESS" else tag.who)
         self._quoting = self._who if tag.shape in ("quoted", "quoting") else ""
-        self._who = named or (tag.who if tag.shape in ("chat", "stamp") else self._names.full(tag.who))
+        likely = PROBABLY if tag.who.startswith(PROBABLY) else ""
+        full = self._names.full(tag.who.removeprefix(PROBABLY))
+        self._who = named or (tag.who if tag.shape in ("chat", "stamp") else likely + full)
         self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
         text = pattern("EDITED").sub("", tag.said)
         if tag.shape == "quoting":
@@ -106,7 +113,7 @@ class _Speech:
             self._aside = True
             return block
         personal = (not loose and not self._aside) or pattern("OF_SELF").search(text)
-        sure = self._silent or self._shape == "chat" or (between and personal)
+        sure = self._silent or self._who == UNNAMED or self._shape == "chat" or (between and personal)
         found = replace(block, speaker=self._who if sure else PROBABLY + self._who.removeprefix(PROBABLY))
         self._silent = False
         if self._shape == "quoted":

@@ -23,7 +23,8 @@ from tools.language.names import (
     ordinary_case,
     pattern,
 )
-from tools.passages import Block
+from tools.language.speech import UNNAMED
+from tools.passages import PROBABLY, Block
 
 SHORT = 140  # characters of a block that may hold a name and a time only
 _SEARCHED, _MOST_NAMES = 400_000, 200  # characters and names of a document that are compared
@@ -42,7 +43,7 @@ class Tag(NamedTuple):
 def find_tags(blocks: Sequence[Block], names: Names) -> Sequence[Tag | None]:
     """The tag of each block, if it has one; a tag without a name ends the turn before it."""
     read = [_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])]
-    return _asked(blocks, _proved(blocks, read, names), names)
+    return _asked(blocks, read, _proved(blocks, read, names), names)
 
 
 def table_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
@@ -78,8 +79,8 @@ def _tag(block: Block, after: Block | None, names: Names) -> Tag | None:
     if short and after and pattern("STAMP").fullmatch(after.text):
         return Tag(_label(text), "", "stamp")
     lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
-    if lead[-1:].isalnum() and rest[:1].isalnum() and not rest[0].islower() and is_named(who := _label(lead)):
-        return Tag(who, rest, "bold")
+    if lead[-1:] not in ".:" and rest[:1].isalnum() and not rest[0].islower() and is_named(who := _label(lead)):
+        return Tag(who, pattern("TIMED").sub("", rest), "bold")
     above = ("quoted", "stamp") if short else ()
     for shape in above if block.form == "heading" else ("signed", "chat", *above, "initials", "marked"):
         if (found := pattern(shape).fullmatch(text)) and (tag := _read(found, shape, names)):
@@ -164,11 +165,23 @@ def _proved(blocks: Sequence[Block], tags: Sequence[Tag | None], names: Names) -
     sure = {shape for shape, spoken in turns.items() if _is_proved(shape, spoken, text, names)}
     labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
     taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
-    ends = [tag._replace(who="") if tag and _ends_turn(tag, sure) else None for tag in tags]
+    likely = {tag for tag, count in counts.items() if count > 1 or (" " in tag.who and _is_told(tag.who, text))}
+    ends = [_doubtful(tag, tag._replace(said="") in likely) if tag and _is_like(tag, sure) else None for tag in tags]
     return [tag or end for tag, end in zip(taken, ends, strict=True)]
 
 
-def _ends_turn(tag: Tag, sure: set[str]) -> bool:
+def _is_told(label: str, text: str) -> bool:
+    """Whether the text has a label in capitals in ordinary case too."""
+    return label.isupper() and ordinary_case(label) in text
+
+
+def _doubtful(tag: Tag, likely: bool) -> Tag:
+    """The tag of a label that is not surely somebody's: with a doubt where it is likely, or else without a name."""
+    likely = likely and bool(tag.said) and tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)
+    return tag._replace(who=PROBABLY + tag.who if likely else "")
+
+
+def _is_like(tag: Tag, sure: set[str]) -> bool:
     """Whether a label that is nobody's looks like the document's tags, so that nobody is known to go on."""
     words = tag.who.split()
     return (
@@ -195,8 +208,13 @@ def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: N
     return len(labels) > 1 and known and personal >= 0.2 and not telling
 
 
-def _asked(blocks: Sequence[Block], tags: Sequence[Tag | None], names: Names) -> Sequence[Tag | None]:
-    """The tags, with one for each question of an interview, which is bold, and one for each answer."""
+def _asked(
+    blocks: Sequence[Block], read: Sequence[Tag | None], tags: Sequence[Tag | None], names: Names
+) -> Sequence[Tag | None]:
+    """The tags, with one for each question of an interview, which is bold, and one for each answer.
+
+    read: the tags of the blocks before they are proved; a label that stands once names its side.
+    """
     plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
     asked = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
     if not asked and any(pattern("INTERVIEW").search(b.text) for b in blocks[:3]):
@@ -213,5 +231,9 @@ def _asked(blocks: Sequence[Block], tags: Sequence[Tag | None], names: Names) ->
     named = [m["who"] for m in (*map(pattern("INTERVIEW").search, before), *subjects) if m]
     bylines = [m["who"] for m in told if m]
     by, who = (next((names.full(name) for name in found if is_person(name)), "") for found in (bylines, named))
+    labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and is_named(tag.who)}
+    by = next((labelled[i].who for i in sorted(asked) if i in labelled), by)
+    who = next((labelled[i].who for i in sorted(answered) if i in labelled), who) or UNNAMED
     sides = {**dict.fromkeys(answered, who), **{i: by for i in asked if i >= begin}}
-    return [Tag(sides[i], blocks[i].text, "asked") if i in sides else tag for i, tag in enumerate(tags)]
+    said = {i: labelled[i].said if i in labelled else blocks[i].text for i in sides}
+    return [Tag(sides[i], said[i], "asked") if i in sides else tag for i, tag in enumerate(tags)]

@@ -91,15 +91,16 @@ def _with_surname(name: str, text: str) -> str:
 
 def role_holder(role: str, text: str) -> str:
     """Who has the role by the text, as 'Cllr Idris Pell (Chair)' or 'the Clerk, Mrs Bray'; empty if it does not say."""
-    named, link, person = re.escape(re.sub(r"^(?:the|an?) ", "", role, flags=re.IGNORECASE)), ",? ", source("PERSON")
+    named, person = re.escape(re.sub(r"^(?:the|an?) ", "", role, flags=re.IGNORECASE)), source("PERSON")
     if re.fullmatch(r"(?i:chair(?:man|woman|person)?|conven[eo]r)", named):
-        named, link = r"(?:chair(?:man|woman|person)?|conven[eo]r)", "[:,]? "
+        named = r"(?:chair(?:man|woman|person)?|conven[eo]r)"
     for told in (
         rf"({person}) ?[(\[](?i:(?:[^()]{{0,60}}\W)?{named}(?:\W[^()]{{0,60}})?)[)\]]",
-        rf"(?i:\b{named}){link}\(?({person})",
+        rf"(?i:\b{named})(?:,? \(?({person})|: ({person})(?= \w+:| ?(?:[;.()\n]|$)))",
         rf"(?:^|[;:.\n] ?)({person}), (?:the )?(?i:{named})\b",
     ):
-        people = {match[1] for match in re.finditer(told, text) if is_person(match[1])}
+        people = {match[match.lastindex or 0] for match in re.finditer(told, text)}
+        people = {person for person in people if is_person(person) and not pattern("NO_NAME").match(person)}
         if holders := {person for person in people if pattern("TITLES").sub("", f"{person} ")}:
             return holders.pop() if len(holders) == 1 else ""
     return ""
@@ -159,7 +160,8 @@ class Names:
         self._known: dict[str, str] = {}
 
     def full(self, who: str) -> str:
-        """'Jana Ruiz' of 'JR', 'Cllr Faulds' of 'FAULDS', 'Mrs Bray' of 'the Clerk', where the document says so."""
+        """'Cllr Faulds' of 'FAULDS', 'Jana Ruiz (JR)' of 'JR' and 'Mrs Bray (the Clerk)' of 'The Clerk', where the
+        document says so."""
         if len(self._known) > _MOST_NAMES:
             return self._known.get(who) or ordinary_case(who)
         if who not in self._known:
@@ -168,12 +170,19 @@ class Names:
         return self._known[who]
 
     def _find(self, who: str) -> str:
+        label = ordinary_case(who)
         if pattern("INITIALS").fullmatch(who):
             words = [rf"(?:{source('PARTICLE')} )*{initial}[\w'’-]+" for initial in who.replace(".", "")]
             told = re.findall(rf"({source('PERSON')}) ?\({re.escape(who)}\b", self._text)
             people = set(told or re.findall(rf"\b{' '.join(words)}", self._text))
             if people:
-                return people.pop() if len(people) == 1 else who
-        role = who.lower().startswith("the ") or pattern("ROLE").fullmatch(who)
-        name = (role_holder(who, self._text) if role else "") or ordinary_case(who)
-        return fullest(name, self._text)
+                return labelled(fullest(people.pop(), self._text), who) if len(people) == 1 else who
+        elif who.lower().startswith("the ") or pattern("ROLE").fullmatch(who):
+            holder = role_holder(who, self._text)
+            return labelled(fullest(holder, self._text), label) if holder else label
+        return fullest(label, self._text)
+
+
+def labelled(name: str, label: str) -> str:
+    """A name with the label that it stands for, if that is another: 'Mrs Bray (the Clerk)'."""
+    return name if label.removeprefix("The ") in name else f"{name} ({label.replace('The ', 'the ', 1)})"

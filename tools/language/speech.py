@@ -81,7 +81,11 @@ def reported_speaker(sentence: str, passage: str) -> str:
     quotations = _quotations(text)
     shares = [max(0, min(end, begin + len(said)) - max(start, begin)) for start, end in quotations]
     if sum(shares) * 2 >= len(said):
-        return _named(*_attribution(text, quotations, shares.index(max(shares))), text, quotations) or UNNAMED
+        who, place = _attribution(text, quotations, shares.index(max(shares)))
+        led = pattern("LED").search(text[:place].rstrip("“«„\"‘' ")) if not who else None
+        if led and is_person(led["who"]):
+            return PROBABLY + fullest(led["who"], text)
+        return _named(who, place, text, quotations) or UNNAMED
     outside = _outside(text, quotations)
     clause = outside[begin : begin + len(said)]
     paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
