@@ -21,6 +21,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
 
     Blocks that have a speaker stay as they are. What a chat's program writes is left out and counted.
     """
+    blocks = list(_mailed(blocks))
     names = Names(b.text for b in blocks)
     blocks = [part for block in blocks for part in table_turns(block, left_out)]
     lettered = _lettered(blocks)
@@ -30,6 +31,30 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
     blocks = _led(lettered)
     minutes = any(pattern("MINUTES").search(b.text) for b in blocks[:12] if len(b.text) < 300)
     return list(_minuted(blocks, names)) if minutes else blocks
+
+
+def _mailed(blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks of a printed mail thread, each message from the address and time of its sender to the next one's."""
+    heads = [list(pattern("PRINTED").finditer(b.text)) for b in blocks]
+    forms: dict[str, list[str]] = {}  # the words before each address, which may begin with the end of the text before
+    for block in blocks if any(heads) else ():
+        for form in pattern("ADDRESSED").finditer(block.text):
+            forms.setdefault(form["mail"], []).append(form["who"])
+    who = ""
+    for block, found in zip(blocks, heads, strict=True):
+        if not (who or found) or block.speaker or block.form not in ("paragraph", "item"):
+            yield block
+            continue
+        begin = 0
+        for head in (*found, None):
+            known = forms.get(head["mail"], [""]) if head else [""]
+            name = min(known, key=len)
+            said = block.text[begin : head.start() if head else None].rstrip().removesuffix(name).strip()
+            if said:
+                yield replace(block, text=said, speaker=who, bold=0)
+            if head:
+                who = name if len(known) > 1 or name.count(" ") < 2 else PROBABLY + name
+                begin = head.end()
 
 
 class _Speech:
@@ -140,14 +165,17 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
         signed = pattern("SIGNED").fullmatch(name) if len(block.text) < SHORT else None
         if block.speaker or block.form == "heading" or opens[i]:
             start = i
-        elif signed and (block.form == "item" or is_entitled(signed["who"])):
+            continue
+        person = signed["who"] if signed and (block.form == "item" or is_entitled(signed["who"])) else ""
+        others = opens[start] and block.bold == len(block.text) < SHORT and not pattern("WITHHELD").search(name)
+        if who := ordinary_case(person) or (PROBABLY + name if others else ""):
             letter = range(start, i) if opens[start] or sum(opens) < 2 else ()
             start = i + 1
             for j in letter:
                 if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
                     text = pattern("SALUTATION").sub("", text, 1) or text
-                    found[j] = replace(found[j], text=text, speaker=ordinary_case(signed["who"]))
-                    found[i] = replace(block, speaker=found[j].speaker)
+                    found[j] = replace(found[j], text=text, speaker=who)
+                    found[i] = replace(block, speaker=who)
     return found
 
 
