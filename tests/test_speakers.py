@@ -11,7 +11,7 @@ from tools.documents.plain import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers
 from tools.language.speech import UNNAMED, reported_speaker
-from tools.passages import Block, SourceDocument
+from tools.passages import Block, Passage, SourceDocument
 
 HEARING = """Hearing on the harbour toll
 
@@ -193,6 +193,39 @@ SAID = {
         "Una Marsh  00:02\nI was in the dye house.\n\nHe was a decent man.\n\nSpeaker 2  00:20\nI held the tin.\n",
         "Una Marsh: I was|Una Marsh: He was|Speaker 2: I held",
     ),
+    "half.md": (
+        "# Locks\n\nBy Per Roe\n\n**Per Roe: Who rows?**\n\n**Una Marsh:** I do.\n\n**Why?**\n\nI like it.",
+        "Per Roe: Who rows?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
+    ),
+    "nobody.md": (
+        "# Locks\n\nBy Per Roe\n\n**Who rows?**\n\nI do.\n\n**Why?**\n\nI like it.",
+        f"Per Roe: Who rows?|{UNNAMED}: I do.|Per Roe: Why?|{UNNAMED}: I like it.",
+    ),
+    "trial.txt": (
+        "UNA MARSH,\n\ncalled as a witness, sworn:\n\nBY MS ROE:\n\nQ. You row?\n\nA. I do.\n\nTHE COURT: I see."
+        "\n\nTHE COURT: Go on.\n\nTHE WITNESS: I row at dawn.",
+        "Ms Roe: You row?|Una Marsh (the Witness): I do.|The Court: I see.|The Court: Go on.|Una Marsh (the",
+    ),
+    "zoom.txt": (
+        "18:31:07\t From  Una Marsh  to  Everyone:\n\tI row\n"
+        "18:32:07\t From  Clerk - Hill TC  to  Una Marsh(Direct Message):"
+        "\n\tYou do not.\n18:33:07\t From  Una Marsh  to  Everyone:\n\tI do",
+        "Una Marsh: I row|Clerk - Hill TC: You do not.|Una Marsh: I do",
+    ),
+    "likely.txt": (
+        "UNA MARSH: I row.\n\nHill's iPad: I do not.\n\nPER ROE: You sleep.\n\n"
+        "Hill's iPad: I read.\n\nUNA MARSH: You do.",
+        "Una Marsh: I row|probably Hill's iPad: I do|Per Roe: You|probably Hill's iPad: I read|Una Marsh: You",
+    ),
+    "printed.txt": (
+        "2 messages Una Marsh <una@a.example> 16 Apr 2024 at 08:14 To: Per Roe <per@a.example> I row.\n\nYou sleep."
+        "\n\nUna Per Roe <per@a.example> 16 Apr 2024 at 12:40 To: Una Marsh <una@a.example> Cc: b@b.example I read.",
+        ": 2 messages|Una Marsh: I row.|Una Marsh: You sleep.|Una Marsh: Una|Per Roe: I read.",
+    ),
+    "group.md": (
+        "# Letters\n\nSir, We baked the hole a cake.\n\n**Year 5, Hill School**\n\nSir, I row.\n\n**Name withheld**",
+        "probably Year 5, Hill School: We baked|probably Year 5, Hill School: Year|: Sir, I row.|: Name",
+    ),
     "said.txt": ('"It is too fast for my knees." - Una Marsh, 84\n\n214 people replied.', "Una Marsh: It is|: 214"),
     "table.md": (
         "| Time | Speaker | Text |\n|--|--|--|\n| 0:01 | P1 | Take glass. |\n| 0:09 | P2 | No. |",
@@ -324,6 +357,16 @@ A bus is planned."""
 )
 def test_prose_tells_who_says_a_sentence(sentence: str, speaker: str) -> None:
     assert reported_speaker(sentence, " ".join(NEWS.split())) == speaker
+
+
+def test_a_lead_with_a_colon_names_probably_who_is_quoted() -> None:
+    passage = 'It was put.\n- Miss Ida Pell, for the fund: "We shall vote against it."'
+    assert reported_speaker("We shall vote against it.", passage) == "probably Miss Ida Pell"
+
+
+def test_who_has_a_role_is_one_source_under_both_names() -> None:
+    speakers = "Cllr Ida Pell", "probably Cllr Ida Pell (the Chair)"
+    assert len({Passage(1, "d", "c", "I row.", speaker=speaker).source for speaker in speakers}) == 1
 
 
 def test_who_writes_in_person_says_what_others_are_reported_to_say() -> None:
