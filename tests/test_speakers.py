@@ -197,6 +197,11 @@ SAID = {
         "# Locks\n\nBy Per Roe\n\n**Per Roe: Who rows?**\n\n**Una Marsh:** I do.\n\n**Why?**\n\nI like it.",
         "Per Roe: Who rows?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
     ),
+    "more.md": (
+        "# Locks\n\nBy Per Roe\n\nUna Marsh rows.\n\n**Who rows?**\n\nI do.\n\n**And Ida?**\n\n**Ida Pell:** I do too."
+        "\n\n**Why?**\n\nI like it.",
+        "Per Roe: Who rows?|probably Una Marsh: I do.|Per Roe: And|Ida Pell: I do too|Per Roe: Why|probably Ida Pell",
+    ),
     "nobody.md": (
         "# Locks\n\nBy Per Roe\n\n**Who rows?**\n\nI do.\n\n**Why?**\n\nI like it.",
         f"Per Roe: Who rows?|{UNNAMED}: I do.|Per Roe: Why?|{UNNAMED}: I like it.",

@@ -165,30 +165,20 @@ def _proved(blocks: Sequence[Block], tags: Sequence[Tag | None], names: Names) -
     sure = {shape for shape, spoken in turns.items() if _is_proved(shape, spoken, text, names)}
     labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
     taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
-    likely = {tag for tag, count in counts.items() if count > 1 or (" " in tag.who and _is_told(tag.who, text))}
-    ends = [_doubtful(tag, tag._replace(said="") in likely) if tag and _is_like(tag, sure) else None for tag in tags]
+    capitals = {tag for tag in counts if tag.who.isupper() and " " in tag.who and ordinary_case(tag.who) in text}
+    likely = {tag for tag, count in counts.items() if count > 1} | capitals
+    ends = [_other(tag, tag._replace(said="") in likely) if tag and tag.shape in sure else None for tag in tags]
     return [tag or end for tag, end in zip(taken, ends, strict=True)]
 
 
-def _is_told(label: str, text: str) -> bool:
-    """Whether the text has a label in capitals in ordinary case too."""
-    return label.isupper() and ordinary_case(label) in text
-
-
-def _doubtful(tag: Tag, likely: bool) -> Tag:
-    """The tag of a label that is not surely somebody's: with a doubt where it is likely, or else without a name."""
-    likely = likely and bool(tag.said) and tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)
-    return tag._replace(who=PROBABLY + tag.who if likely else "")
-
-
-def _is_like(tag: Tag, sure: set[str]) -> bool:
-    """Whether a label that is nobody's looks like the document's tags, so that nobody is known to go on."""
+def _other(tag: Tag, likely: bool) -> Tag | None:
+    """A label that is not surely somebody's but looks like the document's tags: it has a doubt where it is likely, or
+    else no name, so that nobody is known to go on."""
     words = tag.who.split()
-    return (
-        tag.shape in sure
-        and bool(tag.said or tag.shape == "alone")
-        and (len(words) < 4 or any(word[0].isupper() for word in words[1:]))
-    )
+    if not (tag.said or tag.shape == "alone") or (len(words) > 3 and not any(w[0].isupper() for w in words[1:])):
+        return None
+    named = likely and tag.said and tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)
+    return tag._replace(who=PROBABLY + tag.who if named else "")
 
 
 def _is_proved(shape: str, turns: Sequence[tuple[str, str]], text: str, names: Names) -> bool:
@@ -232,8 +222,16 @@ def _asked(
     bylines = [m["who"] for m in told if m]
     by, who = (next((names.full(name) for name in found if is_person(name)), "") for found in (bylines, named))
     labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and is_named(tag.who)}
-    by = next((labelled[i].who for i in sorted(asked) if i in labelled), by)
-    who = next((labelled[i].who for i in sorted(answered) if i in labelled), who) or UNNAMED
-    sides = {**dict.fromkeys(answered, who), **{i: by for i in asked if i >= begin}}
+    sides = _side(answered, labelled, who or UNNAMED) | _side({i for i in asked if i >= begin}, labelled, by)
     said = {i: labelled[i].said if i in labelled else blocks[i].text for i in sides}
     return [Tag(sides[i], said[i], "asked") if i in sides else tag for i, tag in enumerate(tags)]
+
+
+def _side(places: set[int], labelled: dict[int, Tag], who: str) -> dict[int, str]:
+    """Who asks each question or gives each answer. A label after the first one may tell of somebody more: a doubt."""
+    sure = not any(i in labelled for i in sorted(places)[1:])
+    found = {}
+    for i in sorted(places):
+        who = labelled[i].who if i in labelled else who
+        found[i] = who if sure or i in labelled or who in ("", UNNAMED) else PROBABLY + who
+    return found

@@ -46,20 +46,19 @@ def _subject(left: str) -> str:
     if pattern("PASSIVE").search(left):
         return ""
     if left.endswith(","):
-        *chunks, last = [pattern("LEAD").sub("", chunk.strip(" “”\"'")) for chunk in left[:-1].split(",")]
+        *chunks, last = [chunk.strip(" “”\"'") for chunk in left[:-1].split(",")]
         last = re.sub(r"^the ", "", last)
         named = [last] if chunks and pattern("PERSON").fullmatch(last) else []
         named += [from_title(m[0]) for chunk in chunks if (m := pattern("PERSON").match(chunk))]
         if person := next(filter(is_person, named), ""):
             return person
-        left = chunks[-1] if chunks and pattern("RELATIVE").match(last) else left
     left = re.sub(r" \([^()]{1,60}\)$", "", left.removesuffix(","))
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
     if (found := pattern("NAME_AT_END").search(left)) and not pattern("PREPOSITION").search(left[: found.start()]):
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
-        name = from_title(pattern("LEAD").sub("", found[0]))
+        name = from_title(found[0])
         return name if is_person(name) or is_name(name) else ""
     return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
 
