@@ -10,6 +10,7 @@ from tools.documents.cutting import cut_document
 from tools.documents.plain import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers
+from tools.language.names import fullest
 from tools.language.speech import UNNAMED, reported_speaker
 from tools.passages import Block, Passage, SourceDocument
 
@@ -367,6 +368,19 @@ def test_prose_tells_who_says_a_sentence(sentence: str, speaker: str) -> None:
 def test_a_lead_with_a_colon_names_probably_who_is_quoted() -> None:
     passage = 'It was put.\n- Miss Ida Pell, for the fund: "We shall vote against it."'
     assert reported_speaker("We shall vote against it.", passage) == "probably Miss Ida Pell"
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [("J. Haye", "Jan de la Haye"), ("Jan De La Haye", "Jan de la Haye"), ("Ann Pell", "Ann Pell"), ("Roe", "Roe")],
+)
+def test_a_name_is_filled_up_from_a_form_with_the_same_first_names(name: str, full: str) -> None:
+    assert fullest(name, "Jan de la Haye met Alan Rose Pell, Ida Roe and Eva Roe.") == full
+
+
+def test_minutes_with_a_label_in_them_name_probably_who_writes() -> None:
+    minutes = "Minutes of the board\n\nMr Roe said no.\n\nDunmere Parish Council: We object to it."
+    assert text_document(minutes, "a.txt").blocks[-1].speaker == "probably Dunmere Parish Council"
 
 
 def test_who_has_a_role_is_one_source_under_both_names() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tools.documents.tags import SHORT, Tag, find_tags, table_turns
-from tools.language.names import Names, is_entitled, is_person, labelled, ordinary_case, pattern
+from tools.language.names import Names, is_entitled, is_named, is_person, labelled, ordinary_case, pattern
 from tools.language.sentences import split_sentences
 from tools.language.speech import UNNAMED, reporter
 from tools.passages import PROBABLY, Block
@@ -213,6 +213,9 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
                 now = (who if part else before) or subject
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
+            label, _, rest = sentence.partition(": ")
+            if not told and is_named(label) and pattern("OF_US").search(rest):
+                now = PROBABLY + names.full(label)
             begun = pattern("SUBJECT").match(sentence)
             if not told and begun and is_entitled(begun["who"]):  # somebody else, by a verb that is not known
                 now = PROBABLY + names.full(begun["who"]) if pattern("TELLING").search(sentence) else ""

@@ -67,13 +67,23 @@ def fullest(name: str, text: str) -> str:
         title = run[0] if (run := pattern("TITLED").match(titled)) else ""
         before = titled[len(title) :].split()[:-1]
         first = before[: -len(words) + 1] if len(words) > 1 and before[-len(words) + 1 :] == words[:-1] else before
-        same = len(words) == 1 or first is not before or (before and before[0][0] == words[0][0])
-        if same and _agree(own, title) and not all(map(pattern("PARTICLE").fullmatch, first)):
+        if (
+            _is_form_of(words[:-1], before)
+            and _agree(own, title)
+            and not all(map(pattern("PARTICLE").fullmatch, first))
+        ):
             full = " ".join([*title.split(), *before, words[-1]])
             found[before[0][0]] = max(found.get(before[0][0], ""), full, key=len)
     if len(found) == 1:
         return max(*found.values(), name, key=lambda form: len(pattern("TITLED").sub("", form).split()))
     return name if found or own or len(words) > 1 else _with_surname(name, text)
+
+
+def _is_form_of(names: list[str], others: list[str]) -> bool:
+    """Whether all first names are among the others, in their order, in full or as initials."""
+    left = iter([other.strip(".").casefold() for other in others])
+    wanted = [name.strip(".").casefold() for name in names]
+    return all(any(o == n or (1 in (len(o), len(n)) and o[:1] == n[:1]) for o in left) for n in wanted)
 
 
 def _agree(one: str, other: str) -> bool:
