@@ -11,8 +11,9 @@ _EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
 _NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
 _FORMATS = (
     *("%Y/%m/%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y"),
-    *("%a %b %d %H:%M:%S %z %Y", "%a %d %b %Y %H:%M:%S %z", "%a %d %b %Y %H:%M:%S GMT"),
+    *("%a %b %d %H:%M:%S %z %Y", "%a %d %b %Y", "%a %d %B %Y"),
 )
+_TIME = re.compile(r"(?:,| at)? \d{1,2}:\d\d(?::\d\d)?(?:\.\d{1,9})?(?: ?[ap]m)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?$", re.I)
 _SEASON = re.compile(r"(?:early |mid-?|late )?(?:spring|summer|autumn|fall|winter) (?:of )?(\d{4})", re.IGNORECASE)
 _WRITTEN = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.|(?<=\bsep)t\b|^[a-z]+day,? |,", re.IGNORECASE)
 _TELLS_YEAR = re.compile(r"\b(?:(?:19|20)\d\d|ago|yesterday|today)\b", re.IGNORECASE)
@@ -42,7 +43,7 @@ def date_of_cell(value: str) -> str:
             return date(year, month, day).isoformat() if plain else ""
     if season := _SEASON.fullmatch(value):
         return season[1]
-    value = _WRITTEN.sub("", value) if any(map(str.isdecimal, value)) else ""
+    value = _WRITTEN.sub("", _TIME.sub("", value)) if any(map(str.isdecimal, value)) else ""
     for form in _FORMATS if value else ():
         with suppress(ValueError):
             return datetime.strptime(value, form).date().isoformat()[: 10 if "%d" in form else 7]

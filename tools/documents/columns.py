@@ -24,11 +24,11 @@ _NAMES = {
     "publisher": "publisher publication outlet newspaper journal source site site_name source_name domain website "
     "organisation organization quelle".split(),
     "date": "date published time timestamp published_at published_date publication_date publish_date pub_date pubdate "
-    "ts datum created_at created created_utc update_date year".split(),
+    "ts datum created_at created created_utc posted posted_at posted_on update_date year".split(),
     "kind": ["kind"],
     "author": "author speaker from sender sender_name author_display_name real_name full_name first_name username "
     "author_name speaker_name respondent_name user_name reviewer commenter submitted_by posted_by written_by user "
-    "respondent autor".split(),
+    "respondent respname autor display_name screen_name nickname nick handle".split(),
     "surname": ["surname", "last_name"],  # of the author, as the role is
     "role": ["role", "position", "job_title"],
 }
@@ -39,9 +39,10 @@ _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY, _WORDED = 3, 4  # words; a text has more, a question as the name of a column
-FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}")  # a number with its unit, or a date
+FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.\.?|[-–:*]")  # a number with its unit, a date, a sign for none
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
-_ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(", re.IGNORECASE)
+_ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
+_GOODS = frozenset("price cost sku brand product stock quantity qty".split())
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 
 Value = str | tuple[str, ...]
@@ -103,7 +104,8 @@ def choose_columns(
         guessed["text"] = "', '".join(text)
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     free = _columns([name for name in names if name not in text], told)
-    people = {n for n in free if n.lower() == "name" and _most(free[n], _PERSON.fullmatch)}  # not of goods
+    goods = any(not _GOODS.isdisjoint(fold_name(name).split("_")) for name in names)
+    people = {n for n in free if not goods and n.lower() == "name" and _most(free[n], _PERSON.fullmatch)}
     for of, usual in _NAMES.items():
         named_so = [*_called(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
         named_so += [n for n in free if of == "author" and (n in people or _ASKS_NAME.search(n))]
