@@ -13,7 +13,7 @@ _FORMATS = (
     *("%Y/%m/%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y"),
     *("%a %b %d %H:%M:%S %z %Y", "%a %d %b %Y", "%a %d %B %Y"),
 )
-_TIME = re.compile(r"(?:,| at)? \d{1,2}:\d\d(?::\d\d)?(?:\.\d{1,9})?(?: ?[ap]m)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?$", re.I)
+_TIME = re.compile(r"(?:,| at)? \d{1,2}:\d\d(?::[\d.]{2,12})?(?: ?[ap]m)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?$", re.I)
 _SEASON = re.compile(r"(?:early |mid-?|late )?(?:spring|summer|autumn|fall|winter) (?:of )?(\d{4})", re.IGNORECASE)
 _WRITTEN = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.|(?<=\bsep)t\b|^[a-z]+day,? |,", re.IGNORECASE)
 _TELLS_YEAR = re.compile(r"\b(?:(?:19|20)\d\d|ago|yesterday|today)\b", re.IGNORECASE)

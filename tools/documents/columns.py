@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from tools.dates import date_of_cell
 from tools.documents.document import FIELDS, GUESS_ALL, Columns
@@ -39,11 +40,14 @@ _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY, _WORDED = 3, 4  # words; a text has more, a question as the name of a column
-FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.\.?|[-–:*]")  # a number with its unit, a date, a sign for none
+FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.\.?|[-–:*]")  # a number with its unit, or none
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
 _GOODS = frozenset("price cost sku brand product stock quantity qty".split())
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
+_FILLERS = ("response", "open-ended response")  # what SurveyMonkey writes below a question
 
 Value = str | tuple[str, ...]
 """What a row has under a column: a text, or the texts of a list."""
@@ -121,6 +125,48 @@ def choose_columns(
 def fold_name(name: str) -> str:
     """A name in lower case, its words joined by `_`: 'Published At', 'publishedAt' and 'published-at' are one."""
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
+def names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
+    """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
+    first = [cell.strip() for cell in rows[0]]
+    asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
+    if any(fold_name(cell) in asked for cell in first if cell) or is_head(first, rows[3:] or rows[1:]):
+        return True
+    if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
+        return False
+    below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
+    if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
+        return False
+    data = [(cell, values) for cell, values in zip(first, below, strict=True) if _DATUM.fullmatch(cell)]
+    years = all(_YEAR.fullmatch(cell) and not any(map(_YEAR.fullmatch, values)) for cell, values in data)
+    return years or any(fold_name(cell) in ALL_NAMES for cell in first)
+
+
+def is_head(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequence[str] = ()) -> bool:
+    """Whether a row names columns: its words, which differ, stand where the rows below it have figures; or it is what
+    Qualtrics and SurveyMonkey write below the names, an empty cell first and words where the names are empty."""
+    said = [cell.strip() for cell in cells]
+    unnamed = [cell for name, cell in zip(names, said, strict=False) if not name]
+    if not said[0] and unnamed and all(cell and not FIGURE.fullmatch(cell) for cell in unnamed):
+        return all(row[0].strip() for row in below)
+    if any(cell.lower() == _FILLERS[1] for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
+        return True
+    rows = [row for row in below if not row[0].startswith("{")]
+    columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(len(said))]
+    figures = [sum(1 for v in column if FIGURE.fullmatch(v)) > 0.8 * len(rows) for column in columns]
+    words = {value_of(cell) for cell, of_figures in zip(said, figures, strict=True) if of_figures}
+    return len(words) > 1 and all(any(map(str.isalpha, w)) and not FIGURE.fullmatch(w) for w in words)
+
+
+def wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """The names with what the row below them adds: a question, or a part of the name on the left."""
+    made, held = [], ""
+    for name, cell in zip_longest(names, cells, fillvalue=""):
+        said, held = cell.strip().split("\n")[0], name or held
+        same = said[:1] in ("", "{") or said.lower() in _FILLERS or fold_name(said) == fold_name(name)
+        made.append(name if same else f"{held} {said}".strip())
+    return made
 
 
 def value_of(value: Value | None, between: str = "\n") -> str:

@@ -7,12 +7,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from statistics import mode
 
 from tools.dates import date_of_cell
-from tools.documents.columns import ALL_NAMES, FIGURE, ColumnChoice, Row, Table, choose_columns, fold_name, value_of
+from tools.documents.columns import (
+    ALL_NAMES,
+    ColumnChoice,
+    Row,
+    Table,
+    choose_columns,
+    fold_name,
+    is_head,
+    names_columns,
+    value_of,
+    wordings,
+)
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
 from tools.documents.html_threads import mark_quotes
 from tools.documents.json_rows import json_table
@@ -33,12 +44,14 @@ _TRIED, _TRIED_LINES = 200, 20_000  # rows, and the lines in which they are look
 _READ_ANEW = 5  # times the lines of a file; what more is to be read anew is read without quotation marks
 _ABOVE = 6  # lines that may stand above the names of the columns
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
-_YEAR = re.compile(r"(?:19|20)\d\d")
 _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
 _REPLY = re.compile(r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I)
-_FILLER = "open-ended response"  # what SurveyMonkey writes below a question
+# Lines above the time series of statistics offices: 'Unit,Thousands'.
+_ABOUT = frozenset(
+    "title cdid pre_unit unit units source source_dataset_id dataset series_id release_date next_release frequency "
+    "important_notes notes note last_updated".split()
+)
 _WIDEST, _MOST_FIGURES = 80, 10_000  # words of a row in one block, wider ones have several; rows of a table of figures
-_DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
 
 def read_rows(path: Path, name: str, given: Columns = GUESS_ALL) -> Iterator[ReaderOutput]:
@@ -155,23 +168,28 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     notes: list[str] = []
     rows = _lines(lines, separator, quoted, notes)
     first = list(islice(rows, _TRIED))
-    width = _usual_width([cells for _, cells in first])[1]
-    wide = (i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width)
+    width, about = _usual_width([cells for _, cells in first])[1], _count_about([cells for _, cells in first])
+    wide = (i for i, (_, cells) in enumerate(first[: about + _ABOVE]) if i >= about and len(cells) >= width)
     # A title is in the first cell alone.
-    above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
+    above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), about)
     notes += [f"what stands above the names of its columns is no document ({above} lines)"] if above else []
-    title = [" ".join(filter(None, map(str.strip, cells))) for _, cells in first[:above]]
+    between = ": " if about else " "
+    title = [between.join(filter(None, map(str.strip, cells))) for _, cells in first[:above]]
+    title = [title[0].partition(": ")[2], *(line for line in title[1:] if ": " in line)] if about else title
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
-    if _names_columns([cells for _, cells in first], given):
+    if names_columns([cells for _, cells in first], given):
         names = [cell.strip().split("\n")[0] for cell in first.pop(0)[1]]
-        while len(first) > 1 and _is_head(first[0][1], [cells for _, cells in first[1:]]):
+        while len(first) > 1 and is_head(first[0][1], [cells for _, cells in first[1:]], names):
             more = first.pop(0)[1]
-            names = names if set(given.named()) & set(names) else _wordings(names, more)
+            names = names if set(given.named()) & set(names) else wordings(names, more)
     else:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
-        notes.append("its first line names no columns, so they are called 1, 2, 3 …")
+        if about and len(names) == 2:
+            names = ["", title[0]]
+        else:
+            notes.append("its first line names no columns, so they are called 1, 2, 3 …")
     first_at = {name: at for at, name in reversed([*enumerate(names, start=1)])}
     names = [name if first_at[name] == at else f"{name} ({at})" for at, name in enumerate(names, start=1)]
     return Table(_filled_rows(chain(first, rows), names, name), names, notes, title)
@@ -234,6 +252,12 @@ def _width(cells: Sequence[str]) -> int:
     return max((at for at, cell in enumerate(cells, start=1) if cell.strip()), default=1)
 
 
+def _count_about(rows: Sequence[Sequence[str]]) -> int:
+    """How many lines above a table tell of it, each by a known name and one cell."""
+    told = list(takewhile(lambda row: _width(row) <= 2 and fold_name(row[0]) in _ABOUT, rows))
+    return len(told) if len(told) > 1 and fold_name(told[0][0]) == "title" else 0
+
+
 def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     """The share of the rows that have the usual number of cells, and that number; empty cells at the end are none.
 
@@ -242,50 +266,11 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     if not rows:
         return 0.0, 0
     # What stands above a table, or between its parts, is in the first cell.
-    counts = [_width(row) for row in rows if len(row) == 1 or any(map(str.strip, row[1:]))] or [1]
+    counts = [_width(row) for row in rows[_count_about(rows) :] if len(row) == 1 or any(map(str.strip, row[1:]))] or [1]
     width, count = Counter(counts).most_common(1)[0]
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]
     return count / len(counts), width
-
-
-def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
-    """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
-    first = [cell.strip() for cell in rows[0]]
-    asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
-    if any(fold_name(cell) in asked for cell in first if cell) or _is_head(first, rows[3:] or rows[1:]):
-        return True
-    if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
-        return False
-    below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
-    if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
-        return False
-    data = [(cell, values) for cell, values in zip(first, below, strict=True) if _DATUM.fullmatch(cell)]
-    years = all(_YEAR.fullmatch(cell) and not any(map(_YEAR.fullmatch, values)) for cell, values in data)
-    return years or any(fold_name(cell) in ALL_NAMES for cell in first)
-
-
-def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether a row names columns: its words, which differ, stand where the rows below it have figures; or it is what
-    Qualtrics and SurveyMonkey write below the names."""
-    said = [cell.strip() for cell in cells]
-    if any(cell.lower() == _FILLER for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
-        return True
-    rows = [row for row in below if not row[0].startswith("{")]
-    columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(len(said))]
-    figures = [sum(1 for v in column if FIGURE.fullmatch(v)) > 0.8 * len(rows) for column in columns]
-    words = {value_of(cell) for cell, of_figures in zip(said, figures, strict=True) if of_figures}
-    return len(words) > 1 and all(any(map(str.isalpha, w)) and not FIGURE.fullmatch(w) for w in words)
-
-
-def _wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
-    """The names with what the row below them adds: a question, or a part of the name on the left."""
-    made, held = [], ""
-    for name, cell in zip_longest(names, cells, fillvalue=""):
-        said, held = cell.strip().split("\n")[0], name or held
-        same = said[:1] in ("", "{") or said.lower() == _FILLER or fold_name(said) == fold_name(name)
-        made.append(name if same else f"{held} {said}".strip())
-    return made
 
 
 def _filled_rows(lines: Iterable[_Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:
