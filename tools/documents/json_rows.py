@@ -9,19 +9,24 @@ from itertools import pairwise
 from typing import Any
 
 from tools.documents.columns import TEXT_NAMES, Row, Table, fold_name
-from tools.documents.json_threads import thread_rows
+from tools.documents.json_threads import MAX_DEPTH, name_of, post_of, thread_rows
 from tools.errors import SourceError
 
 _DEEPEST = 40  # objects and lists in one another
 _NONE = "no rows. They are the objects of an array, or one object a line."
 _TEXTS = "plain_text text insert content value string caption label user_id".split()  # of a run, the best first
-_LISTS = frozenset("blocks caption cells children content elements items ops rich_text".split())
+_LISTS = frozenset("blocks caption cells children content elements items ops rich_text tableRows tableCells".split())
 _BLOCK = re.compile(
     r"p|h\d|li|pre|t[drh]|root|unstyled|callout|toggle|to_do"
     r"|\w*(?:block|cell|doc|head|item|list|para|quote|row|section|table)\w*"
 )
 _RUN = re.compile("text|rich_text|plain|bold|italic|span|link|insert")
 _USER_ID = re.compile(r"[UW](?:0[A-Z0-9]{1,11}|(?=[A-Z]*\d)[A-Z0-9]{8,10})")
+_PROSE = re.compile(  # a sentence
+    r"(?:\S+\s+){4}\S[\s\S]*[.!?…][\"”’)]*(?:</\w+>){0,9}\s*\Z|[^\x00-\u2fff。！？]{6,500}[。！？]"
+)
+_ABOUT = {"title": "title", "summary": "title", "headline": "title", "subject": "title", "author": "author"}
+_ABOUT |= {"creator": "author", "created": "created", "created_at": "created", "date": "date", "published": "published"}
 _OF_ROWS = frozenset("author from sender user username date created_at ts question field".split())
 
 
@@ -38,7 +43,12 @@ def json_table(text: str, name: str, lines: bool) -> Table:
     whole = None if lines and by_line else _loaded(text)
     if isinstance(whole, dict | list):
         people = _people(whole)
-        array = [_named(row, people) for row in thread_rows(whole) or _array(whole, name)]
+        flat = _flat(whole)
+        posts = max(thread_rows(whole), thread_rows(flat), key=len)
+        rows = [*_gathered(flat, beside=True), *posts] if posts else _array(whole, name) or _gathered(flat)
+        if not rows and whole != []:
+            raise SourceError(f"{name}: {_NONE}")
+        array = [_named(row, people) for row in rows]
         return Table(_row(said, n, f"{name}, row {n}") for n, said in enumerate(array, start=1))
     if lines or by_line:
         return Table(_rows_by_line(text, name))
@@ -65,13 +75,56 @@ def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
     if said or any(map(_is_document, whole.values())):
         return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
-    arrays = {k: v for k, v in arrays.items() if any(fold_name(key) in TEXT_NAMES for key in v[0])} or arrays
+    named = {k: v for k, v in arrays.items() if any(fold_name(key) in TEXT_NAMES for key in v[0])}
+    arrays = named or arrays
     if len(arrays) == 1:
         return next(iter(arrays.values()))
-    if not arrays and len(whole) > 1 and all(isinstance(v, dict) for v in whole.values()):
+    if (
+        not arrays
+        and len(whole) > 1
+        and all(isinstance(v, dict) for v in whole.values())
+        and set.intersection(*map(set, whole.values()))
+    ):
         return [{"key": key, **row} for key, row in whole.items()]
-    many = f"several arrays of objects ({', '.join(map(repr, arrays))}). Keep the one that is meant."
-    raise SourceError(f"{name}: {many if arrays else _NONE}")
+    if named:
+        many = f"several arrays of objects ({', '.join(map(repr, named))}). Keep the one that is meant."
+        raise SourceError(f"{name}: {many}")
+    return []
+
+
+class _Rich(str):
+    """A text that was rich."""
+
+
+def _flat(said: Any, depth: int = 0) -> Any:
+    """The value with each rich text in it as one string."""
+    lists = [v for k, v in said.items() if k in _LISTS] if isinstance(said, dict) else [said]
+    whole = not isinstance(said, dict) or (len(lists) == 1 and _BLOCK.fullmatch(_kind(said)))
+    if whole and depth <= _DEEPEST and _is_rich(lists[0]):
+        return _Rich(re.sub(r"\n{3,}", "\n\n", _text_of(lists[0])).strip())
+    if isinstance(said, dict | list) and depth <= MAX_DEPTH:
+        made: Any = said.copy()
+        for key, value in said.items() if isinstance(said, dict) else enumerate(said):
+            made[key] = _flat(value, depth + 1)
+        return made
+    return said
+
+
+def _gathered(flat: Any, beside: bool = False) -> list[dict[str, Any]]:
+    """All rich texts and sentences as one row, with what plainly is its title, author and date; `beside` the posts of
+    a discussion, only what is rich and in none of them."""
+    texts: list[str] = []
+    about: dict[str, Any] = {}
+    left = [("", flat)]
+    while left:
+        key, value = left.pop()
+        if isinstance(value, _Rich) or (isinstance(value, str) and not beside and _PROSE.match(value)):
+            texts.append(value)
+        elif key in _ABOUT and value and isinstance(value, str | dict):
+            about.setdefault(_ABOUT[key], name_of(value) if _ABOUT[key] == "author" else value)
+        elif isinstance(value, list) or (isinstance(value, dict) and not (beside and all(post_of(value)))):
+            left += reversed([*value.items()] if isinstance(value, dict) else [("", each) for each in value])
+    return [{"text": "\n\n".join(texts), **about}] if texts else []
 
 
 def _people(whole: dict[str, Any] | list[Any]) -> dict[str, str]:
@@ -157,6 +210,8 @@ def _is_spaced(texts: list[str]) -> bool:
 
 
 def _kind(node: dict[str, Any]) -> str:
+    if isinstance(node.get("paragraph"), dict):  # of Google Docs
+        return "paragraph"
     kinds = (node[key] for key in ("type", "_type", "nodeType", "tag") if isinstance(node.get(key), str))
     return fold_name(next(kinds, "insert" if "insert" in node else ""))
 

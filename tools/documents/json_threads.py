@@ -9,7 +9,7 @@ from tools.documents.columns import TEXT_NAMES
 _TEXTS = [*TEXT_NAMES, "cooked", "selftext", "message"]
 _AUTHORS = "author from account user username by".split()
 _NAMES = "real_name display_name displayName name username login acct".split()
-_DEEPEST = 200  # objects and lists in one another
+MAX_DEPTH = 200  # objects and lists in one another
 _Path = tuple[str, ...]
 
 
@@ -23,20 +23,26 @@ def thread_rows(whole: Any) -> list[dict[str, Any]]:
 def _posts(node: Any, path: _Path, around: dict[str, Any]) -> Iterator[tuple[_Path, dict[str, Any]]]:
     """The objects with a text and an author, each as a row below the path to it; an object in a list has no key."""
     if isinstance(node, dict):
-        text = next((v for key in _TEXTS if isinstance(v := node.get(key), str) and v.strip()), "")
-        if text and (key := next((key for key in _AUTHORS if key in node), "")):
+        text, key = post_of(node)
+        if text and key:
             plain = {key: value for key, value in node.items() if not isinstance(value, dict | list)}
-            author = _name(node if key == "username" else node[key])
+            author = name_of(node if key == "username" else node[key])
             yield path, {**around, **plain, "text": text if "<" in text else unescape(text), "author": author}
         else:
             around = {**around, **{key: node[key] for key in ("title", "url") if isinstance(node.get(key), str)}}
-    if isinstance(node, dict | list) and len(path) < _DEEPEST:
+    if isinstance(node, dict | list) and len(path) < MAX_DEPTH:
         for key, value in node.items() if isinstance(node, dict) else (("", each) for each in node):
             if isinstance(value, dict | list):
                 yield from _posts(value, (*path, key), around)
 
 
-def _name(author: Any) -> str:
+def post_of(node: dict[str, Any]) -> tuple[str, str]:
+    """The text of an object and the key of its author; a post has both."""
+    text = next((v for key in _TEXTS if isinstance(v := node.get(key), str) and v.strip()), "")
+    return text, next((key for key in _AUTHORS if key in node), "")
+
+
+def name_of(author: Any) -> str:
     if isinstance(author, dict):
         return next((name for key in _NAMES if isinstance(name := author.get(key), str) and name), "")
     return str(author or "")
