@@ -127,11 +127,22 @@ def fold_name(name: str) -> str:
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
-def names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
+def read_head(rows: Sequence[Sequence[str]], given: Columns) -> tuple[list[str], int]:
+    """The names that the first rows give to the columns, and how many rows those are; none where they are data."""
+    names, taken = [cell.strip().split("\n")[0] for cell in rows[0]], 1
+    if not _names_columns(rows, given):
+        return [], 0
+    while taken + 1 < len(rows) and _is_head(rows[taken], rows[taken + 1 :], names):
+        names = names if set(given.named()) & set(names) else _wordings(names, rows[taken])
+        taken += 1
+    return names, taken
+
+
+def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
     first = [cell.strip() for cell in rows[0]]
     asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
-    if any(fold_name(cell) in asked for cell in first if cell) or is_head(first, rows[3:] or rows[1:]):
+    if any(fold_name(cell) in asked for cell in first if cell) or _is_head(first, rows[3:] or rows[1:]):
         return True
     if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
         return False
@@ -143,7 +154,7 @@ def names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     return years or any(fold_name(cell) in ALL_NAMES for cell in first)
 
 
-def is_head(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequence[str] = ()) -> bool:
+def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequence[str] = ()) -> bool:
     """Whether a row names columns: its words, which differ, stand where the rows below it have figures; or it is what
     Qualtrics and SurveyMonkey write below the names, an empty cell first and words where the names are empty."""
     said = [cell.strip() for cell in cells]
@@ -159,7 +170,7 @@ def is_head(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequenc
     return len(words) > 1 and all(any(map(str.isalpha, w)) and not FIGURE.fullmatch(w) for w in words)
 
 
-def wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
+def _wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
     """The names with what the row below them adds: a question, or a part of the name on the left."""
     made, held = [], ""
     for name, cell in zip_longest(names, cells, fillvalue=""):

@@ -22,11 +22,9 @@ _BLOCK = re.compile(
 )
 _RUN = re.compile("text|rich_text|plain|bold|italic|span|link|insert")
 _USER_ID = re.compile(r"[UW](?:0[A-Z0-9]{1,11}|(?=[A-Z]*\d)[A-Z0-9]{8,10})")
-_PROSE = re.compile(  # a sentence
-    r"(?:\S+\s+){4}\S[\s\S]*[.!?…][\"”’)]*(?:</\w+>){0,9}\s*\Z|[^\x00-\u2fff。！？]{6,500}[。！？]"
-)
-_ABOUT = {"title": "title", "summary": "title", "headline": "title", "subject": "title", "author": "author"}
-_ABOUT |= {"creator": "author", "created": "created", "created_at": "created", "date": "date", "published": "published"}
+_PROSE = re.compile(r"(?:\S+\s+){4}\S[\s\S]*[.!?…][\"”’)]*(?:</\w+>){0,9}\s*\Z|[^\x00-\u2fff。！？]{6,500}[。！？]")
+_ABOUT = {"summary": "title", "headline": "title", "subject": "title", "creator": "author"}
+_ABOUT |= {name: name for name in ("title", "author", "created", "created_at", "date", "published")}
 _OF_ROWS = frozenset("author from sender user username date created_at ts question field".split())
 
 
@@ -43,11 +41,12 @@ def json_table(text: str, name: str, lines: bool) -> Table:
     whole = None if lines and by_line else _loaded(text)
     if isinstance(whole, dict | list):
         people = _people(whole)
-        flat = _flat(whole)
-        posts = max(thread_rows(whole), thread_rows(flat), key=len)
-        rows = [*_gathered(flat, beside=True), *posts] if posts else _array(whole, name) or _gathered(flat)
-        if not rows and whole != []:
-            raise SourceError(f"{name}: {_NONE}")
+        raw = thread_rows(whole)
+        if not (rows := [] if raw else _array(whole, name)) and whole != []:
+            flat = _flat(whole)
+            posts = max(raw, thread_rows(flat), key=len)
+            if not (rows := [*_gathered(flat, beside=bool(posts)), *posts]):
+                raise SourceError(f"{name}: {_NONE}")
         array = [_named(row, people) for row in rows]
         return Table(_row(said, n, f"{name}, row {n}") for n, said in enumerate(array, start=1))
     if lines or by_line:
@@ -79,16 +78,12 @@ def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
     arrays = named or arrays
     if len(arrays) == 1:
         return next(iter(arrays.values()))
-    if (
-        not arrays
-        and len(whole) > 1
-        and all(isinstance(v, dict) for v in whole.values())
-        and set.intersection(*map(set, whole.values()))
-    ):
-        return [{"key": key, **row} for key, row in whole.items()]
+    rows = {k: v for k, v in whole.items() if isinstance(v, dict)}
+    if len(rows) == len(whole) > 1 and set.intersection(*map(set, rows.values())):
+        return [{"key": key, **row} for key, row in rows.items()]
     if named:
-        many = f"several arrays of objects ({', '.join(map(repr, named))}). Keep the one that is meant."
-        raise SourceError(f"{name}: {many}")
+        several = ", ".join(map(repr, named))
+        raise SourceError(f"{name}: several arrays of objects ({several}). Keep the one that is meant.")
     return []
 
 
@@ -100,30 +95,36 @@ def _flat(said: Any, depth: int = 0) -> Any:
     """The value with each rich text in it as one string."""
     lists = [v for k, v in said.items() if k in _LISTS] if isinstance(said, dict) else [said]
     whole = not isinstance(said, dict) or (len(lists) == 1 and _BLOCK.fullmatch(_kind(said)))
-    if whole and depth <= _DEEPEST and _is_rich(lists[0]):
+    if whole and depth < 13 and _is_rich(lists[0]):
         return _Rich(re.sub(r"\n{3,}", "\n\n", _text_of(lists[0])).strip())
     if isinstance(said, dict | list) and depth <= MAX_DEPTH:
-        made: Any = said.copy()
-        for key, value in said.items() if isinstance(said, dict) else enumerate(said):
-            made[key] = _flat(value, depth + 1)
-        return made
+        inner = said.items() if isinstance(said, dict) else enumerate(said)
+        changed = {k: new for k, v in inner if isinstance(v, dict | list) and (new := _flat(v, depth + 1)) is not v}
+        if changed:
+            inner = {**dict(inner), **changed}
+            return inner if isinstance(said, dict) else [*inner.values()]
     return said
 
 
 def _gathered(flat: Any, beside: bool = False) -> list[dict[str, Any]]:
     """All rich texts and sentences as one row, with what plainly is its title, author and date; `beside` the posts of
-    a discussion, only what is rich and in none of them."""
+    a discussion, only what is rich or a description, and in none of them."""
     texts: list[str] = []
     about: dict[str, Any] = {}
-    left = [("", flat)]
+    left = [("", flat, True)]
     while left:
-        key, value = left.pop()
-        if isinstance(value, _Rich) or (isinstance(value, str) and not beside and _PROSE.match(value)):
+        key, value, of_all = left.pop()  # what stands in a list is of a part
+        plain = isinstance(value, str) and (not beside or key == "description")
+        if isinstance(value, _Rich) or (plain and _PROSE.match(value)):
             texts.append(value)
         elif key in _ABOUT and value and isinstance(value, str | dict):
-            about.setdefault(_ABOUT[key], name_of(value) if _ABOUT[key] == "author" else value)
-        elif isinstance(value, list) or (isinstance(value, dict) and not (beside and all(post_of(value)))):
-            left += reversed([*value.items()] if isinstance(value, dict) else [("", each) for each in value])
+            said = name_of(value) if _ABOUT[key] == "author" else value
+            if of_all and about.setdefault(_ABOUT[key], said) != said and _ABOUT[key] == "author":
+                about["author"] = ""  # each of a part
+        elif isinstance(value, list):
+            left += [("", each, False) for each in reversed(value)]
+        elif isinstance(value, dict) and not (beside and all(post_of(value))):
+            left += [(key, inner, of_all) for key, inner in reversed(value.items())]
     return [{"text": "\n\n".join(texts), **about}] if texts else []
 
 

@@ -12,18 +12,7 @@ from pathlib import Path
 from statistics import mode
 
 from tools.dates import date_of_cell
-from tools.documents.columns import (
-    ALL_NAMES,
-    ColumnChoice,
-    Row,
-    Table,
-    choose_columns,
-    fold_name,
-    is_head,
-    names_columns,
-    value_of,
-    wordings,
-)
+from tools.documents.columns import ALL_NAMES, ColumnChoice, Row, Table, choose_columns, fold_name, read_head, value_of
 from tools.documents.document import GUESS_ALL, Columns, Note, ReaderOutput, document_of_text, printable, read_decoded
 from tools.documents.html_threads import mark_quotes
 from tools.documents.json_rows import json_table
@@ -47,10 +36,7 @@ _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's own word for the separator
 _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
 _REPLY = re.compile(r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I)
 # Lines above the time series of statistics offices: 'Unit,Thousands'.
-_ABOUT = frozenset(
-    "title cdid pre_unit unit units source source_dataset_id dataset series_id release_date next_release frequency "
-    "important_notes notes note last_updated".split()
-)
+_ABOUT = "title cdid pre_unit unit source source_dataset_id release_date next_release important_notes notes".split()
 _WIDEST, _MOST_FIGURES = 80, 10_000  # words of a row in one block, wider ones have several; rows of a table of figures
 
 
@@ -179,17 +165,13 @@ def _separated_table(text: str, name: str, given: Columns) -> Table:
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
-    if names_columns([cells for _, cells in first], given):
-        names = [cell.strip().split("\n")[0] for cell in first.pop(0)[1]]
-        while len(first) > 1 and is_head(first[0][1], [cells for _, cells in first[1:]], names):
-            more = first.pop(0)[1]
-            names = names if set(given.named()) & set(names) else wordings(names, more)
-    else:
+    names, of_head = read_head([cells for _, cells in first], given)
+    first = first[of_head:]
+    if not names and about and width == 2:
+        names = ["", title[0]]
+    elif not names:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
-        if about and len(names) == 2:
-            names = ["", title[0]]
-        else:
-            notes.append("its first line names no columns, so they are called 1, 2, 3 …")
+        notes.append("its first line names no columns, so they are called 1, 2, 3 …")
     first_at = {name: at for at, name in reversed([*enumerate(names, start=1)])}
     names = [name if first_at[name] == at else f"{name} ({at})" for at, name in enumerate(names, start=1)]
     return Table(_filled_rows(chain(first, rows), names, name), names, notes, title)
