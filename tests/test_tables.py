@@ -183,6 +183,14 @@ SURVEYS = {
     "name and role": (f'Name,Job title,Comment\nJ. Brand,head,"{_WHY}"\n', ([_WHY], ["J. Brand, head"])),
     "names in parts": (f'First Name,Last Name,Comment\nAnn,Lee,"{_WHY}"\n', ([_WHY], ["Ann Lee"])),
     "a name that is asked for": (f'"First, what is your name?",Comment\nMaud,"{_WHY}"\n', ([_WHY], ["Maud"])),
+    "a question of two answers": (  # the second line names the column that the first does not
+        "id,started,Your pet?,What of zoos?,\n,,Reply,Why close them,Why keep them\n"
+        f'1,2024-05-01 10:00:00,Cat,"{_WHY}",\n2,2024-05-02 10:00:00,Dog,,They pay for the vets of the town.\n',
+        ([_WHY, "They pay for the vets of the town."], ["", ""]),
+    ),
+    "what one is called": (f'What should we call you?,Comment\nMaud,"{_WHY}"\n', ([_WHY], ["Maud"])),
+    "names of users": (f'screen name,posted,body\nmo_b,02 Jun 2023 08:14,"{_WHY}"\n', ([_WHY], ["mo_b"])),
+    "goods that are called as people": (f'name,price,review\nMaud Brand,2.99,"{_WHY}"\n', ([_WHY], [""])),
     "products": (f'name,price,review\nKettle 3000,29.99,"{_WHY}"\n', ([_WHY], [""])),
     "numbers": (f'respondent,speech\n1834,"{_WHY}"\n', ([_WHY], [""])),
     "anonymous": (f'respondent,speech\nR_1,"{_WHY}"\n', ([_WHY], ["R_1"])),
@@ -231,6 +239,22 @@ FIGURES = {
             ("Wales", "Cardiff; 2021: 9; 2022: .."),
             ("Wales", "Note: provisional."),
         ],
+    ),
+    "a series and lines about it": (
+        'Title,"Bats, by barn"\nCDID,B7\nPreUnit,\nNotes,"Wet, in 2022."\n\nBarn,2021,2022,2023\n'
+        "Elm,5,[c],..\nOak,6,7,8\n\n1. Oak has a new roof.\n",
+        "Bats, by barn",
+        [
+            ("", "CDID: B7\nNotes: Wet, in 2022."),
+            ("", "Elm; 2021: 5; 2022: [c]; 2023: .."),
+            ("", "Oak; 2021: 6; 2022: 7; 2023: 8"),
+            ("", "1. Oak has a new roof."),
+        ],
+    ),
+    "a series of two columns": (
+        "Title,Bats\nUnit,Thousands\nNotes,Barns only.\n2021,5\n2022,6\n",
+        "Bats",
+        [("", "Unit: Thousands\nNotes: Barns only."), ("", "2021; Bats: 5"), ("", "2022; Bats: 6")],
     ),
     "decimal commas": (
         "Country;Price (EUR);Organic (%)\nAustria;4,80;25,0\nItaly;£5,95;3,5 %\n",

@@ -114,7 +114,59 @@ REDDIT = [
     listing("crema", title="Tips?", selftext="Should we &amp; can we?"),
     listing("milk", listing("crema", body="Then when?"), body="No."),
 ]
+
+
+def rich(*runs: str) -> object:
+    texts = [{"type": "text", "text": run} for run in runs]
+    return {"type": "doc", "content": [{"type": "paragraph", "content": texts}]}
+
+
 JSON = {
+    "an issue": (
+        {
+            "fields": {
+                "summary": "Owls",
+                "creator": {"displayName": "Ada B"},
+                "created": "2024-06-03T10:15:22.000+0100",
+                "description": rich("Owls are ", "not", " pets."),
+                "comment": {"comments": [{"author": {"displayName": who}, "body": rich(who, "!")} for who in "XY"]},
+            }
+        },
+        [("Ada B", "Owls are not pets."), ("X", "X!"), ("Y", "Y!")],
+    ),
+    "several chats": (
+        {
+            "chats": {
+                "list": [
+                    {"messages": [{"from": who, "text": ["No ", {"type": "bold", "text": who}]}] * 1} for who in "XY"
+                ]
+            }
+        },
+        [("X", "No X"), ("Y", "No Y")],
+    ),
+    "a document of Google": (
+        {
+            "title": "T",
+            "body": {
+                "content": [
+                    {
+                        "paragraph": {
+                            "elements": [{"textRun": {"content": run}} for run in ("Owls do n", "ot", " bark.\n")]
+                        }
+                    }
+                ]
+            },
+        },
+        [("", "Owls do not bark.")],
+    ),
+    "Lexical": ({"root": {"type": "root", "children": [rich("Owls do n", "ot bark.")]}}, [("", "Owls do not bark.")]),
+    "parts of several people": (
+        {
+            "a": {"author": "X", "claim": "Owls do not bark at night."},
+            "b": {"creator": "Y", "quip": "They do so by day, too."},
+        },
+        [("", "Owls do not bark at night.\n\nThey do so by day, too.")],
+    ),
     "reddit": (REDDIT, [("crema", "Should we & can we?"), ("milk", "No."), ("crema", "Then when?")]),
     "discourse": (
         {

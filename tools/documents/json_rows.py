@@ -98,11 +98,10 @@ def _flat(said: Any, depth: int = 0) -> Any:
     if whole and depth < 13 and _is_rich(lists[0]):
         return _Rich(re.sub(r"\n{3,}", "\n\n", _text_of(lists[0])).strip())
     if isinstance(said, dict | list) and depth <= MAX_DEPTH:
-        inner = said.items() if isinstance(said, dict) else enumerate(said)
-        changed = {k: new for k, v in inner if isinstance(v, dict | list) and (new := _flat(v, depth + 1)) is not v}
-        if changed:
-            inner = {**dict(inner), **changed}
-            return inner if isinstance(said, dict) else [*inner.values()]
+        inner = said if isinstance(said, dict) else dict(enumerate(said))
+        made = {k: _flat(v, depth + 1) if isinstance(v, dict | list) else v for k, v in inner.items()}
+        if any(made[k] is not v for k, v in inner.items()):
+            return made if isinstance(said, dict) else [*made.values()]
     return said
 
 
