@@ -40,10 +40,10 @@ _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY, _WORDED = 3, 4  # words; a text has more, a question as the name of a column
-FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.\.?|[-–:*]")  # a number with its unit, or none
+FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number with its unit, or none
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
-_GOODS = frozenset("price cost sku brand product stock quantity qty".split())
+_GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # no question
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
@@ -108,7 +108,7 @@ def choose_columns(
         guessed["text"] = "', '".join(text)
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     free = _columns([name for name in names if name not in text], told)
-    goods = any(not _GOODS.isdisjoint(fold_name(name).split("_")) for name in names)
+    goods = any(_GOODS.fullmatch(fold_name(name)) for name in names)
     people = {n for n in free if not goods and n.lower() == "name" and _most(free[n], _PERSON.fullmatch)}
     for of, usual in _NAMES.items():
         named_so = [*_called(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
@@ -159,7 +159,8 @@ def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequen
     Qualtrics and SurveyMonkey write below the names, an empty cell first and words where the names are empty."""
     said = [cell.strip() for cell in cells]
     unnamed = [cell for name, cell in zip(names, said, strict=False) if not name]
-    if not said[0] and unnamed and all(cell and not FIGURE.fullmatch(cell) for cell in unnamed):
+    names_them = unnamed and all(cell and not FIGURE.fullmatch(cell) for cell in unnamed)
+    if not said[0] and names_them and not any(cell.endswith((".", "!")) for cell in said):
         return all(row[0].strip() for row in below)
     if any(cell.lower() == _FILLERS[1] for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
         return True
