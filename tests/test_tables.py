@@ -10,8 +10,9 @@ from test_rows import Reading, made
 
 from agent.commands.batch import _read_questions
 from tools.documents.cutting import cut_document
+from tools.documents.readers import read_file
 from tools.errors import SourceError
-from tools.passages import PassageText
+from tools.passages import PassageText, SourceDocument
 
 # A rich text: of each vendor how a run is written (T is its words), and the file (RUNS are those of the first sentence,
 # LAST is the second in one run).
@@ -209,6 +210,21 @@ def test_header_rows_are_no_documents_and_authors_are_named(tmp_path: Path, tool
 def test_a_code_is_still_the_name_of_its_column(tmp_path: Path) -> None:
     found = Reading(made(tmp_path, "a.csv", SURVEYS["Qualtrics"][0]), text=("Q2",))
     assert found.texts == [_WHY]
+
+
+@pytest.mark.parametrize("names", ["Please say why,Officer comment", "q1_why_is_that,q2_more"])
+def test_all_open_answers_are_read(tmp_path: Path, names: str) -> None:
+    rows = "The ferry is late each day.,Noted by us now.\nIt costs too much for us.,See the plan for it.\n"
+    file = tmp_path / "a.csv"
+    file.write_text(f"{names}\n{rows}")
+    first, second = (d for d in read_file(file, "a.csv") if isinstance(d, SourceDocument))
+    said = [p.text for found in (first, second) for p in cut_document(found)]
+    assert said == [
+        "The ferry is late each day.",
+        "Noted by us now.",
+        "It costs too much for us.",
+        "See the plan for it.",
+    ]
 
 
 def test_each_answer_stands_below_its_question_and_a_reply_is_not_its_authors(tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ _OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author u
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
-_MANY, _WORDED = 3, 4  # words; a text has more, a question as the name of a column
+_MANY = 3  # words; a text has more
+_QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d")  # as a column's name
 FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number with its unit, or none
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
@@ -224,8 +225,8 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     if "text" in map(fold_name, found):
         return (found[0],)
     kinds = [] if called else [n for n in own if not set(fold_name(n).split("_")).isdisjoint(_TEXT_NAMES)]
-    answers = [n for n in own if ("?" in n or len(n.split()) > _WORDED) and len(set(columns[n])) > len(columns[n]) / 2]
-    if asked := answers or kinds:
+    answers = [n for n in own if _QUESTION.match(n) and len(set(columns[n])) > len(columns[n]) / 2]
+    if asked := answers or (own if kinds else []):
         return tuple(n for n in columns if n in (*called, *asked))
     # Beside figures, words are the labels of the rows, or remarks here and there.
     figures = [n for n in free[1:] if n not in other and _most(columns[n], FIGURE.fullmatch)]
