@@ -212,16 +212,16 @@ def test_a_code_is_still_the_name_of_its_column(tmp_path: Path) -> None:
     assert found.texts == [_WHY]
 
 
-@pytest.mark.parametrize("names", ["Please say why,Officer comment", "q1_why_is_that,q2_more"])
+@pytest.mark.parametrize("names", ["Please say why,Officer comment", "q1_why_is_that,q2_more", "Why?,What else?"])
 def test_all_open_answers_are_read(tmp_path: Path, names: str) -> None:
-    rows = "The ferry is late each day.,Noted by us now.\nIt costs too much for us.,See the plan for it.\n"
+    rows = "The ferry is late each day.,Trees.\nIt costs too much for us.,See the plan for it.\n"
     file = tmp_path / "a.csv"
     file.write_text(f"{names}\n{rows}")
     first, second = (d for d in read_file(file, "a.csv") if isinstance(d, SourceDocument))
     said = [p.text for found in (first, second) for p in cut_document(found)]
     assert said == [
         "The ferry is late each day.",
-        "Noted by us now.",
+        "Trees.",
         "It costs too much for us.",
         "See the plan for it.",
     ]

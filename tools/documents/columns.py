@@ -194,9 +194,9 @@ def _columns(names: Iterable[str], rows: Sequence[Mapping[str, Value]]) -> Value
 
 def _resolved(file: str, columns: Values, name: str) -> str:
     alike = [each for each in columns if each == name or (fold_name(each) and fold_name(each) == fold_name(name))]
-    if not alike:
-        raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
-    return name if name in alike else alike[0]
+    if alike:
+        return name if name in alike else alike[0]
+    raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
 
 
 def _called(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
@@ -215,9 +215,10 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     """The column that is called 'text', or else the only one that is called as texts are, or that has many words; all
     that are named by a question or as a kind of text; none in a table of figures."""
     free = [name for name, values in columns.items() if name not in taken and values]
-    same = {name for name in free if len(columns[name]) > 2 and len(set(columns[name])) == 1}  # what was asked, say
     worded = [name for name in free if _most(columns[name], _has_words)]
-    worded = [name for name in worded if name not in same] or worded
+    worded = [
+        n for n in worded if len(columns[n]) < 3 or len(set(columns[n])) > 1
+    ] or worded  # no question asked of all
     other, prose = _called(list(ALL_NAMES), free), [n for n in worded if _most(columns[n], _has_many_words)]
     called, own = _called(_TEXT_NAMES, worded), [n for n in prose if n not in other]
     own = [n for n in own if _most(columns[n], _ENDS.search)] or own  # rather than names
@@ -225,7 +226,8 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     if "text" in map(fold_name, found):
         return (found[0],)
     kinds = [] if called else [n for n in own if not set(fold_name(n).split("_")).isdisjoint(_TEXT_NAMES)]
-    answers = [n for n in own if _QUESTION.match(n) and len(set(columns[n])) > len(columns[n]) / 2]
+    said = [n for n in worded if n not in other and any(_has_many_words(v) and _ENDS.search(v) for v in columns[n])]
+    answers = [n for n in [*own, *said] if _QUESTION.match(n) and len(set(columns[n])) > len(columns[n]) / 2]
     if asked := answers or (own if kinds else []):
         return tuple(n for n in columns if n in (*called, *asked))
     # Beside figures, words are the labels of the rows, or remarks here and there.
@@ -237,8 +239,8 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
         return (found[0],)
     told = f"is '{found[0]}' the text, or '{found[1]}'?" if found else "no column holds text."
     both = f" ('{found[0]},{found[1]}' takes both.)" if found and "{column}" in given.hint else ""
-    lead = "" if found else "If one is the text all the same: "
-    how = f"{lead}{_hint(given, file, (found or free[-1:])[0])}" if free else ""
+    how = _hint(given, file, found[0]) if found else ""
+    how = how or (f"If one is the text all the same: {_hint(given, file, free[-1])}" if free else "")
     error = SourceError(f"{file}: {told} {_listed(columns)} {how}{both}".rstrip())
     error.columns = [(name, _short(columns[name][0])) for name in free]
     raise error
@@ -291,10 +293,8 @@ def _listed(columns: Values) -> str:
 
 
 def _few(told: Sequence[str]) -> str:
-    more = f" and {len(told) - _WIDEST} more" if len(told) > _WIDEST else ""
-    return f"{', '.join(told[:_WIDEST])}{more}"
+    return ", ".join(told[:_WIDEST]) + (f" and {len(told) - _WIDEST} more" if len(told) > _WIDEST else "")
 
 
 def _short(value: str) -> str:
-    line = " ".join(value.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN].rstrip()}…"
+    return line if len(line := " ".join(value.split())) <= _SHOWN else f"{line[:_SHOWN].rstrip()}…"
