@@ -101,7 +101,7 @@ def _read(found: re.Match[str], shape: str, names: Names) -> Tag | None:
         return None
     if shape == "quoted" and from_title(who) != who:  # 'As Una wrote:'
         return None
-    if is_person(more) and not (is_person(who) or is_numbered(who)):
+    if (is_person(more) and not (is_person(who) or is_numbered(who))) or (is_name(more) and not is_named(who)):
         who = more
     if shape == "marked":
         if is_entitled(_label(said)) and len(said.split()) < 9 and not pattern("SENTENCE").search(said):
@@ -119,7 +119,7 @@ def _label(text: str) -> str:
         who = pattern("AFTER_LABEL").sub("", who).rstrip(_AROUND)
     who = pattern("BEFORE_LABEL").sub("", who)
     first, *rest = pattern("PARTED").split(who, 1)
-    if rest and is_numbered(first):  # 'Response 3 – Una Roe, pilot'
+    if rest and (first.isdigit() or is_numbered(first)):  # 'Response 3 – Una Roe, pilot'
         first, *rest = pattern("PARTED").split(rest[0], 1)
         who = first
     return first if is_entitled(first) or (rest and not rest[0][:1].isupper()) else who

@@ -50,16 +50,19 @@ def _subject(left: str) -> str:
         last = re.sub(r"^the ", "", last)
         named = [last] if chunks and pattern("PERSON").fullmatch(last) else []
         named += [from_title(m[0]) for chunk in chunks if (m := pattern("PERSON").match(chunk))]
+        named += [m["who"] for chunk in chunks if (m := pattern("BY_TRADE").match(chunk[:1].lower() + chunk[1:]))]
         if person := next(filter(is_person, named), ""):
             return person
-    left = re.sub(r" \([^()]{1,60}\)$", "", left.removesuffix(","))
+    left, _, member = left.removesuffix(",").removesuffix(")").rpartition(" (") if left.endswith((")", "),")) else (left.removesuffix(","), "", "")
+    if pattern("PERSON").fullmatch(member) and is_person(member) and is_name(member.split()[0]):  # who speaks for a body
+        return member
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
     if (found := pattern("NAME_AT_END").search(left)) and not pattern("PREPOSITION").search(left[: found.start()]):
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
         name = from_title(found[0])
-        return name if is_person(name) or is_name(name) else ""
+        return name if is_person(name) or is_name(name) or pattern("INITIALS").fullmatch(name) else ""
     return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
 
 
