@@ -64,6 +64,7 @@ class _Speech:
         self._tags, self._names, self._left_out = tags, names, left_out
         self._last = max((i for i, tag in enumerate(tags) if tag), default=-1)
         self._labels = {tag.who for tag in tags if tag and tag.who}
+        self._initialled = any(map(pattern("INITIALS").fullmatch, self._labels))
         self._stamped = any(tag.shape in ("chat", "stamp") for tag in tags if tag)
         self._who = self._shape = self._quoting = ""
         self._silent, self._aside, self._far = True, False, 0  # nothing of the turn is said yet; blocks since speech
@@ -127,7 +128,8 @@ class _Speech:
             return block
         self._far = 0 if pattern("OF_US").search(text) or self._silent or not loose else self._far + 1
         about = self._is_about_speaker(text)
-        told = about or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
+        other = self._initialled and pattern("INITIALS").fullmatch(text.partition(" ")[0])
+        told = about or other or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
         others = self._shape == "asked" and pattern("OTHERS").search(text)
         narrated = loose and bool(told or others or self._far > _FARTHEST)
         ended = not self._silent and (block.form == "heading" or narrated or about)

@@ -144,7 +144,9 @@ def _is_known(who: str, names: Names) -> bool:
 
 
 def _is_explained(who: str, names: Names) -> bool:
-    return not pattern("TITLE").fullmatch(ordinary_case(who)) and is_person(names.full(who))
+    full = names.full(who)
+    odd = full.endswith(f" ({who})") and not is_word(full.split()[0].lower())  # a first name that no list has
+    return not pattern("TITLE").fullmatch(ordinary_case(who)) and (odd or is_person(full))
 
 
 def _proved(blocks: Sequence[Block], tags: Sequence[Tag | None], names: Names) -> list[Tag | None]:
