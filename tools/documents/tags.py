@@ -49,6 +49,9 @@ def find_tags(blocks: Sequence[Block], names: Names) -> Sequence[Tag | None]:
 def table_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
     """The rows of a table that is a transcript, each as what its speaker says; any other block as it is."""
     rows = [row.split(" | ") for row in block.text.split("\n")] if block.form == "table" else [[]]
+    if lines := _numbered_lines(rows):
+        yield from (replace(block, text=text, form="paragraph") for text in lines)
+        return
     columns = list(zip(*rows[1:], strict=False)) if len({len(row) for row in rows}) == 1 else []
     said = max(range(len(columns)), key=lambda i: sum(map(len, columns[i])), default=-1)
     prose = columns and all(pattern("PROSE").search(text) for text in columns[said] if text)
@@ -65,6 +68,20 @@ def table_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
     for row in filter(lambda row: row[said], rows[1:]):
         speaker = row[who] if _names_somebody(row[who]) else ""
         yield replace(block, text=row[said], form="paragraph", speaker=speaker)
+
+
+def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The turns of a transcript whose lines are numbered, without the numbers; empty for any other table."""
+    counted = len(rows) > 2 and all(len(row) == 2 and row[0] == str(i) for i, row in enumerate(rows, 1))
+    found: list[str] = []
+    for _, line in rows if counted else ():
+        begins = re.match(r"[^\W\d_a-z][^:a-z]{1,40}:\s", line) or pattern("ASIDE").fullmatch(line)
+        begins = begins or pattern("WITNESS").fullmatch(line)
+        if begins or not found or pattern("ASIDE").fullmatch(found[-1]) or pattern("WITNESS").fullmatch(found[-1]):
+            found.append(" ".join(line.split()))
+        else:
+            found[-1] += f" {' '.join(line.split())}"
+    return found if sum(": " in turn[:45] for turn in found) * 2 > len(found) else []
 
 
 def _names_somebody(cell: str) -> bool:

@@ -58,7 +58,11 @@ def _subject(left: str) -> str:
         return member
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
-    if (found := pattern("NAME_AT_END").search(left)) and not pattern("PREPOSITION").search(left[: found.start()]):
+    found = pattern("NAME_AT_END").search(left)
+    if found and (place := pattern("PREPOSITION").search(left[: found.start()])):
+        who = left[: place.start()].rstrip() if place[0] in ("of ", "from ", "for ") else ""
+        return who if pattern("NAME_AT_END").fullmatch(who) and is_person(who) else ""  # 'Una Roe of Mill Lane'
+    if found:
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
         name = from_title(found[0])
