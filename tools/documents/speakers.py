@@ -3,7 +3,7 @@
 The words that it goes by are in `tools/language/conventions.toml`.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -13,6 +13,7 @@ from tools.language.sentences import split_sentences
 from tools.language.speech import UNNAMED, reporter
 from tools.passages import PROBABLY, Block
 
+_COMPARED, _QUOTED = 40, 12  # blocks that a post may quote, and characters of a quotation
 _FARTHEST = 3  # blocks that a turn goes on for without a sign of speech
 
 
@@ -67,6 +68,7 @@ class _Speech:
         self._initialled = any(map(pattern("INITIALS").fullmatch, self._labels))
         self._stamped = any(tag.shape in ("chat", "stamp") for tag in tags if tag)
         self._who = self._shape = self._quoting = ""
+        self._posted = deque[tuple[str, str]](maxlen=_COMPARED)  # what is said last, and by whom
         self._silent, self._aside, self._far = True, False, 0  # nothing of the turn is said yet; blocks since speech
         self._sides = {"Q": "", "A": ""}  # who examines and who is examined
 
@@ -141,7 +143,11 @@ class _Speech:
             return block
         personal = (not loose and not self._aside) or pattern("OF_SELF").search(text)
         sure = self._silent or self._who == UNNAMED or self._shape == "chat" or (between and personal)
-        found = replace(block, speaker=self._who if sure else PROBABLY + self._who.removeprefix(PROBABLY))
+        who = self._who if sure else PROBABLY + self._who.removeprefix(PROBABLY)
+        if self._shape == "stamp" and len(text) >= _QUOTED:
+            who = next((other for said, other in self._posted if other and text in said), who)  # a post quotes another
+            self._posted.append((text, "" if who.startswith(PROBABLY) else who))
+        found = replace(block, speaker=who)
         self._silent = False
         if self._shape == "quoted":
             self._end_quotation()
@@ -198,6 +204,17 @@ def _led(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
+def _sentences(text: str) -> list[str]:
+    """The sentences of minutes, which do not end behind a title: 'Bro. Tamati'."""
+    found: list[str] = []
+    for sentence in split_sentences(text):
+        if found and pattern("ABBREVIATED").fullmatch(found[-1].rpartition(" ")[2]):
+            found[-1] += f" {sentence}"
+        else:
+            found.append(sentence)
+    return found
+
+
 def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
     """The blocks of minutes, parted where another person begins to be reported."""
     who = subject = ""
@@ -208,7 +225,7 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
             continue
         before, part = who, list[str]()
         who = ""
-        for sentence in split_sentences(block.text):
+        for sentence in _sentences(block.text):
             told = reporter(sentence, "VERB_IN_MINUTES")
             now = who
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
@@ -219,7 +236,9 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
             if not told and is_named(label) and pattern("OF_US").search(rest):
                 now = PROBABLY + names.full(label)
             begun = pattern("SUBJECT").match(sentence)
-            if not told and begun and is_entitled(names.full(begun["who"])):  # somebody else, by a verb that is not known
+            if (
+                not told and begun and is_entitled(names.full(begun["who"]))
+            ):  # somebody else, by a verb that is not known
                 now = PROBABLY + names.full(begun["who"]) if pattern("TELLING").search(sentence) else ""
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from tools.language.lexicon import is_name, is_word
@@ -72,16 +72,19 @@ def table_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
 
 def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     """The turns of a transcript whose lines are numbered, without the numbers; empty for any other table."""
-    counted = len(rows) > 2 and all(len(row) == 2 and row[0] == str(i) for i, row in enumerate(rows, 1))
+    numbers = [row[0] if len(row) == 2 else "" for row in rows]
+    counted = len(rows) > 2 and all(
+        n.isdecimal() and len(n) < 5 and n in ("1", str(int(before) + 1)) for before, n in pairwise(["0", *numbers])
+    )
     found: list[str] = []
     for _, line in rows if counted else ():
-        begins = re.match(r"[^\W\d_a-z][^:a-z]{1,40}:\s", line) or pattern("ASIDE").fullmatch(line)
-        begins = begins or pattern("WITNESS").fullmatch(line)
-        if begins or not found or pattern("ASIDE").fullmatch(found[-1]) or pattern("WITNESS").fullmatch(found[-1]):
-            found.append(" ".join(line.split()))
+        said = " ".join(line.split())
+        alone = any(pattern(name).fullmatch(text) for name in ("ASIDE", "WITNESS") for text in (said, *found[-1:]))
+        if alone or not found or pattern("CAPITALS").match(said):
+            found.append(said)
         else:
-            found[-1] += f" {' '.join(line.split())}"
-    return found if sum(": " in turn[:45] for turn in found) * 2 > len(found) else []
+            found[-1] += f" {said}"
+    return found if sum(bool(pattern("CAPITALS").match(turn)) for turn in found) * 2 > len(found) else []
 
 
 def _names_somebody(cell: str) -> bool:

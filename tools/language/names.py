@@ -183,7 +183,9 @@ class Names:
         return self._known[who]
 
     def _find(self, who: str) -> str:
-        label = ordinary_case(who)
+        label, last = ordinary_case(who), who.rpartition(" ")[2]
+        if last != who and pattern("INITIALS").fullmatch(last) and f"({last})" in self._text:  # a heading stands before
+            return self.full(last)
         if pattern("INITIALS").fullmatch(who):
             words = [rf"(?:{source('PARTICLE')} )*{initial}[\w'’-]+" for initial in who.replace(".", "")]
             told = re.findall(rf"({source('PERSON')}) ?\({re.escape(who)}\b", self._text)

@@ -53,8 +53,14 @@ def _subject(left: str) -> str:
         named += [m["who"] for chunk in chunks if (m := pattern("BY_TRADE").match(chunk[:1].lower() + chunk[1:]))]
         if person := next(filter(is_person, named), ""):
             return person
-    left, _, member = left.removesuffix(",").removesuffix(")").rpartition(" (") if left.endswith((")", "),")) else (left.removesuffix(","), "", "")
-    if pattern("PERSON").fullmatch(member) and is_person(member) and is_name(member.split()[0]):  # who speaks for a body
+    left, _, member = (
+        left.removesuffix(",").removesuffix(")").rpartition(" (")
+        if left.endswith((")", "),"))
+        else (left.removesuffix(","), "", "")
+    )
+    if (
+        pattern("PERSON").fullmatch(member) and is_person(member) and is_name(member.split()[0])
+    ):  # who speaks for a body
         return member
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
