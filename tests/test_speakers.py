@@ -422,3 +422,62 @@ def test_nobody_wrote_what_several_people_say() -> None:
     text = "Panel\n\nBy Ida Pell\n\n" + "\n\n".join(["UNA MARSH: I row.", "PER ROE: You do.", "UNA MARSH: We do."])
     assert text_document(text, "a.txt").author == ""
     assert text_document("Panel\n\nBy Ida Pell\n\nThey row.", "a.txt").author == "Ida Pell"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "who"),
+    [
+        ("Lea Valley RC (Ann Pell) answered that it rows.", "Ann Pell"),
+        ("Ann Pell (Lea Valley RC) answered that it rows.", "Ann Pell"),
+        ("Ida Roe, who has rowed here since 1990, called the toll a disgrace.", "Ida Roe"),
+        ("Ida Roe called the police after an accident.", ""),
+        ("Head cook Ida Roe, 17, said it was late.", "Ida Roe"),
+        ("Mr Ida Roe of Mill Lane said it was late.", "Mr Ida Roe"),
+        ("Letters from Ida Roe of Shelter said no.", ""),
+        ("According to nurse Ida Roe, it is late.", "Ida Roe"),
+        ("According to official figures Shelter has, it is late.", ""),
+        ("Mr Roe feared that the lock would close.", "Mr Roe"),
+    ],
+)
+def test_who_is_reported(sentence: str, who: str) -> None:
+    assert reported_speaker(sentence, sentence) == who
+
+
+def test_the_number_of_a_question_is_no_name() -> None:
+    turns = ["Q41 Chair: Why do you row?", "Ida Roe: I like it.", "Q42 Chair: Do you?", "Ida Roe: I do."]
+    bold = [3, 8, 3, 8]
+    found = with_speakers([Block(t, bold=n) for t, n in zip(turns, bold, strict=True)], Counter())
+    assert [b.speaker for b in found] == ["Chair", "Ida Roe"] * 2
+
+
+def test_initials_that_are_anothers_are_never_the_last_ones_turn() -> None:
+    tape = "Speakers: Harold Goss (HG), Winifred Goss (WG)\n\n" + "\n\n".join(
+        ["HG    I was on it.", "WG    You were not.", "HG    I was.", "XY    He was not, you know.", "HG    I was."]
+    )
+    said = {b.text: b.speaker for b in text_document(tape, "a.txt").blocks}
+    assert (said["I was on it."], said["You were not."]) == ("Harold Goss (HG)", "Winifred Goss (WG)")
+    assert said["XY He was not, you know."] == ""
+
+
+def test_initials_are_reported_in_minutes() -> None:
+    minutes = "Minutes\n\nPresent: Ida Roe (IR), Per Pell (PP), Una Vane (UV)\n\n" + "\n\n".join(
+        ["IR: I row.", "PP: We do not.", "UV asked whether they could row.", "KX said that they could.", "IR: I do."]
+    )
+    said = [b.speaker for b in text_document(minutes, "a.txt").blocks[-5:]]
+    assert said == ["Ida Roe (IR)", "Per Pell (PP)", "Una Vane (UV)", "KX", "Ida Roe (IR)"]
+
+
+def test_the_lines_of_a_deposition_are_numbered() -> None:
+    lines = ["MS ROE: Did you row", "on Friday?", "THE WITNESS: I did not", "row.", "MS ROE: Did you swim?"]
+    rows = [f"{i} | {line}" for i, line in enumerate([*lines, "THE WITNESS: I swam."], 1)]
+    found = with_speakers([Block("\n".join(rows), "table")], Counter())
+    assert [b.text for b in found] == ["Did you row on Friday?", "I did not row.", "Did you swim?", "I swam."]
+    table = Block("1 | Boats: two\n2 | Oars: four\n3 | Locks: one", "table")
+    assert with_speakers([table], Counter()) == [table]
+
+
+def test_a_numbered_post_that_quotes_another_has_its_own_writer() -> None:
+    posts = ["#1 · ida_6 · 3 Apr 2024, 09:12", "I swim there daily.", "#2 · old_per · 3 Apr 2024, 09:40"]
+    texts = [*posts, "I swim there daily.", "You do not.", "#3 · ida_6 · 3 Apr 2024, 09:50", "I do."]
+    found = with_speakers([Block(t, "heading" if t[0] == "#" else "paragraph") for t in texts], Counter())
+    assert [b.speaker for b in found] == ["ida_6", "ida_6", "old_per", "ida_6"]

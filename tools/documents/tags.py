@@ -84,7 +84,11 @@ def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
             found.append(said)
         else:
             found[-1] += f" {said}"
-    return found if sum(bool(pattern("CAPITALS").match(turn)) for turn in found) * 2 > len(found) else []
+    return (
+        found
+        if len(found) < len(rows) and sum(bool(pattern("CAPITALS").match(turn)) for turn in found) * 2 > len(found)
+        else []
+    )
 
 
 def _names_somebody(cell: str) -> bool:

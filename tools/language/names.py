@@ -195,7 +195,8 @@ class Names:
         elif who.lower().startswith("the ") or pattern("ROLE").fullmatch(who):
             holder = role_holder(who, self._text)
             return labelled(fullest(holder, self._text), label) if holder else label
-        return fullest(label, self._text)
+        full = fullest(label, self._text)
+        return who if full == label and len(who.replace(".", "")) == 2 else full  # 'KV', whom nothing explains
 
 
 def labelled(name: str, label: str) -> str:

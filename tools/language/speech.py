@@ -6,7 +6,7 @@ The words and conventions that it goes by are in `conventions.toml`.
 import re
 
 from tools.language.lexicon import is_name
-from tools.language.names import from_title, fullest, is_person, pattern
+from tools.language.names import from_title, fullest, is_entitled, is_person, pattern
 from tools.passages import PROBABLY
 
 UNNAMED = "somebody quoted"
@@ -53,15 +53,11 @@ def _subject(left: str) -> str:
         named += [m["who"] for chunk in chunks if (m := pattern("BY_TRADE").match(chunk[:1].lower() + chunk[1:]))]
         if person := next(filter(is_person, named), ""):
             return person
-    left, _, member = (
-        left.removesuffix(",").removesuffix(")").rpartition(" (")
-        if left.endswith((")", "),"))
-        else (left.removesuffix(","), "", "")
-    )
-    if (
-        pattern("PERSON").fullmatch(member) and is_person(member) and is_name(member.split()[0])
-    ):  # who speaks for a body
-        return member
+    left = left.removesuffix(",")
+    if inside := re.search(r" \(([^()]{1,60})\)$", left):
+        left, member = left[: inside.start()], inside[1]
+        if pattern("CLUB").search(left) and is_entitled(member) and not pattern("CLUB").search(member):
+            return member  # who speaks for a body
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
     found = pattern("NAME_AT_END").search(left)
