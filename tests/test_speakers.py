@@ -481,3 +481,11 @@ def test_a_numbered_post_that_quotes_another_has_its_own_writer() -> None:
     texts = [*posts, "I swim there daily.", "You do not.", "#3 · ida_6 · 3 Apr 2024, 09:50", "I do."]
     found = with_speakers([Block(t, "heading" if t[0] == "#" else "paragraph") for t in texts], Counter())
     assert [b.speaker for b in found] == ["ida_6", "ida_6", "old_per", "ida_6"]
+
+
+def test_names_of_accounts_alone_above_posts_are_their_writers() -> None:
+    posts = ["ida_56", "I swim there daily.", "old_per", "You do not.", "Moderator Roe", "Be kind.", "ida_56", "I do."]
+    found = with_speakers([Block(t, bold=0 if t[-1] == "." else len(t)) for t in posts], Counter())
+    said = {b.text: b.speaker for b in found}
+    assert (said["I swim there daily."], said["You do not."], said["I do."]) == ("ida_56", "old_per", "ida_56")
+    assert said["Be kind."] in ("", "Moderator Roe")
