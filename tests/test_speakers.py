@@ -484,8 +484,20 @@ def test_a_numbered_post_that_quotes_another_has_its_own_writer() -> None:
 
 
 def test_names_of_accounts_alone_above_posts_are_their_writers() -> None:
-    posts = ["ida_56", "I swim there daily.", "old_per", "You do not.", "Moderator Roe", "Be kind.", "ida_56", "I do."]
-    found = with_speakers([Block(t, bold=0 if t[-1] == "." else len(t)) for t in posts], Counter())
+    posts = [
+        "ida_56",
+        "I swim there daily.",
+        "old_per",
+        "You do not.",
+        "Moderator Roe",
+        "Be kind.",
+        "ida_56",
+        "I do.",
+        "old_per",
+    ]
+    found = with_speakers([Block(t, bold=0 if t[-1] == "." else len(t)) for t in [*posts, "So you say."]], Counter())
     said = {b.text: b.speaker for b in found}
     assert (said["I swim there daily."], said["You do not."], said["I do."]) == ("ida_56", "old_per", "ida_56")
     assert said["Be kind."] in ("", "Moderator Roe")
+    functions = ["get_user", "Returns your user.", "set_user", "You can set it.", "del_user", "See get_user, set_user."]
+    assert not any(b.speaker for b in with_speakers([Block(t) for t in functions], Counter()))

@@ -232,6 +232,7 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
                 now = (who if part else before) or subject
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
+                now = told if now.casefold() == told.casefold() else now  # 'PTA'
             label, _, rest = sentence.partition(": ")
             if not told and is_named(label) and pattern("OF_US").search(rest):
                 now = PROBABLY + names.full(label)

@@ -158,7 +158,11 @@ def _fits(tag: Tag, count: int, names: Names) -> bool:
         return False  # 'Cold War. It began'
     recurs = who.isupper() and (count > 1 or who.startswith("THE "))
     above = shape != "alone" or who.isupper()
-    named = shape == "timed" or (is_named(who) and above) or (not above and bool(pattern("HANDLE").fullmatch(who)))
+    named = (
+        shape == "timed"
+        or (is_named(who) and above)
+        or (not above and count > 1 and bool(pattern("HANDLE").fullmatch(who)))
+    )
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
     return not pattern("NO_SPEAKER").fullmatch(who) and (_is_known(who, names) or (not odd and (named or recurs)))
 
