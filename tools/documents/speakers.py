@@ -237,15 +237,13 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
             if not told and is_named(label) and pattern("OF_US").search(rest):
                 now = PROBABLY + names.full(label)
             begun = pattern("SUBJECT").match(sentence)
-            if (
-                not told and begun and is_entitled(names.full(begun["who"]))
-            ):  # somebody else, by a verb that is not known
-                now = PROBABLY + names.full(begun["who"]) if pattern("TELLING").search(sentence) else ""
+            other = names.full(begun["who"]) if begun else ""
+            if not told and is_entitled(other):  # somebody else, by a verb that is not known
+                now = PROBABLY + other if pattern("TELLING").search(sentence) else ""
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []
-            named = pattern("SUBJECT").match(sentence)
-            subject = PROBABLY + names.full(named["who"]) if named and is_entitled(named["who"]) else ""
+            subject = PROBABLY + other if begun and is_entitled(begun["who"]) else ""
             part.append(sentence)
             who = now
         if part:
