@@ -350,6 +350,7 @@ A bus is planned."""
         ("“We have four nurses in three buildings,” he said.", "Martin Roe-Booth"),
         ("According to Dr Una Marsh, who works there, the figures left out home visits.", "Dr Una Marsh"),
         ("She said that nobody had asked her.", "Dr Una Marsh"),
+        ("it would sue", "The Patients' Association"),
         ("The Patients' Association told the Herald that it would sue.", "The Patients' Association"),
         ("It had raised nine thousand, a spokeswoman said.", UNNAMED),
         ("‘I waited five weeks,’ one man said.", UNNAMED),

@@ -95,12 +95,15 @@ def reported_speaker(sentence: str, passage: str) -> str:
             return PROBABLY + fullest(led["who"], text)
         return _named(who, place, text, quotations) or UNNAMED
     outside = _outside(text, quotations)
-    clause = outside[begin : begin + len(said)]
+    last = begin + len(said)
+    clause = outside[begin:last]
     paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
     own = pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause)
     if not sum(shares) and own:  # its author speaks, of what others say too
         return ""
-    found = _named(reporter(clause), begin, text, quotations)
+    ends = [end.end() for end in pattern("SENTENCE_END").finditer(outside)]  # of a part the whole sentence may tell it
+    whole = outside[max((e for e in ends if e <= begin), default=0) : min((e for e in ends if e >= last), default=None)]
+    found = _named(reporter(clause) or reporter(whole), begin, text, quotations)
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
 
 
