@@ -502,3 +502,9 @@ def test_names_of_accounts_alone_above_posts_are_their_writers() -> None:
     assert said["Be kind."] in ("", "Moderator Roe")
     functions = ["get_user", "Returns your user.", "set_user", "You can set it.", "del_user", "See get_user, set_user."]
     assert not any(b.speaker for b in with_speakers([Block(t) for t in functions], Counter()))
+
+
+def test_what_a_meeting_resolved_is_nobodys() -> None:
+    said = ["Ann Vane: I want it.", "Per Roe: I do not.", "Ann Vane: You should.", "Resolved: That two bins be bought."]
+    blocks = with_speakers([Block(text) for text in said], Counter())
+    assert [block.speaker for block in blocks] == ["Ann Vane", "Per Roe", "Ann Vane", ""]
