@@ -194,10 +194,12 @@ def _keep_sentences(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:
     """The blocks, with headings that no passage would keep as paragraphs: sentences, and what has no text below it."""
     kept = []
     for block, after in zip_longest(blocks, blocks[1:]):
-        below = after is not None and (after.form != "heading" or after.level > block.level)
-        long = len(block.text.split()) > _LONGEST_HEADING
-        lost = _SENTENCE_END.search(block.text) or long or not (below or block.text == title)
-        kept.append(replace(block, form="paragraph", level=0) if block.form == "heading" and lost else block)
+        if block.form == "heading":
+            below = after is not None and (after.form != "heading" or after.level > block.level)
+            long = len(block.text.split()) > _LONGEST_HEADING
+            if _SENTENCE_END.search(block.text) or long or not (below or block.text == title):
+                block = replace(block, form="paragraph", level=0)
+        kept.append(block)
     return tuple(kept)
 
 

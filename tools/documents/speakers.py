@@ -196,7 +196,7 @@ def _led(blocks: Sequence[Block]) -> list[Block]:
         item = after.form == "item" and (not then or then.form != "item") and pattern("SENTENCE").search(block.text)
         below = pattern("BELOW").fullmatch(f"— {after.text}" if item else after.text)
         quoted = block.text[0] in '“"«„' and block.text[-1] in '”"»“'
-        lead = pattern("LEADING").search(block.text)
+        lead = pattern("LEADING").search(block.text) if block.text.endswith(":") else None
         if below and (quoted or is_entitled(below["who"])):
             found[i] = replace(block, speaker=below["who"])
         elif lead and is_person(lead["who"]) and pattern("OF_US").search(after.text) and not reporter(after.text):

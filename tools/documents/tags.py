@@ -128,7 +128,8 @@ def _read(found: re.Match[str], shape: str, names: Names) -> Tag | None:
     if (is_person(more) and not (is_person(who) or is_numbered(who))) or (is_name(more) and not is_named(who)):
         who = more
     if shape == "marked":
-        if is_entitled(_label(said)) and len(said.split()) < 9 and not pattern("SENTENCE").search(said):
+        brief = len(said) <= SHORT and len(said.split()) < 9 and not pattern("SENTENCE").search(said)
+        if brief and is_entitled(_label(said)):
             return None  # 'Chair: Una Roe'
         shape = "quoting" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
     return Tag(who, said, shape) if who else None
@@ -140,7 +141,9 @@ def _label(text: str) -> str:
     if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a rank
         who = who.rpartition(" ")[0]
     for _ in range(5):
-        who = pattern("AFTER_LABEL").sub("", who).rstrip(_AROUND)
+        before, who = who, pattern("AFTER_LABEL").sub("", who).rstrip(_AROUND)
+        if who == before:
+            break
     who = pattern("BEFORE_LABEL").sub("", who)
     first, *rest = pattern("PARTED").split(who, 1)
     if rest and (first.isdigit() or is_numbered(first)):  # 'Response 3 – Una Roe, pilot'
