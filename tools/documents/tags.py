@@ -27,7 +27,7 @@ from tools.language.speech import UNNAMED
 from tools.passages import PROBABLY, Block
 
 SHORT = 140  # characters of a block that may hold a name and a time only
-_SEARCHED, _MOST_NAMES = 400_000, 200  # characters and names of a document that are compared
+_BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # of a document: blocks, their characters, names compared
 _FREE = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be names of people
 _AROUND = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 
@@ -195,7 +195,7 @@ def _proved(blocks: Sequence[Block], tags: Sequence[Tag | None], names: Names) -
             others = zip(blocks[i + 1 : i + 4], kept[i + 1 : i + 4], strict=True)
             said = tag.said or " ".join(b.text for b, other in others if not other)
             turns.setdefault(tag.shape, []).append((tag.who, said))
-    text = "\n".join(b.text for b in blocks)[:_SEARCHED]
+    text = "\n".join(b.text for b in blocks[:_BLOCKS])[:_SEARCHED]
     sure = {shape for shape, spoken in turns.items() if _is_proved(shape, spoken, text, names)}
     labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
     taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]

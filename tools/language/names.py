@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tools.language.lexicon import is_name, is_word, lookup
 
-_SEARCHED, _MOST_NAMES = 400_000, 500  # characters of a document that names are looked for in, and how many names
+_BLOCKS, _SEARCHED = 4_000, 400_000  # of a document, and characters of these, that names are looked for in
+_MOST_NAMES = 500
 _MOST_FORMS, _LONGEST_FORM = 200, 70  # places that a name is looked for at, and characters before its last word
 
 
@@ -178,7 +179,7 @@ class Names:
         if len(self._known) > _MOST_NAMES:
             return self._known.get(who) or ordinary_case(who)
         if who not in self._known:
-            self._text = self._text or "\n".join(self._texts)[:_SEARCHED]
+            self._text = self._text or "\n".join(islice(self._texts, _BLOCKS))[:_SEARCHED]
             self._known[who] = self._find(who)
         return self._known[who]
 
