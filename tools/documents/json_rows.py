@@ -167,7 +167,7 @@ def _row(said: Any, number: int, where: str) -> Row | SourceError:
     named: dict[str, tuple[str, ...]] = {}
     for path, texts in values.items():  # of 'a.b' and a 'b' within 'a' the first has the name
         named.setdefault(".".join(path), ("".join(texts),) if _is_spaced(texts) else tuple(texts))
-    if "text" in named and _is_rich(said.get("blocks")):  # Slack's; its text marks what is bold: '*not*'
+    if "text" in named and _is_rich(said.get("blocks")):  # Slack: 'text' repeats the blocks with marks ('*not*')
         words = (re.sub(r"https?://[^\s|>]+|:[\w+-]+:", "", " ".join(named[n])) for n in ("text", "blocks"))
         if len({re.sub(r"[\W_]+", "", text) for text in words}) == 1:
             named["text"] = named.pop("blocks")

@@ -63,7 +63,7 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    """The messages of a mailbox. What has no time in its first line is text below a line such as 'From now on'."""
+    """The messages of a mailbox. A line 'From …' without a time begins none: it is text, such as 'From now on'."""
     message = b""
     with closing(mbox(path, create=False)) as box:
         for data in chain((box.get_bytes(key, from_=True) for key in box.iterkeys()), [b""]):

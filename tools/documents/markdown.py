@@ -43,7 +43,7 @@ def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
 
 
 def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> tuple[SourceDocument, str]:
-    """The document that a text in Markdown makes, and what is wrong with its front matter; empty where nothing is."""
+    """The document of a Markdown text, and the fault of its front matter; empty if it has none."""
     fields: dict[str, Any] = {}
     problem = ""
     if match := _FRONT_MATTER.match(text, 0, _LONGEST_FRONT):

@@ -11,7 +11,7 @@ from itertools import pairwise
 from tools.documents.document import document_of_blocks, title_of
 from tools.passages import PROBABLY, Block, SourceDocument
 
-_TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # of which the hours and minutes are read
+_TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # the group holds hours and minutes
 # The times of a cue, and what names it in the line above: a number, or anything below an empty line.
 _CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,\d]* *--> *\d[\d:.,]+(?:\]|.*)", re.MULTILINE)
 _STAMP = re.compile(rf"^\W?{_TIME}[\])]?(?! *-->)\s+", re.MULTILINE)
