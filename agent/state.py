@@ -21,11 +21,11 @@ CoverageStatus = Literal["supported", "thin", "leaning", "not_found"]
 """'leaning': what was found may speak for the perspective, and does not surely."""
 StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judge", "select", "write", "verify"]
 """The stages as they are stored, in the answer's timings and providers: 'search' is retrieve, 'again' requery."""
-Role = Literal["thesis", "case", "plain", "crux"]
+Role = Literal["thesis", "case", "also", "crux"]
 Tier = Literal["case", "leaning"]
 Check = Literal["source", "side", "unchecked"]
 """What a claim can fail: that its passages say it, that it serves its perspective, or that somebody could check it."""
-OF_NO_PERSPECTIVE: tuple[Role, ...] = ("plain", "crux")
+OF_NO_PERSPECTIVE: tuple[Role, ...] = ("also", "crux")
 """The roles of claims that stand under no perspective."""
 
 
@@ -124,11 +124,13 @@ class SentenceEvidence(TypedDict):
 class Claim(TypedDict):
     """A finished sentence with the passages that it stands on. `support` is the judge's for the perspective it serves.
 
-    Claims of the `role` 'crux', which says what the dispute turns on, and 'plain', which answers a question without
-    perspectives, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
+    Claims of the `role` 'crux', which says what the dispute turns on, and 'also', which speaks to the question without
+    a side, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
     passage word for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage
     that say it. `shown` is the text with what was changed in square brackets, empty or missing where it stands alone.
-    Of the `tier` 'leaning' it may speak for the perspective, and is no part of its case.
+    Of the `tier` 'leaning' it may speak for the perspective, and is no part of its case. An `objection` argues against
+    its perspective. `reason` names a written claim's reason in a word or two. `answers` is the id of the opposing
+    passage that the claim answers.
     """
 
     perspective: str
@@ -140,6 +142,9 @@ class Claim(TypedDict):
     written: NotRequired[bool]
     evidence: NotRequired[list[str]]
     shown: NotRequired[str]
+    objection: NotRequired[bool]
+    reason: NotRequired[str]
+    answers: NotRequired[int]
 
 
 def decontextualised(claim: Claim) -> str:
@@ -149,7 +154,7 @@ def decontextualised(claim: Claim) -> str:
 
 def in_case(claim: Claim) -> bool:
     """Whether the claim is of its perspective's case."""
-    return claim.get("tier", "case") == "case"
+    return claim.get("tier", "case") == "case" and not claim.get("objection")
 
 
 class Quote(TypedDict):
@@ -248,8 +253,10 @@ class RunState(TypedDict, total=False):
     question_results: list[int]  # expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
     candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
-    support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
-    unjudged: int  # judge: pairs that the budget or the deadline left out
+    support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage, arguing for it
+    opposition: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: the same, arguing against it
+    off_question: Annotated[list[int], merge_distinct]  # judge: passages that it found to be about something else
+    unjudged: int  # judge: passages that the budget or the deadline left out
     coverage: dict[str, Coverage]  # judge, verify: by its scores; by what was read and cited
     round: int  # requery: how often it has searched again
     next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try

@@ -113,7 +113,7 @@ def test_a_side_without_a_sentence_to_quote_says_where_to_read() -> None:
 def test_a_question_of_fact_shows_plain_sentences_only() -> None:
     run = state([claim("", "Four.", 4, role="plain")], framing={**FRAMING, "form": "plain"}, perspectives=[])
     answer = made(run)
-    assert (answer.outcome, [c.text for c in answer.plain], answer.citations[0].support) == (
+    assert (answer.outcome, [c.text for c in answer.also], answer.citations[0].support) == (
         "no_sides",
         ["Four."],
         None,

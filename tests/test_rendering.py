@@ -79,7 +79,7 @@ def answer_with(text: str, **changes: Any) -> Answer:
                 claims=[claim, claim.model_copy(update={"role": "thesis"}), leaning],
             ),
         ],
-        plain=[claim],
+        also=[claim],
         crux=claim.model_copy(update={"role": "crux", "quoted": False}),
         citations=[citation, citation.model_copy(update={"number": 2, "url": "javascript:alert(1)"})],
         coverage=[line],

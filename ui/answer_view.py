@@ -79,7 +79,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
     _sides(service, run, answer)
-    for number, claim in enumerate(answer.plain):
+    for number, claim in enumerate(answer.also):
         cited_view.line(answer, f'<p class="sm-claim">{text(claim_text(claim))}</p>', claim, f"plain-{number}")
     show_notes(answer)
     _more_time(service, run, answer)

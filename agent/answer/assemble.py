@@ -68,7 +68,7 @@ class _Numbering:
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = passage.document, speaker_of(passage, quote)
-        support = None if claim["role"] in ("plain", "crux") else round(claim["support"], 3)
+        support = None if claim["role"] in ("also", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
         if known is None:
             self.citations[key] = citation_of(len(self.citations) + 1, passage, quote, support)
@@ -96,7 +96,7 @@ def assemble(
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     sides = [_perspective(p, state.get("coverage", {}).get(p["id"]), claims, numbering) for p in state["perspectives"]]
-    plain, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("plain", "crux"))
+    also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
     outcome = _outcome(state, sides)
     took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
@@ -111,7 +111,7 @@ def assemble(
         summary=summarise(outcome, state),
         crux=crux[0] if crux and outcome == "answered" else None,
         perspectives=sides if outcome in ("answered", "retrieved") or passages_without_quotation(state) else [],
-        plain=plain,
+        also=also,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],

@@ -22,10 +22,10 @@ _FORMS = {
     "head": "## {}",
     "note": "> {}",
     **dict.fromkeys(("strength", "may_speak"), "*{}*"),
-    **dict.fromkeys(("plain", "case", "leaning", "more", "nearest"), "- {}"),
+    **dict.fromkeys(("also", "case", "leaning", "more", "nearest"), "- {}"),
 }
 _MARKDOWN_LISTS = {
-    "plain": [],
+    "also": [],
     "case": [],
     "leaning": [],
     "source": ["## Sources", ""],
@@ -112,7 +112,7 @@ _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 _STYLES = {
     "title": "Title",
     "head": "Heading 1",
-    "plain": "List Bullet",
+    "also": "List Bullet",
     "case": "List Bullet",
     "leaning": "List Bullet 2",
     "more": "List Bullet",

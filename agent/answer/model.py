@@ -41,7 +41,7 @@ class AnswerClaim(Part):
 
     text: str
     citations: list[int]
-    role: Literal["thesis", "case", "plain", "crux"] = "case"
+    role: Literal["thesis", "case", "also", "crux"] = "case"
     tier: Literal["case", "leaning"] = "case"
     quoted: bool = True
     shown: str = ""
@@ -238,7 +238,7 @@ class Answer(Part):
     summary: str
     crux: AnswerClaim | None = None
     perspectives: list[AnswerPerspective]
-    plain: list[AnswerClaim] = Field(default_factory=list)
+    also: list[AnswerClaim] = Field(default_factory=list)
     citations: list[Citation]
     coverage: list[CoverageLine]
     chosen: list[ChosenPassage] = Field(default_factory=list)

@@ -39,7 +39,7 @@ from agent.state import is_answer
 from tools.errors import as_installed
 
 Kind = (
-    Literal["title", "read_as", "summary", "tried", "crux", "plain"]
+    Literal["title", "read_as", "summary", "tried", "crux", "also"]
     | Literal["head", "strength", "thesis", "case", "may_speak", "leaning", "gap", "looked_for"]
     | Literal["source", "note", "more", "nearest"]
 )
@@ -84,7 +84,7 @@ def opening(answer: Answer) -> list[Block]:
         *(Block("tried", NEAREST) for _ in answer.nearest_questions[:1]),
         *(Block("nearest", question) for question in answer.nearest_questions),
         *(_claim("crux", c) for c in (answer.crux,) if c),
-        *(_claim("plain", c) for c in answer.plain),
+        *(_claim("also", c) for c in answer.also),
     )
 
 
@@ -130,7 +130,7 @@ _INDENT = " " * 11
 _NARROWEST, _WIDEST = 60, 104
 _FIRST = {
     **dict.fromkeys(("strength", "thesis", "may_speak", "gap", "looked_for"), _INDENT),
-    **dict.fromkeys(("plain", "more", "nearest"), "  • "),
+    **dict.fromkeys(("also", "more", "nearest"), "  • "),
     "case": f"{_INDENT}• ",
     "leaning": f"{_INDENT}◦ ",
 }

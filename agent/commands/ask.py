@@ -105,7 +105,7 @@ async def _ask(args: argparse.Namespace) -> int:
 
 def exit_status(answer: Answer) -> int:
     """What the answer amounts to for a script."""
-    if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain):
+    if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.also):
         return NOTHING_FOUND if all_looked_into(note.kind for note in answer.notes) else DEGRADED
     return DEGRADED if any(note.kind == "degraded" for note in answer.notes) else OK
 

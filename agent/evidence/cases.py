@@ -60,7 +60,7 @@ async def brief_of(providers: Providers, state: RunState, perspective: Perspecti
     """
     models, support = providers.models, state["support"]
     judge = models.judge(state.get("judge", ""))
-    well_judged = judge.checks_claims
+    well_judged = judge.reads_documents
     if providers.quote is not None or well_judged:
         judge = models.judge(models.own_judge.name)
     chosen = state.get("selected", {}).get(perspective["id"], [])

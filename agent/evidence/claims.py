@@ -25,11 +25,12 @@ from agent.state import (
     decontextualised,
 )
 from tools.budget import current_log
-from tools.errors import JudgeError, as_sentence
+from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions
 from tools.language.grounding import LEAST_ENTAILMENT, evidence_sentences, is_grounded
 from tools.language.sentences import split_sentences
-from tools.models.judges.judge import ClaimCheck, Pair, side_score
+from tools.models.judges.checker import ClaimCheck, ClaimVerdict
+from tools.models.judges.judge import Pair, side_score
 from tools.passages import Passage
 
 _SPACES = re.compile(r"\s+")
@@ -231,18 +232,20 @@ class ClaimVerifier:
     ) -> list[tuple[float, float]]:
         """For each claim how surely it is said, and serves; NaN without an answer, or without a model that checks."""
         statement = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}.get(perspective)
-        told = {i: f"{p.said_by}: {p.text}" if p.said_by else p.text for i, p in passages.items()}
-        checks = [ClaimCheck(c["text"], tuple(told[i] for i in c["passages"] if i in told)) for c in claims]
-        checker, scores = self.providers.models.checker(self.judge), np.full((len(checks), 2), np.nan)
+        checks = [
+            ClaimCheck(c["text"], statement or "", tuple(passages[i] for i in c["passages"] if i in passages))
+            for c in claims
+        ]
+        checker, verdicts = self.providers.models.checker, [ClaimVerdict()] * len(checks)
         try:
             if checker and checker.name not in self.failed:
-                scores = await checker.check(statement or "", checks, _CHECKING * self.seconds())
-        except JudgeError as exc:
-            if checker is None or checker is self.judge:
-                raise
-            self.failed.add(checker.name)
+                verdicts = await checker.check(checks, _CHECKING * self.seconds())
+        except (BudgetError, DeadlineError) as exc:
+            current_log().note("unjudged", f"Not every claim was checked by {checker.name if checker else ''}: {exc}")
+        except ProviderError as exc:
+            self.failed.add(checker.name if checker else "")
             current_log().note("degraded", f"What the model wrote was not checked: {as_sentence(str(exc))}")
-        return [(float(found), float(serving) if statement else 1.0) for found, serving in scores]
+        return [(v.said, v.serves if statement else 1.0) for v in verdicts]
 
     async def _serving(self, claims: Sequence[Claim]) -> dict[Key, float]:
         """The claims that serve their perspective, and how surely, by how a judge reads them as they are shown.
@@ -251,7 +254,7 @@ class ClaimVerifier:
         many passages in a call is for those; single sentences are read by that of this process.
         """
         models, found = self.providers.models, dict[Key, float]()
-        reader = models.judge(models.own_judge.name) if self.judge.checks_claims else self.judge
+        reader = models.judge(models.own_judge.name) if self.judge.reads_documents else self.judge
         contrary = contrary_statements(self.state)
 
         async def of(perspective: Perspective) -> None:

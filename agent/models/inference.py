@@ -12,7 +12,8 @@ from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
-from tools.models.judges.judge import ClaimCheck, Judge, Pair
+from tools.models.judges.checker import ClaimChecker
+from tools.models.judges.judge import Judge, Pair
 from tools.models.judges.quoting import load_quoting_weights
 from tools.models.worker import WORKER
 from tools.net.http import without_login
@@ -35,14 +36,14 @@ class Models:
         judge_required: bool = False,
         retrieval_encoder: Encoder | None = None,
         store: Store | None = None,
-        checker: Judge | None = None,
+        checker: ClaimChecker | None = None,
     ) -> None:
         """`encoder` compares sentences, for which it was tuned; `retrieval_encoder`, by default the same, encodes
         passages and queries for dense retrieval.
 
         `store`: where vectors of sentences may be stored with their passages.
         `judge_required`: the remote judge was named by the user, so that it has no fallback.
-        `checker`: what checks written claims where the judge in force does not.
+        `checker`: what checks the claims that a chat model writes; None where none writes.
         """
         self.encoder = encoder
         self.retrieval_encoder = retrieval_encoder or encoder
@@ -51,7 +52,7 @@ class Models:
         self.judge_required = judge_required
         self.cache = cache
         self._store = store
-        self._checker = checker
+        self.checker = checker
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
@@ -89,13 +90,6 @@ class Models:
             return RunJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else _PATIENCE)
         return RunJudge(self.own_judge, self.cache)
 
-    def checker(self, judge: "RunJudge") -> "RunJudge | None":
-        """What checks written claims beside the judge in force; None where nothing does: no model writes, or the judge
-        that would have checked them has failed and was replaced."""
-        if judge.checks_claims or self._checker is None:
-            return judge if judge.checks_claims else None
-        return RunJudge(self._checker, self.cache, _PATIENCE)
-
     async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
         compute = encoder.encode_queries if queries else encoder.encode
         space = f"{encoder.name}/query" if queries else encoder.name
@@ -119,7 +113,7 @@ class RunJudge(Judge):
         """patience: the share of the time after which a judge that has not answered has failed."""
         self.name, self.address = judge.name, judge.address
         self.threshold, self.sentence_threshold = judge.threshold, judge.sentence_threshold
-        self.reads_closely, self.checks_claims = judge.reads_closely, judge.checks_claims
+        self.reads_closely, self.reads_documents = judge.reads_closely, judge.reads_documents
         self.quoting = load_quoting_weights()
         self._judge = judge
         self._cache = cache
@@ -134,15 +128,6 @@ class RunJudge(Judge):
         closely = closely and self.reads_closely
         space = f"{self.name}/{'close' if closely else 'stances'}"
         return await self._cached(space, pairs, seconds, partial(self._judge.stances, closely=closely), 2)
-
-    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> NDArray[np.float32]:
-        try:
-            return await self._judge.check(side, claims, seconds * self._patience)
-        except (BudgetError, DeadlineError) as exc:
-            current_log().note("unjudged", f"Not every claim was checked by {self.name}: {exc}")
-            return np.full((len(claims), 2), np.nan, np.float32)
-        except ProviderError as exc:
-            raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc
 
     async def _cached(
         self, space: str, pairs: Sequence[Pair], seconds: float, ask: "_Ask", width: int

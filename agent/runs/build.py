@@ -31,7 +31,7 @@ from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
 from tools.models.encoders.encoder import Encoder
-from tools.models.judges.batch import BatchJudge
+from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Judge, Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
@@ -125,7 +125,7 @@ def _models(
         judge_required=settings.judge in ("batch", "chat", "score"),
         retrieval_encoder=build_encoder(settings, encoder),
         store=store,
-        checker=BatchJudge(writer) if writer and not (judge and judge.checks_claims) else None,
+        checker=ClaimChecker(writer) if writer else None,
     )
 
 

@@ -55,5 +55,5 @@ async def _plain_claims(
     held = {holders[s] for s in best}
     stored = await asyncio.to_thread(providers.store.vectors, held)
     await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in held if i in stored], stored)
-    claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]
+    claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="also") for s in best]
     return claims, found

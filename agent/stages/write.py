@@ -75,9 +75,8 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
     """What a model says that the dispute turns on; nothing where no model would check that against its passages."""
-    checked = providers.models.checker(providers.models.judge(state.get("judge", "")))
     pair = contrary_pair(state["perspectives"])
-    if providers.crux is None or pair is None or not checked:
+    if providers.crux is None or pair is None or providers.models.checker is None:
         return []
     one, other = [await brief_of(providers, state, perspective, 1) for perspective in pair]
     with suppress(DeadlineError):

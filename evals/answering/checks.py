@@ -27,7 +27,7 @@ async def check_claims(replies: Sequence[Reply], models: Models) -> Checked:
 
 async def _checked(reply: Reply, answer: Answer, models: Models) -> list[list[bool]]:
     citations = {c.number: c for c in answer.citations}
-    claims = [c for side in answer.perspectives for c in side.claims] + answer.plain
+    claims = [c for side in answer.perspectives for c in side.claims] + answer.also
     written = [_claim(c, citations) for c in claims if not c.quoted]
     texts = {c["text"]: 1.0 for c in written}
     said = await check_grounding(models, written, _passages(reply, answer), texts) if written else {}

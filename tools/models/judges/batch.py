@@ -3,29 +3,24 @@
 A call holds up to TOGETHER passages under labels that are random for each call, in random order, as the sides are, so
 that a model which favours a place in the list favours nothing. A passage without a verdict, or with a side that was not
 offered, is asked about once more; what has no answer then is not judged. The grades stand for probabilities: what is
-clear is surely support, what is weak just is. Claims are checked the same way, a call a side (`check`).
-
-A call that is longer than the model reads, which its server refuses or cuts, is made again in halves, down to one
-passage; no later call is as large.
+clear is surely support, what is weak just is.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
-from random import SystemRandom
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from prompts import as_data, load_prompt
-from tools.errors import PromptTooLongError
 from tools.models.batching import batches, run_within
 from tools.models.chat.model import ChatModel
-from tools.models.chat.servers import refuse_cut_prompts
-from tools.models.judges.judge import ClaimCheck, Judge, Pair
+from tools.models.judges.judge import Judge, Pair
+from tools.models.judges.together import Halving, labelled
 
 TOGETHER = 20
 """Passages of a call at most."""
@@ -35,13 +30,9 @@ _MOST_CONCURRENT = 8  # calls
 _ATTEMPTS = 2
 _SUPPORT = {"clear": 0.95, "weak": 0.65}
 _NOTHING = 0.05
-_PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
 _NONE = "none"
-_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
-_random = SystemRandom()
 
 Floats = NDArray[np.float32]
-T = TypeVar("T")
 
 
 class Verdict(BaseModel):
@@ -58,34 +49,20 @@ class Verdicts(BaseModel):
     verdicts: list[Verdict] = Field(max_length=_SIDES * TOGETHER)
 
 
-class Checked(BaseModel):
-    """What the model says of a claim."""
-
-    claim: str = Field(max_length=20)
-    said: Literal["yes", "partly", "no"]
-    serves: Literal["yes", "no"]
-
-
-class CheckedClaims(BaseModel):
-    """What the model is asked for."""
-
-    claims: list[Checked] = Field(max_length=4 * TOGETHER)
-
-
 class BatchJudge(Judge):
     """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
 
-    checks_claims = True
+    reads_documents = True
 
     def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _MOST_CONCURRENT) -> None:
         """concurrency: calls at once, of which there are never more than _MOST_CONCURRENT."""
         self.chat = self._model = model
         self.threshold = self.sentence_threshold = threshold
         self._concurrency = min(concurrency, _MOST_CONCURRENT)
-        self._together = TOGETHER
+        self._halving = Halving(TOGETHER)
         self.address = model.address
-        prompts = "".join(load_prompt(name).digest for name in ("judge_batch", "check"))
-        self.name = f"batch-judge-{model.name}-{sha256(f'{prompts}{model.address}'.encode()).hexdigest()[:8]}"
+        digest = load_prompt("judge_batch").digest
+        self.name = f"batch-judge-{model.name}-{sha256(f'{digest}{model.address}'.encode()).hexdigest()[:8]}"
 
     async def aclose(self) -> None:
         """Closes its connections."""
@@ -104,35 +81,11 @@ class BatchJudge(Judge):
 
         question = next((p.question for p in pairs if p.question), "")
         calls = [
-            partial(self._in_halves, partial(self._judge, question, statements, take), texts)
-            for statements, texts in _calls(pairs, self._together)
+            partial(self._halving.ask, partial(self._judge, question, statements, take), texts)
+            for statements, texts in _calls(pairs, self._halving.together)
         ]
         await run_within(seconds, calls, self._concurrency)
         return found
-
-    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
-        """For each claim how surely the passages say it, and how surely it serves the side, shape (n, 2); NaN for one
-        without an answer. Raises as `support`."""
-        found = np.full((len(claims), 2), np.nan, np.float32)
-        ask = partial(self._check, side, claims, found)
-        calls = [partial(self._in_halves, ask, part) for part in batches(range(len(claims)), self._together)]
-        await run_within(seconds, calls, self._concurrency)
-        return found
-
-    async def _in_halves(self, ask: Callable[[Sequence[T]], Awaitable[None]], items: Sequence[T]) -> None:
-        """Asks about the items together or, where that is longer than the model reads, about each half of them."""
-        half = (len(items) + 1) // 2
-        if len(items) <= self._together:
-            try:
-                with refuse_cut_prompts(len(items) > 1):  # one that is cut even so is judged by what was read of it
-                    await ask(items)
-                return
-            except PromptTooLongError:
-                if len(items) == 1:
-                    raise
-        for part in batches(items, half):
-            await self._in_halves(ask, part)
-        self._together = min(self._together, half)
 
     async def _judge(
         self,
@@ -145,7 +98,7 @@ class BatchJudge(Judge):
         for _ in range(_ATTEMPTS):
             if not missing:
                 return
-            sides, texts = _labelled(statements, "S"), _labelled(missing, "P")
+            sides, texts = labelled(statements, "S"), labelled(missing, "P")
             system, user = load_prompt("judge_batch").render(
                 question=as_data("question", question) if question else "",
                 sides="\n".join(as_data("side", text, label=label) for label, text in sides.items()),
@@ -159,29 +112,6 @@ class BatchJudge(Judge):
                     take(statement, texts[label], _SUPPORT[said[side]] if side in said else _NOTHING)
             answered = {texts[v.passage] for v in known}
             missing = [text for text in missing if text not in answered]
-
-    async def _check(self, side: str, claims: Sequence[ClaimCheck], found: Floats, places: Iterable[int]) -> None:
-        missing = list(places)
-        for _ in range(_ATTEMPTS):
-            if not missing:
-                return
-            passages = _labelled(dict.fromkeys(text for i in missing for text in claims[i].passages), "P")
-            label_of = {text: label for label, text in passages.items()}
-            asked = _labelled(missing, "C")
-            system, user = load_prompt("check").render(
-                side=f"The side that they are to serve: {as_data('side', side)}" if side else "",
-                passages="\n".join(as_data("passage", text, label=label) for label, text in passages.items()),
-                claims="\n".join(
-                    as_data(
-                        "claim", claims[i].text, label=label, cites=" ".join(label_of[t] for t in claims[i].passages)
-                    )
-                    for label, i in asked.items()
-                ),
-            )
-            for one in (await self._model.ask(system, user, CheckedClaims)).claims:
-                if one.claim in asked:
-                    found[asked[one.claim]] = _PROBABILITY[one.said], _PROBABILITY[one.serves]
-            missing = [i for i in missing if np.isnan(found[i]).any()]
 
 
 def _calls(pairs: Sequence[Pair], together: int) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
@@ -202,12 +132,3 @@ def _of_bounded_length(texts: Sequence[str], together: int) -> Iterator[list[str
         part.append(text)
     if part:
         yield part
-
-
-def _labelled(items: Iterable[T], kind: str) -> dict[str, T]:
-    """The items in random order by labels that nobody could know before."""
-    order = list(items)
-    _random.shuffle(order)
-    return dict(
-        zip(_random.sample([f"{kind}{a}{b}" for a in _LETTERS for b in _LETTERS], len(order)), order, strict=True)
-    )

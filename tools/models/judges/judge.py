@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.language.sentences import prose_of
 from tools.models.worker import WORKER
 
 if TYPE_CHECKING:
     from tools.models.chat.model import ChatModel
+    from tools.passages import Passage
 
 Floats = NDArray[np.float32]
 _BATCH = 64  # pairs at most; between two batches the time that is left is looked at
@@ -55,11 +57,26 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimCheck:
-    """A written claim with the texts that it cites."""
+class Side:
+    """A side of a question as a judge is told of it; `contrary` and `form` as in `Pair`."""
 
-    text: str
-    passages: tuple[str, ...]
+    statement: str
+    contrary: str = ""
+    form: PairForm = "statement"
+
+
+@dataclass(frozen=True, slots=True)
+class PassageVerdicts:
+    """What a judge says of n passages for k sides.
+
+    support, opposition: the probabilities that each passage argues for each side, and against it, (k, n); NaN where
+    that was not judged. on_question: 1 where the passage speaks to the question, 0 where it does not, (n,); NaN where
+    the judge tells no difference.
+    """
+
+    support: Floats
+    opposition: Floats
+    on_question: Floats
 
 
 def swapped(pair: Pair) -> Pair:
@@ -73,7 +90,8 @@ class Judge(ABC):
     name: changes whenever its numbers do. threshold: the probability from which a passage counts as support, calibrated
     on development data; sentence_threshold: from which a single sentence may be shown under a side. address: where it
     is asked, empty for one of this process. chat: the chat model that judges, if it is one that reads many passages a
-    call. reads_closely: whether it has a closer reading. checks_claims: whether `check` may be asked.
+    call. reads_closely: whether it has a closer reading. reads_documents: whether it reads passages
+    better than the embedded judge reads their sentences, so that its verdicts are the last word on them.
     """
 
     name: str
@@ -82,7 +100,7 @@ class Judge(ABC):
     address: str = ""
     chat: "ChatModel | None" = None
     reads_closely = False
-    checks_claims = False
+    reads_documents = False
 
     @abstractmethod
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
@@ -98,10 +116,21 @@ class Judge(ABC):
         both = await self.support([*pairs, *map(swapped, pairs)], seconds)
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
-    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
-        """Probabilities that the cited texts entail each written claim, and that the claim supports the perspective
-        whose statement is `side`, shape (n, 2); NaN for what was not checked."""
-        raise NotImplementedError(f"{self.name} checks no claims")
+    async def read(
+        self, question: str, sides: Sequence[Side], passages: Sequence["Passage"], seconds: float = math.inf
+    ) -> PassageVerdicts:
+        """Reads each passage once for all sides.
+
+        Most judges are asked about each pair of side and passage. What supports a side's contrary opposes the side.
+        """
+        pairs = [Pair(s.statement, prose_of(p.text), s.contrary, question, s.form) for s in sides for p in passages]
+        support = (await self.support(pairs, seconds)).reshape(len(sides), len(passages))
+        statements = [s.statement for s in sides]
+        opposition = np.where(np.isnan(support), np.float32(np.nan), np.float32(0.0))
+        for at, side in enumerate(sides):
+            if side.contrary in statements:
+                opposition[at] = support[statements.index(side.contrary)]
+        return PassageVerdicts(support, opposition, np.full(len(passages), np.nan, np.float32))
 
     async def aclose(self) -> None:  # noqa: B027  # most have nothing to close
         """Closes what belongs to this event loop."""
