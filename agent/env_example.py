@@ -26,6 +26,8 @@ def env_example() -> str:
     """The text of `.env.example`."""
     lines = [_OPENING]
     for name, field in Settings.model_fields.items():
+        if not field.description:  # it was removed, and whoever sets it is told
+            continue
         if heading := _HEADINGS.get(name):
             lines += ["", f"# --- {heading}"]
         default = "~/.local/share/steelman" if name == "data_dir" else field.default

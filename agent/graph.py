@@ -37,7 +37,7 @@ from agent.stages.select import select
 from agent.stages.stage import Stage
 from agent.stages.verify import verify
 from agent.stages.write import write
-from agent.state import BranchState, RunState, asked_query
+from agent.state import BranchState, RunState, asked_query, with_focus
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -89,7 +89,7 @@ def _searched(state: RunState) -> dict[str, list[int]]:
 def _opening(statement: str, state: RunState) -> list[str]:
     """A perspective's first queries. What answers a claim best speaks of the same point, and is near to its words."""
     focus = state.get("framing", {}).get("focus", "")
-    first = f"{statement} {focus}".strip()
+    first = with_focus(statement, focus)
     against = state.get("against")
     if against and against["text"] == against["statement"]:  # a whole perspective has no point of its own
         return [statement]

@@ -26,6 +26,12 @@ def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
+def _removed(value: str) -> str:
+    if value:
+        raise ValueError("it is no setting any more. Remove it: the model of STEELMAN_MODEL_EXPAND reads questions too")
+    return value
+
+
 _key = partial(aliased, default=_NO_KEY)
 
 
@@ -80,8 +86,8 @@ class Settings(Network):
         "The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
         "in front: anthropic:NAME, google_genai:NAME, ollama:NAME."
     )
-    model_frame: str = _text("The model that reads follow-ups and questions in other languages.")
-    model_expand: str = _text("The model that plans the perspectives.")
+    model_expand: str = _text("The model that reads the question and plans the perspectives.")
+    model_frame: Annotated[str, AfterValidator(_removed)] = ""
     model_queries: str = _text("The model that thinks of queries for uncovered sides.")
     model_write: str = _text("The model that writes the claims.")
     temperature: float | None = Field(default=None, ge=0.0, le=2.0, description="Sent where it is set.")
@@ -225,7 +231,7 @@ class Settings(Network):
 
     @property
     def _stages(self) -> tuple[str, ...]:
-        return self.model_frame, self.model_expand, self.model_queries, self.model_write
+        return self.model_expand, self.model_queries, self.model_write
 
     @cached_property
     def cache_dir(self) -> Path:

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # of typing's, before Python 3.12, Lang
 
 from tools.budget import NoteKind
 from tools.language.question import ANSWERS
+from tools.language.words import analyzer
 
 T = TypeVar("T")
 
@@ -242,15 +243,20 @@ def merge_distinct(left: list[T], right: list[T]) -> list[T]:
     return list(dict.fromkeys([*left, *right]))
 
 
+STATE_VERSION = 2
+"""Counts on with each change of `RunState` after which a run that was begun before cannot go on."""
+
+
 class RunState(TypedDict, total=False):
     """The state of a run. Behind each key stand the stages that write it."""
 
+    version: int  # given: STATE_VERSION of when the run began
     question: str  # given
     earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: Target  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # given, frame: known before the run begins where rules alone frame
-    perspectives: list[Perspective]  # expand, review, lookup: a person may replace them; of a fact there are none
-    question_results: list[int]  # expand: what a search for the bare question found
+    perspectives: list[Perspective]  # frame, expand, review, lookup: a person may replace them; of a fact none
+    question_results: list[int]  # frame, expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
     candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage, arguing for it
@@ -291,9 +297,15 @@ def contrary_statements(state: RunState) -> dict[str, str]:
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
 
 
+def with_focus(text: str, focus: str) -> str:
+    """The text with a follow-up's focus, unless it names that already."""
+    said, wanted = map(set, map(analyzer().analyze, (text, focus)))
+    return text if wanted <= said else f"{text} {focus}"
+
+
 def asked_query(framing: FramingState) -> str:
     """The question as it is searched, with the focus of a follow-up."""
-    return f"{framing['question']} {framing['focus']}".strip()
+    return with_focus(framing["question"], framing["focus"])
 
 
 class BranchState(TypedDict):

@@ -35,30 +35,31 @@ _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 
 QUESTION = "Should voting be compulsory?"
 STAGES = {
-    "frame": "- question: what is asked",
-    "expand": "List the perspectives",
+    "expand": "list the perspectives",
     "again": "new queries that could find",
     "write": "take its strongest point",
     "check": "For every claim:",
     "crux": "Find the one point",
 }
-"""Words of each stage's prompt. Only follow-ups and questions in other languages are framed by a model."""
-FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": ("Should voting be compulsory?",)}
-"""What a run is given that asks it."""
-FRAMED = {"form": "polar", "question": "Should voting be compulsory?", "alternatives": [], "focus": ""}
-SIDES = {
+"""Words of each stage's prompt; 'expand' is the plan, which frames the question too."""
+SIDES: dict[str, Any] = {
+    "form": "polar",
+    "question": "Should voting be compulsory?",
+    "language": "English",
+    "focus": "",
     "perspectives": [
         {"name": "Make it a duty", "statement": "Voting should be compulsory.", "stance": "supports"},
         {"name": "Leave it free", "statement": "Voting should not be compulsory.", "stance": "opposes"},
         {"name": "Make it easy", "statement": "Voting should be made easier, not compulsory.", "stance": "other"},
-    ]
+    ],
 }
+"""A plan for the question."""
 QUERIES = {"queries": ["turnout law evidence", "fines for absent voters"]}
 
 
 def answering(server: ModelServer, *, again: bool = False, usage: tuple[int, int] | None = None) -> ModelServer:
-    """The server with rules that answer every stage of a plain question on compulsory voting, which no model is asked
-    to frame; `again`: a side needs it. usage: tokens given and made that the server names for each call."""
+    """The server with rules that answer every stage of a question on compulsory voting; `again`: a side needs it.
+    usage: tokens given and made that the server names for each call."""
     server.on(STAGES["expand"], Reply(SIDES, usage=usage), times=1)
     if again:
         server.on(STAGES["again"], Reply(QUERIES, usage=usage))

@@ -16,7 +16,7 @@ from toys import ToyEncoder
 
 from agent.models.from_settings import build_encoder, build_judge
 from agent.settings import load_settings
-from agent.stages.expand import PlannedSides
+from agent.stages.plan import PlannedQuestion
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderError
 from tools.models.chat.model import ChatModel
@@ -25,8 +25,9 @@ from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Pair
 
 Script = Callable[[Body], Reply | None]
-GOOD = {"perspectives": [{"name": "Aye", "statement": "It is so.", "stance": "supports"}]}
-DRAFT = json.dumps({"perspectives": [{"name": "Draft", "statement": "Perhaps.", "stance": "other"}]})
+ASKED = {"form": "open", "question": "Which sides?", "language": "English", "focus": ""}
+GOOD = {**ASKED, "perspectives": [{"name": "Aye", "statement": "It is so.", "stance": "supports"}]}
+DRAFT = json.dumps({**ASKED, "perspectives": [{"name": "Draft", "statement": "Perhaps.", "stance": "other"}]})
 SAID = json.dumps(GOOD)
 
 
@@ -40,7 +41,7 @@ def chat_of(vendor: str = "", path: str = "/v1", **options: Any) -> Door:
 
         async def ask() -> str:
             try:
-                return (await model.ask("Be brief.", "Which sides?", PlannedSides)).perspectives[0].name
+                return (await model.ask("Be brief.", "Which sides?", PlannedQuestion)).perspectives[0].name
             except ProviderError as exc:
                 return str(exc)
 

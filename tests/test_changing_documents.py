@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from answering_model import (
-    FRAMED,
     QUESTION,
     SIDES,
     STAGES,
@@ -64,7 +63,7 @@ async def answered_while_documents_change(
         return case_of(body)
 
     with ModelServer(strict=False) as server:
-        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], written)
+        server.on(STAGES["expand"], SIDES).on(STAGES["write"], written)
         chat = {"openai_base_url": server.url, "model": "test-model", "openai_api_key": "sk"}
         if providers == "embedded":
             patch.setattr("tools.models.judges.embedded.load_judge", lambda: ChangingJudge())
@@ -84,10 +83,3 @@ async def test_an_answer_quotes_what_was_there_and_says_so(
     told = await answered_while_documents_change(providers, change, QUESTION, tmp_path, monkeypatch)
     assert told.startswith("answered\n[True ")
     assert "Replaced or deleted while this was answered" in told
-
-
-async def test_a_question_in_another_language_is_read_by_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = "chat", "", "Sollte man wählen müssen?"
-    assert "from German" in await answered_while_documents_change(*asked, tmp_path, monkeypatch)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering_model import FOLLOW_UP, FRAMED, QUESTION, SIDES, STAGES, answering, case_of, run, said_all
+from answering_model import QUESTION, SIDES, STAGES, answering, case_of, run, said_all
 from model_replies import Body
 from model_server import ModelServer, Reply
 
@@ -22,7 +22,7 @@ from tools.net import retries
 
 KEY = "sk-very-secret-0123456789"
 SECONDS = 3.0
-EMBEDDED = {"frame": "rules", "expand": "embedded", "write": "embedded"}
+EMBEDDED = {"frame": "embedded", "expand": "embedded", "write": "embedded"}
 
 
 @pytest.fixture(autouse=True)
@@ -57,14 +57,15 @@ def chats(server: ModelServer) -> list[Any]:
 @pytest.mark.usefixtures("library")
 async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
     with ModelServer() as server:
-        answering(server, again=True, usage=(100, 10)).on(STAGES["frame"], Reply(FRAMED, usage=(100, 10)), times=1)
-        own = {f"model_{s}": f"m-{s}" for s in ("frame", "expand", "queries", "write")}
-        answer = await run(settings(server, **own), seconds=20, **FOLLOW_UP)
+        answering(server, again=True, usage=(100, 10))
+        own = {f"model_{s}": f"m-{s}" for s in ("expand", "queries", "write")}
+        answer = await run(settings(server, **own), seconds=20)
         asked = {next(s for s, words in STAGES.items() if words in r.text): r.body["model"] for r in chats(server)}
         assert asked.pop("check") == asked.pop("crux") == "m-write"
-        assert asked == {"frame": "m-frame", "expand": "m-expand", "again": "m-queries", "write": "m-write"}
+        assert asked == {"expand": "m-expand", "again": "m-queries", "write": "m-write"}
         calls = len(server.requests)
     assert {s: answer.providers[s] for s in asked} == asked
+    assert answer.providers["frame"] == "m-expand"
     assert answer.providers["judge"] == "quick"
     usage = answer.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens) == (calls, 100 * calls, 10 * calls)
@@ -75,23 +76,23 @@ async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
 
 
 @pytest.mark.usefixtures("library")
-async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_sees_it_read(
+async def test_a_follow_up_is_planned_with_the_threads_question_and_who_watches_sees_it_read(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.stages.stage._REPORT_SECONDS", 0.0)
-    server.on("earlier_question", {**FRAMED, "focus": "fines"})
-    server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
+    server.on("earlier_question", {**SIDES, "focus": "fines"})
+    server.on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
     server.on(STAGES["check"], said_all)
     async with Runs(settings(server)) as runs:
         first = await runs.start(QUESTION, RunOptions.of("quick"))
         await runs.answer(first)
         second = await runs.start("What about fines?", RunOptions.of("quick"), thread=first)
         told = [e async for e in runs.events(second)]
-    framed = [p for p in server.prompts() if STAGES["frame"] in p]
-    assert [f"<earlier_question>{QUESTION}</earlier_question>" in p for p in framed] == [True]
+    plans = [p for p in server.prompts() if STAGES["expand"] in p]
+    assert [f"<earlier_question>{QUESTION}</earlier_question>" in p for p in plans] == [False, True]
     assert any("<focus>fines</focus>" in p for p in server.prompts())
     read = [e.data for e in told if e.kind == "reading"]
-    assert {e["stage"] for e in read} == {"frame", "expand", "write", "verify"}
+    assert {e["stage"] for e in read} == {"frame", "write", "verify"}
     assert max(e["characters"] for e in read) > 100
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
-from answering_model import FRAMED
+from answering_model import SIDES, STAGES
 from model_server import ModelServer, Reply
 from providers import build
 
@@ -94,7 +94,7 @@ def test_asked_to_it_puts_a_question(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("STEELMAN_MODEL", "small")
     monkeypatch.setenv("STEELMAN_MODEL_WRITE", "large")
-    server.on("- question: what is asked", FRAMED, FRAMED, times=2)
+    server.on(STAGES["expand"], SIDES, SIDES, times=2)
     server.on("For every passage give", _for_its_first_side)
     assert main(["doctor", "--ask"]) == 0
     told = lines(capsys)

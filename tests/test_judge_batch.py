@@ -189,7 +189,7 @@ def crux_of(body: Body, invented: str = "") -> Any:
 
 async def asked_with(crux: Callable[[Body], Any]) -> Answer:
     with ModelServer(strict=False) as server:
-        server.on(STAGES["expand"], {"perspectives": SIDES["perspectives"][:2]})
+        server.on(STAGES["expand"], {**SIDES, "perspectives": SIDES["perspectives"][:2]})
         server.on("For every passage give", judged_by_words)
         server.on(STAGES["check"], said_all)
         server.on(STAGES["crux"], crux)
@@ -226,7 +226,7 @@ async def test_what_does_not_hold_does_not_stand_on_top(crux: Callable[[Body], A
 
 @pytest.mark.usefixtures("library")
 async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_and_quotes_fill_it() -> None:
-    two = {"perspectives": SIDES["perspectives"][:2]}
+    two = {**SIDES, "perspectives": SIDES["perspectives"][:2]}
     with ModelServer(strict=False) as server:
         server.on(STAGES["expand"], two)
         server.on("For every passage give", judged_by_words)

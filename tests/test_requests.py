@@ -96,6 +96,11 @@ def test_the_newer_sources_are_kept_where_the_old_ones_are_not_wanted(asked: Ask
     assert re.match(r"What rests on 1 source from \S+( \w+ 2026)? on\n  • For: “It lasts.” \[1]", told(asked(words)))
 
 
+@pytest.mark.parametrize("words", ["How many sources are newer than 2020?", "When was the newest source published?"])
+def test_a_question_about_the_sources_is_told(asked: Ask, words: str) -> None:
+    assert told(asked(words)).startswith("What rests on 1 source from ")
+
+
 def test_sources_without_a_date_are_told(asked: Ask) -> None:
     undated = TWO.model_copy(update={"citations": [TWO.citations[0], TWO.citations[1].model_copy(update={"date": ""})]})
     assert told(asked("only newer sources", undated)).endswith("Left out, since their dates are not known: [2]")
@@ -130,6 +135,16 @@ def test_more_is_searched_for_what_was_asked_last(asked: Ask) -> None:
         ("what might a night nurse at a hospital think?", "And what might a night nurse at a hospital think?", None),
         ("another question: should ferries run at night?", "should ferries run at night?", None),
         ("???", "???", None),
+        *(
+            (fact, fact, None)
+            for fact in (
+                "How many call-outs did the team have in 2024?",
+                "How much was spent since 2020?",
+                "Which year did the team begin?",
+                "Who paid for the helicopter?",
+                "Has the team had more call-outs since 2020?",
+            )
+        ),
     ],
 )
 def test_what_has_to_be_searched_for_becomes_a_question(

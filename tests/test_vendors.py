@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from answering_model import FOLLOW_UP, FRAMED, QUERIES, SIDES, STAGES, case_of, run, said_all
+from answering_model import QUERIES, SIDES, STAGES, case_of, run, said_all
 from model_replies import PATHS, Body, reply_of
 from model_server import ModelServer, Reply
 
@@ -92,12 +92,12 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
         return reply
 
     crux = {"text": "", "passages": []}
-    stages = {"frame": FRAMED, "expand": SIDES, "again": QUERIES, "crux": crux, "write": case_of, "check": said_all}
+    stages = {"expand": SIDES, "again": QUERIES, "crux": crux, "write": case_of, "check": said_all}
     for stage, said in stages.items():
         reply = by(said) if callable(said) else reply_of(vendor, said, 100, 10)
         server.on(STAGES[stage], reply, path=PATHS[vendor])
     where = {SETTINGS[vendor]: server.root, "model": f"{vendor}:m-1", **KEYS}
-    answer = await run(load_settings(**where, provider="chat", judge="embedded"), 20, web=False, **FOLLOW_UP)
+    answer = await run(load_settings(**where, provider="chat", judge="embedded"), 20, web=False)
     assert (answer.outcome, [n.text for n in answer.notes if n.kind == "degraded"]) == ("answered", [])
     assert {answer.providers[stage] for stage in ("frame", "expand", "again", "write")} == {f"{vendor}:m-1"}
     calls, usage = len(server.requests), answer.usage

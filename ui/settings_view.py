@@ -26,8 +26,7 @@ _GROUPS = {
         "google_api_key": "Google's key",
     },
     "Another model for a stage": {
-        "model_frame": "For reading the question",
-        "model_expand": "For planning the sides",
+        "model_expand": "For reading the question and planning the sides",
         "model_queries": "For more queries",
         "model_write": "For writing",
     },

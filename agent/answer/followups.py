@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.evidence.aspects import aspects_of
-from agent.state import Perspective, RunState, Target
+from agent.state import STATE_VERSION, Perspective, RunState, Target
 from tools.errors import QuestionError
 
 _COUNTERS = (
@@ -95,7 +95,8 @@ _NO_ANSWER = (
 
 def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) -> RunState:
     """What a run begins with: `earlier` questions, oldest first, and the thread's `answers`. Raises as `resolve`."""
-    begun = RunState(question=question, earlier=[*earlier, *(a.neutral_question for a in answers)])
+    before = [*earlier, *(a.neutral_question for a in answers)]
+    begun = RunState(version=STATE_VERSION, question=question, earlier=before)
     against = resolve(question, answers)
     return RunState(**begun, against=against) if against else begun
 

@@ -19,7 +19,7 @@ from agent.answer.model import (
     Quotation,
     ResponseSentence,
 )
-from agent.state import is_answer
+from agent.state import is_answer, with_focus
 from tools.errors import as_sentence
 from tools.language.words import count
 from tools.passages import Passage
@@ -162,7 +162,7 @@ def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
 def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
     """What was tried for a side that is not covered, its own statement and the question apart; empty for a covered
     one."""
-    asked = f"{answer.neutral_question} {answer.focus}".strip()
+    asked = with_focus(answer.neutral_question, answer.focus)
     tried = [q for q in line.queries if q not in (side.statement, asked)]
     return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 

@@ -28,7 +28,7 @@ from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
 
 DEFAULT_MODEL = "gpt-5.4-mini"
-STAGES = ("frame", "expand", "queries", "write")
+STAGES = ("expand", "queries", "write")
 _VARIABLES = ", ".join(f"STEELMAN_MODEL_{stage.upper()}" for stage in STAGES)
 
 
@@ -45,7 +45,7 @@ def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
 
 
 def build_stage_model(settings: Settings, stage: str) -> ChatModel:
-    """The chat model of one stage ('frame', 'expand', 'queries', 'write'). Raises as `model_by_name` does."""
+    """The chat model of one stage ('expand', 'queries', 'write'). Raises as `model_by_name` does."""
     own = f"model_{stage}"
     return model_by_name(settings, getattr(settings, own), f"STEELMAN_{own.upper()}")
 

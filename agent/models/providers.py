@@ -6,7 +6,7 @@ What serves a stage is a function of the stage's own type, so that another provi
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from agent.models.inference import Models, RunJudge
 from agent.state import Claim, FramingState, Perspective, Quote, Response
 from tools.errors import ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
-from tools.passages import Passage
+from tools.passages import Passage, Sentence
 from tools.store.store import Store
 
 if TYPE_CHECKING:
@@ -81,6 +81,17 @@ class Brief:
     well_judged: bool = False
 
 
+class Plan(NamedTuple):
+    """What a question asks, its perspectives (none for a question of fact), and the language it was asked in, empty for
+    English."""
+
+    framing: FramingState
+    perspectives: list[Perspective]
+    language: str
+
+
+Planner = Callable[[str, Sequence[str], Sequence[Sentence]], Awaitable[Plan]]
+"""Plans a question, with the thread's earlier questions, oldest first, and leads: a sentence from each document."""
 Framer = Callable[[str, Sequence[str]], Awaitable[FramingState]]
 """What a question asks, with the thread's earlier questions, oldest first."""
 Expander = Callable[[FramingState, Sequence[Passage]], Awaitable[list[Perspective]]]
@@ -134,6 +145,7 @@ class Providers:
     requery: QueryWriter
     write: Writer
     names: dict[str, str]
+    plan: Planner | None = None  # frames and expands in one request; `frame` and `expand` stand in for it
     quote: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
     crux: CruxWriter | None = None  # where a judge can check what it says
     web: "WebSearch | None" = None

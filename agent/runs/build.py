@@ -1,7 +1,7 @@
 """Builds the providers that the settings turn on; nothing is asked of any server here."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,12 +19,13 @@ from agent.models.from_settings import (
 from agent.models.inference import Models
 from agent.models.providers import Brief, CruxWriter, Providers, RemoteService
 from agent.settings import Settings
-from agent.stages.expand import expand_by_chat, expand_by_rules
-from agent.stages.frame import frame_by_chat, frame_by_rules, frame_by_rules_then_chat
+from agent.stages.expand import expand_by_rules
+from agent.stages.frame import frame_by_rules
+from agent.stages.plan import counter_by_chat, plan_by_chat, plan_or_frame
 from agent.stages.requery import queries_by_chat, queries_by_rules
 from agent.stages.stage import EMBEDDED, Fallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
-from agent.state import Claim
+from agent.state import Claim, FramingState, Perspective
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, as_sentence
 from tools.models.cache import VectorCache
@@ -34,6 +35,7 @@ from tools.models.encoders.encoder import Encoder
 from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Judge, Pair
 from tools.net.http import is_local, without_login
+from tools.passages import Passage
 from tools.store.store import SAMPLES, Store
 
 
@@ -75,16 +77,24 @@ def build_providers(
 
 def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, required: bool) -> Providers:
     """The providers with the stages by chat model, the embedded ones as their fallbacks unless models are required."""
-    frame, expand, queries, write = (chats[stage] for stage in STAGES)
+    planner, queries, write = (chats[stage] for stage in STAGES)
 
     def falling_back(stage: str, model: ChatModel) -> Fallback:
         return Fallback(stage, model, stands_in=not required)
 
-    by_chat = partial(expand_by_chat, expand, embedded.models)
+    async def expand(framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        """Of a claim the contrary; a whole question comes here where the model failed to plan."""
+        fallback, expanding = falling_back("expand", planner), partial(embedded.expand, framing, passages)
+        if framing["form"] == "counter":
+            return (await fallback.call(partial(counter_by_chat, planner, framing), expanding))[0]
+        fallback.record(EMBEDDED)
+        return await expanding()
+
+    by_chat = partial(plan_by_chat, planner, embedded.models)
     return replace(
         embedded,
-        frame=frame_by_rules_then_chat(falling_back("frame", frame), partial(frame_by_chat, frame), embedded.frame),
-        expand=with_fallback(falling_back("expand", expand), by_chat, embedded.expand),
+        plan=plan_or_frame(falling_back("frame", planner), by_chat, embedded.frame),
+        expand=expand,
         requery=with_fallback(falling_back("again", queries), partial(queries_by_chat, queries), embedded.requery),
         write=with_fallback(falling_back("write", write), partial(write_by_chat, write), embedded.write),
         quote=embedded.write,

@@ -1,48 +1,77 @@
 """Frame: what kind of question it is, and what a follow-up asks in its thread.
 
-Rules tell the kind of an English question by its words alone. A chat model is asked only what they do not tell:
-follow-ups, other languages, and what is no question to them.
+Rules tell this by the words alone. Where a chat model is set it plans the run here, its perspectives too.
 """
 
 import asyncio
 import re
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, Field
 
-from agent.models.providers import Framer, Providers
-from agent.options import RunOptions, check_form, check_question, in_time, options_of
-from agent.stages.stage import RULES, Fallback, ask_model, report, stage
-from agent.state import FramingState, RunState, StageNote
-from prompts import as_data, one_line
-from tools.errors import ProviderDownError, ProviderReplyError
-from tools.language.identification import is_english, question_language, reads_as_english
+from agent.evidence.coverage import search_store
+from agent.models.providers import Planner, Providers
+from agent.options import RunOptions, check_form, in_time, options_of
+from agent.stages.plan import leads_of
+from agent.stages.stage import report, stage
+from agent.state import FramingState, RunState, StageNote, asked_query
+from tools.budget import current_log
+from tools.errors import DeadlineError
 from tools.language.question import read_question
-from tools.models.chat.model import ChatModel
+from tools.passages import Sentence
+
+_WIDE = 150  # passages, to find leads in 25 documents
 
 
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    framing = await in_time(options_of(runtime), "frame", _framed(providers, state))
+    update = await _framed(providers, state, options_of(runtime))
+    framing = update["framing"]
     check_form(framing["form"], state["question"])
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
-    language = "" if providers.english_only else await asyncio.to_thread(question_language, state["question"])
-    told = f"The question was read from {language}: it is searched for and answered in English."
-    failures = [StageNote(stage="frame", message=told, kind="scope")] if language else []
-    return RunState(framing=framing, notes=failures)
+    return update
 
 
-async def _framed(providers: Providers, state: RunState) -> FramingState:
+async def _framed(providers: Providers, state: RunState, options: RunOptions) -> RunState:
     """The framing: what the run began with, or what frames it. A question that wants something argued against is the
     thread's question with that in its focus: there is nothing left to ask."""
     if "framing" in state:
-        return state["framing"]
-    if (against := state.get("against")) is None:
-        return await providers.frame(state["question"], state.get("earlier", []))
-    asked, focus, claim = against["question"], against["text"], against["statement"]
-    return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
+        return RunState(framing=state["framing"])
+    if against := state.get("against"):
+        asked, focus, claim = against["question"], against["text"], against["statement"]
+        counter = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
+        return RunState(framing=counter)
+    if providers.plan:
+        return await _planned(providers, providers.plan, state, options)
+    return RunState(framing=await providers.frame(state["question"], state.get("earlier", [])))
+
+
+async def _planned(providers: Providers, plan: Planner, state: RunState, options: RunOptions) -> RunState:
+    """The framing and the perspectives that a chat model plans, and what the question found where it searched for the
+    same words."""
+    question, earlier = state["question"], state.get("earlier", [])
+    query = asked_query(await providers.frame(question, earlier))
+    leads, ids = list[Sentence](), list[int]()
+    try:
+        leads, ids = await in_time(options, "frame", _search_leads(providers, query, options))
+    except DeadlineError as exc:
+        current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
+    planned = await in_time(options, "expand", plan(question, earlier, leads))
+    update = RunState(framing=planned.framing)
+    if planned.perspectives:
+        same = asked_query(planned.framing) == query
+        update |= RunState(perspectives=planned.perspectives, question_results=ids[: options.pool] if same else [])
+    if planned.language:
+        told = f"The question was read from {planned.language}, and is answered in English."
+        update["notes"] = [StageNote(stage="frame", message=told, kind="skipped")]
+    return update
+
+
+async def _search_leads(providers: Providers, query: str, options: RunOptions) -> tuple[list[Sentence], list[int]]:
+    """A lead for each document, and the passages found, best first."""
+    found, passages = await search_store(providers, query, replace(options, pool=max(_WIDE, options.pool)))
+    return await leads_of(providers.models, query, [passages[i] for i in found.ids]), found.ids
 
 
 _FOLLOW_UP = re.compile(
@@ -88,90 +117,3 @@ def resolve_follow_up(question: str, earlier: str) -> tuple[str, str]:
     if _PRONOUN.search(asked) and len(asked.split()) <= _SHORT:
         return f"{earlier} {asked}", ""
     return asked, ""
-
-
-_LONGEST = 400  # characters of a question or an alternative
-_WORD = re.compile(r"[^\W_]{2,}")
-_ANYWHERE = frozenset(
-    "is are was were be do does did the an of to in on at for and or not no if it its this that these those should "
-    "would could can will may might must has have had what which who why how when where there with from by as".split()
-)
-_NONE_EARLIER = "There is no earlier question."
-
-
-class FramedQuestion(BaseModel):
-    """What the model is asked for."""
-
-    form: Literal["polar", "claim", "choice", "open", "plain", "none"]
-    question: str = Field(max_length=_LONGEST)
-    alternatives: list[str] = Field(default_factory=list, max_length=6)
-    focus: str = Field("", max_length=_LONGEST)
-
-
-async def frame_by_chat(model: ChatModel, question: str, earlier: Sequence[str]) -> FramingState:
-    """Frames a question by asking a model."""
-    before = "\n".join(as_data("earlier_question", q) for q in earlier)
-    framed = await ask_model(
-        model,
-        "frame",
-        FramedQuestion,
-        question=as_data("question", question),
-        earlier=f"Asked before in this conversation, oldest first:\n{before}" if before else _NONE_EARLIER,
-    )
-    check_framing(framed, [question, *earlier], model.name)
-    return FramingState(
-        form=framed.form,
-        question=one_line(framed.question),
-        alternatives=[one_line(a) for a in framed.alternatives if a.strip()],
-        focus=one_line(framed.focus),
-    )
-
-
-def check_framing(framed: FramedQuestion, asked: Sequence[str], model: str) -> None:
-    """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts; the
-    answer shows the message, so it names the model."""
-    if framed.form == "none":
-        return
-    about = set().union(*map(_beginnings, asked))
-    # Of other languages nothing is known: the model may have translated, and not all of them put spaces.
-    foreign = not about or not is_english(_WORD.findall(asked[0]))
-    if not framed.question.strip() or not (foreign or about & _beginnings(framed.question)):
-        raise ProviderReplyError(f"{model} gave a question that shares no word with what was asked.")
-    if framed.form == "choice" and len({one_line(a).casefold() for a in framed.alternatives if a.strip()}) < 2:
-        raise ProviderReplyError(f"{model} gave a choice without two alternatives.")
-
-
-def _beginnings(text: str) -> set[str]:
-    return {w[:5] for w in map(str.casefold, _WORD.findall(text)) if w not in _ANYWHERE}
-
-
-_SIDED, _NOT_SIDED = ("polar", "choice"), ("open", "plain", "none")  # kinds of questions
-
-
-def frame_by_rules_then_chat(fallback: Fallback, asked: Framer, rules: Framer) -> Framer:
-    """Asks the model only what `rules` do not tell."""
-
-    async def frame(question: str, earlier: Sequence[str]) -> FramingState:
-        english = await asyncio.to_thread(reads_as_english, question)  # its first call may load a model
-        plain = await rules(question, ()) if english else None
-        if plain and not earlier and plain["form"] != "none":
-            fallback.record(RULES)
-            return plain
-
-        async def by_model() -> FramingState:
-            framing = await asked(question, earlier)
-            if plain and plain["form"] in _SIDED and framing["form"] in _NOT_SIDED:
-                told = f"{fallback.model.name} took a question that asks for a side for another kind."
-                raise ProviderReplyError(told)
-            return framing
-
-        async def by_rules() -> FramingState:
-            check_question(question)  # they read English only
-            return await rules(question, earlier)
-
-        framing, failure = await fallback.call(by_model, by_rules)
-        if framing["form"] == "none" and failure:  # the rules read English, and not every wording
-            raise ProviderDownError(f"{failure} It could not read the question.")
-        return framing
-
-    return frame

@@ -31,7 +31,7 @@ M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[Providers, S, Runtime[RunOptions]], Awaitable[RunState]]
 """A node of the graph: from the providers, the state and the run's options to what it adds to the state."""
-_PARTS: dict[StageName, Phase] = {"lookup": "write", "again": "search", "select": "write"}
+_PARTS: dict[StageName, Phase] = {"frame": "expand", "lookup": "write", "again": "search", "select": "write"}
 """The part of a run's time that a stage belongs to, where it has another name."""
 _REPORT_SECONDS = 0.5
 
@@ -117,8 +117,6 @@ _STANDING_IN = 0.3, 5.0
 _REPORTING = 0.05, 1.0
 """The same without one: the failure is reported before the stage itself runs out of time."""
 EMBEDDED = "embedded"
-RULES = "rules"
-"""Where no model was asked, since none is needed."""
 
 
 @dataclass(frozen=True)

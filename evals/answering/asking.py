@@ -29,7 +29,7 @@ DEADLINE = 300.0
 Build = Callable[[Settings, Store], Providers]
 _IN_FORCE = (
     "provider",
-    *("model", "model_frame", "model_expand", "model_queries", "model_write", "temperature"),
+    *("model", "model_expand", "model_queries", "model_write", "temperature"),
     *("judge", "judge_model", "judge_threshold", "encoder", "embeddings_model", "deadline"),
 )
 

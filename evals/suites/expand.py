@@ -69,9 +69,9 @@ async def _ask(rows: Sequence[GoldRow], settings: Settings, records: Records, pa
 
 
 async def _found(row: GoldRow, providers: Providers) -> Record:
-    """What the agent's expand stage finds without passages, beside the gold ones; they alone where it fails."""
+    """What the chat model plans without leads, beside the gold ones; they alone where it fails."""
+    assert providers.plan is not None  # the settings insist on a chat model
     with budget_scope(Budget()):
-        framing = await providers.frame(row.question, [])
-        predicted = [side["statement"] for side in await providers.expand(framing, [])]
+        predicted = [side["statement"] for side in (await providers.plan(row.question, [], [])).perspectives]
     vectors = await providers.models.encode([*predicted, *row.gold])
     return match(row.gold, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)
