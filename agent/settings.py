@@ -26,12 +26,6 @@ def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
-def _removed(value: str) -> str:
-    if value:
-        raise ValueError("it is no setting any more. Remove it: the model of STEELMAN_MODEL_EXPAND reads questions too")
-    return value
-
-
 _key = partial(aliased, default=_NO_KEY)
 
 
@@ -87,7 +81,7 @@ class Settings(Network):
         "in front: anthropic:NAME, google_genai:NAME, ollama:NAME."
     )
     model_expand: str = _text("The model that reads the question and plans the perspectives.")
-    model_frame: Annotated[str, AfterValidator(_removed)] = ""
+    model_frame: str = ""
     model_queries: str = _text("The model that thinks of queries for uncovered sides.")
     model_write: str = _text("The model that writes the claims.")
     temperature: float | None = Field(default=None, ge=0.0, le=2.0, description="Sent where it is set.")
@@ -184,6 +178,7 @@ class Settings(Network):
         """What must not be true of the chat models and the judge, and the message that says so."""
         chat_judge = self.judge in ("batch", "chat") and self.chat_is_set
         return (
+            (self.model_frame, "STEELMAN_MODEL_FRAME is no setting any more: set STEELMAN_MODEL_EXPAND in its place"),
             (
                 self.provider == "chat" and not self.chat_is_set,
                 "STEELMAN_PROVIDER is 'chat': set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or "

@@ -16,7 +16,7 @@ from toys import ToyEncoder
 
 from agent.models.from_settings import build_encoder, build_judge
 from agent.settings import load_settings
-from agent.stages.plan import PlannedQuestion
+from agent.stages.expand import PlannedQuestion
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderError
 from tools.models.chat.model import ChatModel

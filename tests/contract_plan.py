@@ -27,7 +27,9 @@ def prepared(server: ModelServer, bench: Bench) -> Settings:
 
 
 async def ask(given: tuple[str, Sequence[str], dict[str, Any]], bench: Bench) -> Outcome:
-    """Asks a question after earlier ones; `given` also has what the plan says. The text is the answer, what it looked for and how often a plan was asked for."""
+    """Asks a question after earlier ones; `given` also has what the plan says.
+
+    The text is the answer, what it looked for and how often a plan was asked for."""
     question, earlier, said = given
     with ModelServer(strict=False) as server:
         server.on(STAGES["expand"], SIDES | said)
@@ -80,7 +82,7 @@ ROWS = (
     Row("a question of fact", ask, ("How many people voted in 1924?", (), FACT), "no_sides", "question of fact",
         "PLANS 1"),
     Row("the setting of a stage that is gone", set_up, {"STEELMAN_MODEL_FRAME": "m"}, "refused",
-        "STEELMAN_MODEL_FRAME", "Remove it: the model of STEELMAN_MODEL_EXPAND reads questions too"),
+        "STEELMAN_MODEL_FRAME is no setting any more", "set STEELMAN_MODEL_EXPAND in its place"),
     Row("a run that an older version began", resume_of_older, None, "answered", "Make it easy",
         "An older version of Steelman began this run. It was started again from the beginning."),
 )  # fmt: skip

@@ -13,7 +13,8 @@ from providers import ScriptedJudge
 from agent.evidence.claims import check_grounding
 from agent.models.inference import Models
 from agent.models.providers import Brief, Plan
-from agent.stages.plan import leads_of, plan_by_chat
+from agent.stages.expand import plan_by_chat
+from agent.stages.frame import leads_of
 from agent.stages.requery import MOST_QUERIES, queries_by_chat
 from agent.stages.write import write_by_chat
 from agent.state import Claim, FramingState, Perspective
@@ -156,7 +157,7 @@ async def test_near_duplicates_are_one(server: ModelServer, model: ChatModel, mo
     denied = side("Voting shouldn't be compulsory.", "opposes")
     how = "How should voting be organised?"
     server.on("", plan(THREE[0], again, same, THREE[1], denied, form="open", question=how))
-    assert [p["statement"] for p in (await planned(model, models, how)).perspectives] == [YES, NO]
+    assert [p["statement"] for p in (await planned(model, models, how))[1]] == [YES, NO]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ async def test_a_side_that_nobody_brings_comes_from_the_question(
     server: ModelServer, model: ChatModel, models: Models, given: list[dict[str, str]], plain: tuple[str, str]
 ) -> None:
     server.on("", plan(*given), times=1)
-    sides = (await planned(model, models)).perspectives
+    sides = (await planned(model, models))[1]
     assert [(p["stance"], p["contrary"]) for p in sides] == [("supports", "p2"), ("opposes", "p1"), ("other", "")]
     assert plain in [(p["name"], p["statement"]) for p in sides[:2]]
 
@@ -177,7 +178,7 @@ async def test_a_reason_for_the_yes_is_no_side_of_its_own(
 ) -> None:
     reason = side("Parties that need every vote court the poor. So turnout matters.", "supports")
     server.on("", plan(reason, side("Anyone may stay at home.", "neutral"), THREE[0]), times=1)
-    assert [(p["statement"], p["stance"]) for p in (await planned(model, models)).perspectives] == [
+    assert [(p["statement"], p["stance"]) for p in (await planned(model, models))[1]] == [
         (YES, "supports"),
         (f"No: {QUESTION}", "opposes"),
         ("Anyone may stay at home.", "other"),
@@ -198,7 +199,7 @@ async def test_a_yes_or_no_in_front_is_taken_off_and_nothing_else(
 ) -> None:
     given = side(said, "other"), side("Ballots should go out by post.", "other")
     server.on("", plan(*given, form="open", question="How should votes be cast?"))
-    assert (await planned(model, models, "How should votes be cast?")).perspectives[0]["statement"] == kept
+    assert (await planned(model, models, "How should votes be cast?"))[1][0]["statement"] == kept
 
 
 # --- requery ----------------------------------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ def test_a_models_perspectives_are_measured_and_its_failures_named(
         {"name": "Not slow", "statement": SLOW[1], "stance": "opposes"},
         {"name": "It depends", "statement": "The current of the river decides how fast a barge is.", "stance": "other"},
     ]
-    server.on(lambda body: "stance" in json.dumps(body.get("response_format", "")), {"perspectives": sides}, times=1)
+    asked = {"form": "polar", "question": BARGES["question"], "language": "English", "focus": ""}
+    server.on("Are barges slow?", asked | {"perspectives": sides}, times=1)
     server.on("moored", Reply(status=400))
     folder, out = write(tmp_path / "set", BARGES, MOORING), tmp_path / "out.jsonl"
     for _ in range(2):  # the second time only what failed is asked
@@ -85,7 +86,8 @@ def test_what_a_model_that_is_down_was_not_asked_is_asked_again(
     monkeypatch.setenv("STEELMAN_MODEL", "test-model")
     sides = [{"name": s, "statement": s, "stance": "other"} for s in MOORING["perspectives"]]
     server.on("moored", Reply("the key is no longer in force", status=401), times=1)
-    server.on("moored", {"perspectives": sides})
+    asked = {"form": "open", "question": MOORING["question"], "language": "English", "focus": ""}
+    server.on("moored", asked | {"perspectives": sides})
     folder, out = write(tmp_path / "set", MOORING), tmp_path / "out.jsonl"
     assert suite(folder, "--out", str(out)) == 1
     assert "401" in capsys.readouterr().err

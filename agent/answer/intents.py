@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from agent.answer.model import Answer, Citation
 from tools.errors import ModelError
+from tools.language.question import read_question
 from tools.language.speech import UNNAMED
 from tools.models.int8 import WEIGHTS
 from tools.passages import PROBABLY
@@ -71,3 +72,21 @@ def masked(asked: str, names: Mapping[str, str]) -> str:
         asked = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", names[name], asked, flags=re.I)
     asked = re.sub(r"(?i)\b(?:yes|no|for|against|pro|con|anti)(?= (?:side|camp|case|people|argument)\b)", "this", asked)
     return re.sub(r"\d+", "2", re.sub(r"\b(?:19|20)\d\d\b", "that year", asked))
+
+
+LIKE_FACTS = ("explain", "newer", "from", "other")  # kinds that a question of fact is taken for
+_WANTS_FACT = re.compile(
+    r"(?:in )?(?:who|when|(?:what|which) year|what (?:is|was|were)|did|does|has|have|was|were)\b", re.I
+)
+_OF_ANSWER = re.compile(
+    r"\b(?:sources?|stud(?:y|ies)|articles?|papers?|reports?|publi\w+|research|evidence|claims?|answers?|passages?|sides?|"
+    r"quot\w+|bit|writ\w+|wrote|says?|said|cover\w*|latest|newe?\w*|one|ones|(?:any|some)thing|this|that|these|those|"
+    r"them|they|you\w*|\d{1,3})\b|['‘“]",
+    re.I,
+)
+
+
+def asks_for_fact(asked: str) -> bool:
+    """Whether it asks for a fact of the matter ('How many call-outs were there in 2024?'), of no source or claim."""
+    fact = read_question(asked).kind == "fact" or _WANTS_FACT.match(asked)
+    return bool(fact and not _OF_ANSWER.search(asked))

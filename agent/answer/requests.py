@@ -12,7 +12,7 @@ from statistics import median_high
 import numpy as np
 
 from agent.answer.followups import argued_with, refers
-from agent.answer.intents import Encode, intent_of
+from agent.answer.intents import LIKE_FACTS, Encode, asks_for_fact, intent_of
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.named import number_in, quoted_in, side_in, sources_in
 from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
@@ -70,7 +70,7 @@ async def read_request(asked: str, answer: Answer, encode: Encode) -> Reply | Qu
     if kind in ("focus", "place") and len(asked.split()) <= _BARE and side_in(asked, answer):
         return _of_side(asked, answer)  # 'the downsides?'
     unsure = chances.mean() < _UNSURE
-    if (unsure or kind in _OF_SOURCES) and _asks_for_fact(asked) and not sources_in(asked, answer):
+    if (unsure or kind in LIKE_FACTS) and asks_for_fact(asked) and not sources_in(asked, answer):
         return Question(asked)
     if reader := _READERS.get(kind):
         return _told(reader(asked, answer), float(chances.mean()))
@@ -98,25 +98,6 @@ _NEW = re.compile(
     re.I,
 )
 """'Another thing: should …', 'next: …'."""
-
-
-_OF_SOURCES = ("explain", "newer", "from", "other")  # kinds that a question of fact is taken for
-_WANTS_FACT = re.compile(
-    r"(?:(?:in|since) )?(?:who|whom|when|(?:what|which) year|what (?:is|was|were)|did|does|has|have|was|were)\b",
-    re.I,
-)
-_OF_ANSWER = re.compile(
-    r"\b(?:sources?|stud(?:y|ies)|articles?|papers?|reports?|publi\w+|research|evidence|claims?|answers?|passages?|sides?|"
-    r"quot\w+|bit|writ\w+|wrote|says?|said|cover\w*|latest|newe?\w*|one|ones|(?:any|some)thing|this|that|these|those|"
-    r"them|they|you\w*|\d{1,3})\b|['‘“]",
-    re.I,
-)
-
-
-def _asks_for_fact(asked: str) -> bool:
-    """Whether it asks for a fact of the matter ('How many call-outs were there in 2024?'), of no source or claim."""
-    fact = read_question(asked).kind == "fact" or _WANTS_FACT.match(asked)
-    return bool(fact and not _OF_ANSWER.search(asked))
 
 
 # What the answer tells

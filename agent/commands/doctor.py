@@ -188,7 +188,7 @@ class _Checks:
     def chat(self, *, ask: bool) -> str:
         """Asks for the lists of models, which costs nothing and tells whether address, key and names are right; and,
         where that is wanted, each model for the plan of one question."""
-        from agent.stages.plan import ask_for_plan
+        from agent.stages.expand import ask_for_plan
 
         async def ask_once() -> None:
             for model in {m.name: m for m in build_chat_models(self.settings).values()}.values():

@@ -6,7 +6,7 @@ What serves a stage is a function of the stage's own type, so that another provi
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,15 +81,8 @@ class Brief:
     well_judged: bool = False
 
 
-class Plan(NamedTuple):
-    """What a question asks, its perspectives (none for a question of fact), and the language it was asked in, empty for
-    English."""
-
-    framing: FramingState
-    perspectives: list[Perspective]
-    language: str
-
-
+Plan = tuple[FramingState, list[Perspective], str]
+"""What a question asks, its perspectives (none for a fact), and the language it was asked in, empty for English."""
 Planner = Callable[[str, Sequence[str], Sequence[Sentence]], Awaitable[Plan]]
 """Plans a question, with the thread's earlier questions, oldest first, and leads: a sentence from each document."""
 Framer = Callable[[str, Sequence[str]], Awaitable[FramingState]]

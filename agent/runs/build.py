@@ -1,7 +1,7 @@
 """Builds the providers that the settings turn on; nothing is asked of any server here."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -19,13 +19,12 @@ from agent.models.from_settings import (
 from agent.models.inference import Models
 from agent.models.providers import Brief, CruxWriter, Providers, RemoteService
 from agent.settings import Settings
-from agent.stages.expand import expand_by_rules
+from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
 from agent.stages.frame import frame_by_rules
-from agent.stages.plan import counter_by_chat, plan_by_chat, plan_or_frame
 from agent.stages.requery import queries_by_chat, queries_by_rules
 from agent.stages.stage import EMBEDDED, Fallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
-from agent.state import Claim, FramingState, Perspective
+from agent.state import Claim
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, as_sentence
 from tools.models.cache import VectorCache
@@ -35,7 +34,6 @@ from tools.models.encoders.encoder import Encoder
 from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Judge, Pair
 from tools.net.http import is_local, without_login
-from tools.passages import Passage
 from tools.store.store import SAMPLES, Store
 
 
@@ -82,19 +80,11 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
     def falling_back(stage: str, model: ChatModel) -> Fallback:
         return Fallback(stage, model, stands_in=not required)
 
-    async def expand(framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        """Of a claim the contrary; a whole question comes here where the model failed to plan."""
-        fallback, expanding = falling_back("expand", planner), partial(embedded.expand, framing, passages)
-        if framing["form"] == "counter":
-            return (await fallback.call(partial(counter_by_chat, planner, framing), expanding))[0]
-        fallback.record(EMBEDDED)
-        return await expanding()
-
     by_chat = partial(plan_by_chat, planner, embedded.models)
     return replace(
         embedded,
-        plan=plan_or_frame(falling_back("frame", planner), by_chat, embedded.frame),
-        expand=expand,
+        plan=with_embedded_plan(falling_back("frame", planner), by_chat, embedded.frame, embedded.expand),
+        expand=with_fallback(falling_back("expand", planner), partial(counter_by_chat, planner), embedded.expand),
         requery=with_fallback(falling_back("again", queries), partial(queries_by_chat, queries), embedded.requery),
         write=with_fallback(falling_back("write", write), partial(write_by_chat, write), embedded.write),
         quote=embedded.write,
@@ -166,7 +156,7 @@ async def warm_up(providers: Providers) -> None:
     """Asks each embedded provider that is in force something small, so that the first question waits for no loading;
     no server is asked."""
     models = providers.models
-    await providers.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
+    await providers.frame(_QUESTION, [])
     if models.remote_judge is None:
         await models.judge().support([Pair(_QUESTION, _QUESTION)])
         await models.judge().stances(

@@ -1,20 +1,36 @@
-"""Expand: the perspectives on the question, as a chat model planned them in `frame`; else the answers to it, and what a
-first search finds proposed beside them (`agent.evidence.mined`)."""
+"""Expand: the perspectives on the question.
 
+A chat model has planned them in `frame`, in the request that reads the question too. Else they are the answers to the
+question, and what a first search finds proposed beside them (`agent.evidence.mined`).
+"""
+
+import asyncio
+import re
 from collections.abc import Sequence
+from textwrap import shorten
+from typing import Annotated, Literal
 
 from langgraph.runtime import Runtime
+from pydantic import BaseModel, BeforeValidator, Field
 
 from agent.evidence.coverage import search_store
 from agent.evidence.mined import mine_answers, mine_third_ways
 from agent.models.inference import Models
-from agent.models.providers import Providers
-from agent.options import RunOptions, in_time, options_of
-from agent.stages.stage import report, stage
+from agent.models.providers import Expander, Framer, Plan, Planner, Providers
+from agent.options import RunOptions, check_question, in_time, options_of
+from agent.stages.stage import Fallback, ask_model, report, stage
 from agent.state import FramingState, Perspective, RunState, StageNote, Stance, asked_query
-from tools.errors import DeadlineError, ProviderDownError
-from tools.language.question import ANSWERS
-from tools.passages import Passage
+from prompts import as_data, one_line
+from tools.budget import current_log
+from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.language.identification import is_english, question_words, reads_as_english
+from tools.language.lexicon import AUXILIARIES, core_of
+from tools.language.polarity import same_polarity
+from tools.language.question import ANSWERS, read_question
+from tools.language.sentences import split_sentences
+from tools.language.words import KEYWORD_STOP_WORDS, analyzer
+from tools.models.chat.model import ChatModel
+from tools.passages import Passage, Sentence
 
 
 @stage("expand")
@@ -22,21 +38,22 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     framing, options = state["framing"], options_of(runtime)
     # Of what is to be argued against only the perspective that contradicts it, where there is one already.
     contrary = state["against"]["contrary"] if "against" in state else None
-    perspectives = [contrary] if contrary else state.get("perspectives", [])
-    ids = state.get("question_results", []) if perspectives else []
+    perspectives = [contrary] if contrary else state.get("perspectives")
+    ids = state.get("question_results", [])
     failures: list[StageNote] = []
     try:
         if not ids:
             found, passages = await in_time(options, "expand", search_store(providers, asked_query(framing), options))
             ids = found.ids
-        if not perspectives:
+        if perspectives is None:
             expanding = providers.expand(framing, [passages[i] for i in ids])
             perspectives = await in_time(options, "expand", expanding)
     except DeadlineError as exc:
         if not ids and (elsewhere := providers.searched_elsewhere()):
             raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
-        what = "The question itself was not searched for" if perspectives else "The sides could not be planned"
+        what = "The sides could not be planned" if perspectives is None else "The question itself was not searched"
         failures = [StageNote(stage="expand", message=f"{what}: {exc}", kind="late")]
+    perspectives = perspectives or []
     planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
     report(runtime, "sides", sides=planned)
     return RunState(perspectives=perspectives, question_results=ids, notes=failures)
@@ -65,8 +82,7 @@ def sides_of_question(framing: FramingState) -> list[Perspective]:
     question, named = framing["question"], framing["alternatives"]
     names: Sequence[str] = named or ANSWERS.get(framing["form"]) or ()
     pair = len(names) == 2  # of two alternatives, what speaks for one speaks against the other
-    facing: list[Stance] = ["supports", "opposes"]
-    stances: list[Stance] = ["other"] * len(names) if named else facing[: len(names)]
+    stances: list[Stance] = ["other"] * len(named) or ["supports", "opposes"]
     return [
         Perspective(
             id=f"p{i}",
@@ -76,5 +92,178 @@ def sides_of_question(framing: FramingState) -> list[Perspective]:
             contrary=f"p{3 - i}" if pair else "",
             origin="question",
         )
-        for i, (name, stance) in enumerate(zip(names, stances, strict=True), start=1)
+        for i, (name, stance) in enumerate(zip(names, stances, strict=False), start=1)
     ]
+
+
+_LONGEST_LEAD = 250  # characters of a sentence, of a title
+
+
+def _shown(lead: Sentence) -> str:
+    p = lead.passage
+    given = lead.text, p.title or p.document_id, p.said_by or p.publisher
+    said, title, by = (shorten(text, _LONGEST_LEAD, placeholder=" …") for text in given)
+    return as_data("lead", said, title=title, by=by, date=p.date)
+
+
+MOST_SIDES = 6
+_Form = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
+
+
+class ContrarySide(BaseModel):
+    """What the model is asked for where one statement is to be contradicted."""
+
+    name: str = Field(max_length=80)
+    statement: str = Field(min_length=1, max_length=400)
+
+
+class PlannedSide(ContrarySide):
+    """One perspective as the model is asked for it."""
+
+    stance: Annotated[Stance, BeforeValidator(lambda said: said if said in ("supports", "opposes") else "other")]
+
+
+class PlannedQuestion(BaseModel):
+    """What the model is asked for."""
+
+    form: _Form
+    question: str = Field(max_length=400)
+    language: str = Field("", max_length=40)
+    focus: str = Field("", max_length=400)
+    perspectives: list[PlannedSide] = Field(default_factory=list, max_length=12)
+
+
+async def ask_for_plan(
+    model: ChatModel, question: str, earlier: Sequence[str] = (), leads: Sequence[Sentence] = ()
+) -> PlannedQuestion:
+    """The model's reply. Raises ProviderReplyError for a question that shares no word with what was asked; the answer
+    shows the message, so it names the model."""
+    before, shown = "\n".join(as_data("earlier_question", q) for q in earlier), "\n".join(map(_shown, leads))
+    planned = await ask_model(
+        model,
+        "plan",
+        PlannedQuestion,
+        question=as_data("question", question),
+        earlier=f"Asked before in this conversation, oldest first:\n{before}" if before else "",
+        leads=f"What the documents speak of, a sentence from each:\n{shown}" if shown else "",
+        most=str(MOST_SIDES),
+    )
+    texts = " ".join([question, *earlier]), planned.question
+    about, said = ({*analyzer().analyze(text)} - KEYWORD_STOP_WORDS for text in texts)
+    # Of other languages nothing is known: the model has translated.
+    fits = about & said or not about or not is_english(question_words(question))
+    if planned.form != "none" and not (planned.question.strip() and fits):
+        raise ProviderReplyError(f"{model.name} gave a question that shares no word with what was asked.")
+    return planned
+
+
+async def plan_by_chat(
+    model: ChatModel, models: Models, question: str, earlier: Sequence[str], leads: Sequence[Sentence]
+) -> Plan:
+    """Plans the run by asking a model."""
+    planned = await ask_for_plan(model, question, earlier, leads)
+    asked, focus, language = map(one_line, (planned.question, planned.focus, planned.language))
+    english = await asyncio.to_thread(reads_as_english, question)
+    form = await asyncio.to_thread(_kind, planned, question if english else "", model.name)
+    framing = FramingState(form=form, question=asked, alternatives=[], focus=focus)
+    sides = await _sides(model, models, framing, planned.perspectives) if form not in ("plain", "none") else []
+    return framing, sides, "" if english or language == "English" else language
+
+
+def with_embedded_plan(fallback: Fallback, by_chat: Planner, frame: Framer, expand: Expander) -> Planner:
+    """Asks the model first; the two others stand in for it."""
+
+    async def plan(question: str, earlier: Sequence[str], leads: Sequence[Sentence]) -> Plan:
+        async def by_rules() -> Plan:
+            check_question(question)  # rules read English only
+            framing = await frame(question, earlier)
+            return framing, await expand(framing, [lead.passage for lead in leads]), ""
+
+        planned, failure = await fallback.call(lambda: by_chat(question, earlier, leads), by_rules)
+        if planned[0]["form"] == "none" and failure:  # and not every wording
+            raise ProviderDownError(f"{failure} It could not read the question.")
+        served = current_log().served
+        served["expand"] = served.get(fallback.stage, "")
+        return planned
+
+    return plan
+
+
+def _kind(planned: PlannedQuestion, asked: str, model: str) -> _Form:
+    """The kind that the model gives, or that rules read where it overlooked that its question asks for a side. Raises
+    ProviderReplyError where a question that does became another one. asked: empty where it is not English."""
+    if planned.form not in ("open", "plain", "none"):
+        return planned.form
+    read, kind = (read_question(text).kind for text in (planned.question, asked))
+    if read == "polar" or read == "choice":
+        return read
+    # Rules may take 'hey, …, so how should it be paid for?' for a question of yes or no.
+    sided = kind in ("polar", "choice") and core_of(asked.split()[0]) in AUXILIARIES
+    if sided or (planned.form == "none" and kind in ("claim", "topic")):
+        raise ProviderReplyError(f"{model} took a question that asks for a side for another kind.")
+    return planned.form
+
+
+_SAME = 0.9  # cosine at which two statements of one polarity say the same
+_ON_IT = 0.6  # cosine of the question and a yes or no to it, at least
+_SHORT = 3  # words; of so few the first sentence is none
+_LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
+
+
+async def _sides(
+    model: ChatModel, models: Models, framing: FramingState, planned: Sequence[PlannedSide]
+) -> list[Perspective]:
+    """The perspectives, each once. A question of yes or no has first, of those that say yes and of those that say no,
+    the one nearest to it, since the others are reasons; what the model did not bring is the bare answer."""
+    worded: dict[str, PlannedSide] = {}
+    for side in map(_tidy, planned):
+        worded.setdefault(side.statement.rstrip(".").casefold(), side)
+    sides = [side for words, side in worded.items() if words]
+    vectors = await models.encode([framing["question"], *(s.statement for s in sides)])
+    near, vectors = vectors[1:] @ vectors[0], vectors[1:]
+    chosen: list[Perspective] = []
+    for answer in sides_of_question(framing):
+        mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= _ON_IT]
+        said = sides[max(mine, key=lambda i: float(near[i]))] if mine else None
+        chosen.append(_perspective(answer["id"], said, answer["contrary"]) if said else answer)
+    kept: list[int] = []
+    for i, side in enumerate(sides):
+        same = (same_polarity(side.statement, sides[j].statement) for j in kept if vectors[i] @ vectors[j] >= _SAME)
+        if (side.stance == "other" or framing["form"] not in ANSWERS) and not any(same):
+            kept.append(i)
+            chosen.append(_perspective(f"p{len(chosen) + 1}", side.model_copy(update={"stance": "other"})))
+    if len(chosen) < (1 if framing["form"] == "open" else 2):
+        raise ProviderReplyError(f"{model.name} gave fewer than two different perspectives.")
+    return chosen[:MOST_SIDES]
+
+
+async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:
+    """The one side that contradicts what a follow-up argues with. Raises ProviderReplyError for its echo."""
+    claim = framing.get("claim", "")
+    reply = await ask_model(
+        model,
+        "counter",
+        ContrarySide,
+        question=as_data("question", framing["question"]),
+        statement=as_data("statement", claim),
+        claim=as_data("claim", framing["focus"]),
+    )
+    side = _tidy(PlannedSide(**dict(reply), stance="opposes"))
+    if not side.statement or side.statement.rstrip(".").casefold() == claim.rstrip(".").casefold():
+        raise ProviderReplyError(f"{model.name} gave no side that contradicts the claim.")
+    return [_perspective("p1", side)]
+
+
+def _perspective(number: str, side: PlannedSide, contrary: str = "") -> Perspective:
+    name, said, stance = side.name or side.statement, side.statement, side.stance
+    return Perspective(id=number, name=name, statement=said, stance=stance, contrary=contrary, origin="model")
+
+
+def _tidy(side: PlannedSide) -> PlannedSide:
+    """The side without control characters, its statement one sentence without a yes or no in front."""
+    statement = _LEADING.sub("", one_line(side.statement))
+    first = next(iter(split_sentences(statement)), "")  # what follows it gives reasons
+    statement = first if len(first.split()) > _SHORT else statement
+    return PlannedSide.model_construct(
+        name=one_line(side.name), statement=statement[:1].upper() + statement[1:], stance=side.stance
+    )

@@ -8,20 +8,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import search_store
+from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
 from agent.options import RunOptions, check_form, in_time, options_of
-from agent.stages.plan import leads_of
 from agent.stages.stage import report, stage
-from agent.state import FramingState, RunState, StageNote, asked_query
+from agent.state import Form, FramingState, RunState, asked_query
 from tools.budget import current_log
 from tools.errors import DeadlineError
 from tools.language.question import read_question
-from tools.passages import Sentence
+from tools.language.sentences import is_heading, passage_sentences
+from tools.passages import Passage, Sentence
 
-_WIDE = 150  # passages, to find leads in 25 documents
+_WIDE, _MOST_LEADS = 150, 25  # passages that are searched for, and documents among them that a model sees a sentence of
 
 
 @stage("frame")
@@ -57,21 +59,29 @@ async def _planned(providers: Providers, plan: Planner, state: RunState, options
         leads, ids = await in_time(options, "frame", _search_leads(providers, query, options))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
-    planned = await in_time(options, "expand", plan(question, earlier, leads))
-    update = RunState(framing=planned.framing)
-    if planned.perspectives:
-        same = asked_query(planned.framing) == query
-        update |= RunState(perspectives=planned.perspectives, question_results=ids[: options.pool] if same else [])
-    if planned.language:
-        told = f"The question was read from {planned.language}, and is answered in English."
-        update["notes"] = [StageNote(stage="frame", message=told, kind="skipped")]
-    return update
+    framing, perspectives, language = await in_time(options, "expand", plan(question, earlier, leads))
+    if language:
+        current_log().note("skipped", f"The question was read from {language}, and is answered in English.")
+    same = asked_query(framing) == query  # else expand searches for it
+    return RunState(framing=framing, perspectives=perspectives, question_results=ids[: options.pool] if same else [])
 
 
 async def _search_leads(providers: Providers, query: str, options: RunOptions) -> tuple[list[Sentence], list[int]]:
     """A lead for each document, and the passages found, best first."""
     found, passages = await search_store(providers, query, replace(options, pool=max(_WIDE, options.pool)))
     return await leads_of(providers.models, query, [passages[i] for i in found.ids]), found.ids
+
+
+async def leads_of(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:
+    """Of each document's best passage the sentence nearest to the query; the passages are the best first."""
+    best: dict[tuple[str, str], Passage] = {}
+    for passage in passages:
+        best.setdefault(passage.document, passage)
+    first = [*best.values()][:_MOST_LEADS]
+    sentences = [s for p in first for s in passage_sentences(p) if not is_heading(s.text)]
+    nearness = await models.encode_sentences(sentences) @ (await models.encode([query]))[0]
+    nearest = {(s := sentences[int(i)]).passage.id: s for i in np.argsort(nearness)}
+    return [nearest[p.id] for p in first if p.id in nearest]
 
 
 _FOLLOW_UP = re.compile(
@@ -88,18 +98,10 @@ _SHORT = 8  # words of a question that cannot do without the one that its pronou
 
 async def frame_by_rules(question: str, earlier: Sequence[str]) -> FramingState:
     """Tells the kind of a question by its words alone."""
-    return await asyncio.to_thread(_frame, question, earlier)
-
-
-def _frame(question: str, earlier: Sequence[str]) -> FramingState:
     asked, focus = resolve_follow_up(question, earlier[-1]) if earlier else (question, "")
-    read = read_question(asked)
-    return FramingState(
-        form="plain" if read.kind == "fact" else read.kind,  # a fact is looked up, and has no sides
-        question=read.text,
-        alternatives=list(read.options),
-        focus=focus,
-    )
+    read = await asyncio.to_thread(read_question, asked)
+    form: Form = "plain" if read.kind == "fact" else read.kind  # a fact is looked up, and has no sides
+    return FramingState(form=form, question=read.text, alternatives=list(read.options), focus=focus)
 
 
 def resolve_follow_up(question: str, earlier: str) -> tuple[str, str]:

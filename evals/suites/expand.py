@@ -72,6 +72,6 @@ async def _found(row: GoldRow, providers: Providers) -> Record:
     """What the chat model plans without leads, beside the gold ones; they alone where it fails."""
     assert providers.plan is not None  # the settings insist on a chat model
     with budget_scope(Budget()):
-        predicted = [side["statement"] for side in (await providers.plan(row.question, [], [])).perspectives]
+        predicted = [side["statement"] for side in (await providers.plan(row.question, [], []))[1]]
     vectors = await providers.models.encode([*predicted, *row.gold])
     return match(row.gold, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)
