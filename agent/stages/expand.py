@@ -27,7 +27,7 @@ from tools.language.identification import is_english, question_words, reads_as_e
 from tools.language.lexicon import AUXILIARIES, core_of
 from tools.language.polarity import same_polarity
 from tools.language.question import ANSWERS, read_question
-from tools.language.sentences import split_sentences
+from tools.language.sentences import split_sentences, without_mark
 from tools.language.words import KEYWORD_STOP_WORDS, analyzer
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage, Sentence
@@ -101,7 +101,7 @@ _LONGEST_LEAD = 250  # characters of a sentence, of a title
 
 def _shown(lead: Sentence) -> str:
     p = lead.passage
-    given = lead.text, p.title or p.document_id, p.said_by or p.publisher
+    given = without_mark(lead.text), p.title or p.document_id, p.said_by or p.publisher
     said, title, by = (shorten(text, _LONGEST_LEAD, placeholder=" …") for text in given)
     return as_data("lead", said, title=title, by=by, date=p.date)
 

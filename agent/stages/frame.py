@@ -19,11 +19,13 @@ from agent.stages.stage import report, stage
 from agent.state import Form, FramingState, RunState, asked_query
 from tools.budget import current_log
 from tools.errors import DeadlineError
+from tools.language.identification import reads_as_english
 from tools.language.question import read_question
 from tools.language.sentences import is_heading, passage_sentences
 from tools.passages import Passage, Sentence
 
-_WIDE, _MOST_LEADS = 150, 25  # passages that are searched for, and documents among them that a model sees a sentence of
+_WIDE, _MOST_LEADS, _OF_ONE = 150, 25, 3
+"""Passages that are searched for leads, documents that have one, and passages of each that it is looked for in."""
 
 
 @stage("frame")
@@ -73,15 +75,17 @@ async def _search_leads(providers: Providers, query: str, options: RunOptions) -
 
 
 async def leads_of(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:
-    """Of each document's best passage the sentence nearest to the query; the passages are the best first."""
-    best: dict[tuple[str, str], Passage] = {}
+    """Of the best passages of each document the sentence nearest to the query; the passages are the best first."""
+    best: dict[tuple[str, str], list[Passage]] = {}
     for passage in passages:
-        best.setdefault(passage.document, passage)
-    first = [*best.values()][:_MOST_LEADS]
-    sentences = [s for p in first for s in passage_sentences(p) if not is_heading(s.text)]
-    nearness = await models.encode_sentences(sentences) @ (await models.encode([query]))[0]
-    nearest = {(s := sentences[int(i)]).passage.id: s for i in np.argsort(nearness)}
-    return [nearest[p.id] for p in first if p.id in nearest]
+        best.setdefault(passage.document, []).append(passage)
+    read = [p for found in [*best.values()][:_MOST_LEADS] for p in found[:_OF_ONE]]
+    sentences = [s for p in read for s in passage_sentences(p) if not is_heading(s.text)]
+    vectors, asked = await models.encode_sentences(sentences), (await models.encode([query]))[0]
+    # The encoder reads English: for another language it takes what is typical of the documents.
+    nearness = vectors @ (asked if await asyncio.to_thread(reads_as_english, query) else vectors.sum(axis=0))
+    nearest = {(s := sentences[int(i)]).passage.document: s for i in np.argsort(nearness)}
+    return [nearest[document] for document in best if document in nearest]
 
 
 _FOLLOW_UP = re.compile(
