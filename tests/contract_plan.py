@@ -6,7 +6,7 @@ from typing import Any
 
 from answering_model import QUESTION, SIDES, STAGES, answering, run, stand_in, store_library
 from contract_table import Bench, Outcome, Row
-from model_server import ModelServer
+from model_server import ModelServer, Reply
 
 import agent.answer.followups
 from agent.answer.model import Answer
@@ -14,7 +14,7 @@ from agent.answer.outline import to_terminal
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from tools.errors import SettingsError
+from tools.errors import RunError, SettingsError
 
 
 def prepared(server: ModelServer, bench: Bench) -> Settings:
@@ -38,6 +38,17 @@ async def ask(given: tuple[str, Sequence[str], dict[str, Any]], bench: Bench) ->
     told = " ".join(to_terminal(answer, 100, bold=False).split())
     more = [n.text for n in answer.notes if n.kind == "not_found"]
     return Outcome(answer.outcome, f"{told} {' '.join(more)} PLANS {plans}")
+
+
+async def ask_failing(given: str, bench: Bench) -> Outcome:
+    """Asks where the model's server fails."""
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["expand"], Reply("oh dear", status=500))
+        try:
+            answer = await run(prepared(server, bench), 20, given, web=False)
+        except RunError as exc:
+            return Outcome("failed", str(exc))
+    return Outcome(answer.outcome, " ".join(n.text for n in answer.notes if n.kind == "degraded"))
 
 
 async def set_up(given: dict[str, str], bench: Bench) -> Outcome:
@@ -81,6 +92,8 @@ ROWS = (
         "answered", "Looked for:", hidden=("money? money",)),
     Row("a question of fact", ask, ("How many people voted in 1924?", (), FACT), "no_sides", "question of fact",
         "PLANS 1"),
+    Row("a failing model", ask_failing, QUESTION, "answered", "failed (status 500", "stood in for it (frame)."),
+    Row("a failing model, in German", ask_failing, GERMAN, "failed", "failed (status 500", "could not read the"),
     Row("the setting of a stage that is gone", set_up, {"STEELMAN_MODEL_FRAME": "m"}, "refused",
         "STEELMAN_MODEL_FRAME is no setting any more", "set STEELMAN_MODEL_EXPAND in its place"),
     Row("a run that an older version began", resume_of_older, None, "answered", "Make it easy",

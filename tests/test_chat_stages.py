@@ -96,7 +96,7 @@ async def test_leads_are_one_a_document_25_at_most_and_data(
         replace(passage(n, f"A HEADING\nBoats left at noon. {words}", title), date="2024", publisher=f"Press {n}")
         for n in range(30)
     ]
-    again = replace(found[0], id=900, text="Fines for absent voters rose.")
+    again = replace(found[0], id=900, text="Boats came back at night.")
     of_a_speaker = replace(found[1], speaker="Cllr Faulds")
     leads = await leads_of(models, "Should voters be fined?", [found[0], of_a_speaker, again, *found[2:]])
     server.on("", plan())

@@ -175,12 +175,14 @@ def with_embedded_plan(fallback: Fallback, by_chat: Planner, frame: Framer, expa
 
     async def plan(question: str, earlier: Sequence[str], leads: Sequence[Sentence]) -> Plan:
         async def by_rules() -> Plan:
-            check_question(question)  # rules read English only
-            framing = await frame(question, earlier)
+            if not any(kind == "degraded" for kind, _ in current_log().notes):  # it was not asked at all
+                check_question(question)
+            english = await asyncio.to_thread(reads_as_english, question)
+            framing = await frame(question, earlier) if english else await frame("", [])
             return framing, await expand(framing, [lead.passage for lead in leads]), ""
 
         planned, failure = await fallback.call(lambda: by_chat(question, earlier, leads), by_rules)
-        if planned[0]["form"] == "none" and failure:  # and not every wording
+        if planned[0]["form"] == "none" and failure:  # rules read English, and not every wording
             raise ProviderDownError(f"{failure} It could not read the question.")
         served = current_log().served
         served["expand"] = served.get(fallback.stage, "")
