@@ -73,6 +73,7 @@ def to_branches(state: RunState) -> list[Send]:
                 share=len(branches),
                 counts=counts,
                 failed_providers=down,
+                web_only=state.get("to_search") == "web",
             ),
         )
         for p, queries in branches
@@ -102,7 +103,10 @@ def after_expand(state: RunState) -> list[Send] | Literal["write"]:
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
-    """Searches again while a perspective is uncovered, rounds are left and the time for searching is not used up."""
+    """Searches again while a perspective is uncovered, there is something left to search, rounds are left and the time
+    for searching is not used up."""
+    if state.get("to_search") == "nothing":
+        return "select"
     uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
     options = options_of(runtime)
     late = time_left(options, "search") <= 0

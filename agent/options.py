@@ -7,7 +7,7 @@ import asyncio
 import math
 import time
 import unicodedata
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 Depth = Literal["quick", "normal", "deep"]
 
-_OF_DEPTH = "max_rounds", "max_pairs", "pool", "claims_per_side", "deadline_seconds", "pages"
+_OF_DEPTH = "max_rounds", "max_passages", "pool", "claims_per_side", "deadline_seconds", "pages"
 _DEPTHS: dict[Depth, dict[str, int | float]] = {
-    "quick": dict(zip(_OF_DEPTH, (0, 60, 16, 3, 30.0, 10), strict=True)),
-    "normal": dict(zip(_OF_DEPTH, (1, 160, 24, 4, 60.0, 20), strict=True)),
+    "quick": dict(zip(_OF_DEPTH, (0, 40, 16, 3, 30.0, 10), strict=True)),
+    "normal": dict(zip(_OF_DEPTH, (1, 150, 24, 4, 60.0, 20), strict=True)),
     "deep": dict(zip(_OF_DEPTH, (2, 600, 60, 6, 180.0, 100), strict=True)),
 }
 
@@ -42,8 +42,8 @@ class RunOptions:
     collections: where to look; more than one is searched as one. web: whether the live web is searched too. review:
     stop after the perspectives are planned, so that a person can edit them. writing: without it the run ends with the
     passages that were chosen. earlier: what a conversation that is kept elsewhere asked before, oldest first.
-    max_rounds: searches again for uncovered perspectives. max_pairs: (perspective, passage) pairs judged at most. pool:
-    passages kept for each perspective and search. deadline_seconds: the run ends in an answer from what was found by
+    max_rounds: searches again for uncovered perspectives. max_passages: passages judged at most. pool: passages kept
+    for each perspective and search. deadline_seconds: the run ends in an answer from what was found by
     then; deadline_at is that moment in seconds since the epoch, set by the run service each time the run begins or goes
     on (0: none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost:
     what the run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the
@@ -57,7 +57,7 @@ class RunOptions:
     earlier: tuple[str, ...] = ()
     depth: Depth = "normal"
     max_rounds: int = 1
-    max_pairs: int = 160
+    max_passages: int = 150
     pool: int = 24
     claims_per_side: int = 4
     deadline_seconds: float = 60.0
@@ -74,10 +74,7 @@ class RunOptions:
         """The options of a depth with some of them changed; raises SettingsError for one that cannot be."""
         if depth not in _DEPTHS:
             raise SettingsError(f"depth has to be one of {', '.join(_DEPTHS)}, not '{depth}'.")
-        if unknown := sorted(set(changes) - {f.name for f in fields(cls)}):
-            raise SettingsError(
-                f"there is no option '{unknown[0]}'. There are: {', '.join(f.name for f in fields(cls))}."
-            )
+        check_names(changes, [f.name for f in fields(cls)])
         options = replace(cls(depth=depth), **_DEPTHS[depth])  # type: ignore[arg-type]  # values fit their fields by construction
         options = replace(options, **changes)
         options.check()
@@ -93,7 +90,7 @@ class RunOptions:
             raise SettingsError(
                 "no collection to search.", hint="Name one with --collection, or see `python -m agent collections`."
             )
-        for name in ("max_pairs", "pool", "claims_per_side", "deadline_seconds"):
+        for name in ("max_passages", "pool", "claims_per_side", "deadline_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise SettingsError(f"{name} has to be more than 0, not {getattr(self, name)}.")
         for name in ("pages", "max_calls", "max_tokens", "max_cost"):
@@ -112,6 +109,13 @@ class RunOptions:
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in stored.items() if k in known}
         return cls(**values | {name: tuple(values[name]) for name in _LISTS if name in values})
+
+
+def check_names(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raises SettingsError for an option that there is not."""
+    if unknown := sorted(set(given) - set(known)):
+        renamed = "It is max_passages now: each passage is judged once, for all sides. " * (unknown[0] == "max_pairs")
+        raise SettingsError(f"there is no option '{unknown[0]}'. {renamed}There are: {', '.join(known)}.")
 
 
 _JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go

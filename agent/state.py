@@ -258,11 +258,12 @@ class RunState(TypedDict, total=False):
     perspectives: list[Perspective]  # frame, expand, review, lookup: a person may replace them; of a fact none
     question_results: list[int]  # frame, expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
-    candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
+    candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve, judge: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage, arguing for it
     opposition: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: the same, arguing against it
     off_question: Annotated[list[int], merge_distinct]  # judge: passages that it found to be about something else
     unjudged: int  # judge: passages that the budget or the deadline left out
+    to_search: Literal["all", "web", "nothing"]  # judge: where another search could find what was not read
     coverage: dict[str, Coverage]  # judge, verify: by its scores; by what was read and cited
     round: int  # requery: how often it has searched again
     next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
@@ -279,14 +280,14 @@ class RunState(TypedDict, total=False):
     dropped: list[Dropped]  # verify
     notes: Annotated[list[StageNote], operator.add]  # any node
     intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: when it ran, by stage
-    counts: Annotated[dict[str, float], add_numbers]  # any node: pairs judged, calls, tokens, cost, pages read, …
+    counts: Annotated[dict[str, float], add_numbers]  # any node: passages judged, calls, tokens, cost, pages read, …
     judge: str  # judge, write, verify: the judge in force; empty for the first one
     scored_by: str  # judge: whose scores `support` holds
     threshold: float  # judge: the probability from which it took a passage for support
     served_by: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
     unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
-    foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: left out, and their language
-    addressing_documents: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: with words to the writer
+    foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: left out, their language
+    addressing_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: with words to the writer
     failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 
@@ -317,3 +318,4 @@ class BranchState(TypedDict):
     share: int  # branches that are sent at once, among which what may be read is divided
     counts: dict[str, float]
     failed_providers: list[str]
+    web_only: NotRequired[bool]  # what the store has was read already

@@ -68,7 +68,7 @@ def test_what_is_asked_for_is_what_the_run_does(client: httpx.Client, module_set
     with closing(Database(module_settings.database_path)) as database:
         options = RunStore(database).get(row["id"]).options
     assert options | more == options
-    assert options["max_pairs"] == RunOptions.of("quick").max_pairs != RunOptions.of().max_pairs
+    assert options["max_passages"] == RunOptions.of("quick").max_passages != RunOptions.of().max_passages
 
 
 def test_retrieve_gives_the_passages_and_writes_nothing(client: httpx.Client) -> None:

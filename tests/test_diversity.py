@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evals.retrievers.methods import pairs_to_judge
 from evals.retrievers.projection import FORMS, leaning_scores
-from tools.selection.coverage import INDEPENDENCE, pairs_to_judge, select
+from tools.selection.coverage import INDEPENDENCE, select
 from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
 Array = NDArray[np.float32]

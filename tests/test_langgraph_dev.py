@@ -77,7 +77,7 @@ def test_the_stages_are_streamed_as_they_go(steelman: Any) -> None:
         ({"question": " "}, {}, "the question is empty"),
         ({"question": "Sollten Schulen alle Handys verbieten?"}, {}, "does not read as English"),
         ({"question": QUESTION}, {"collections": ["nowhere"]}, "there is no collection 'nowhere'"),
-        ({"question": QUESTION}, {"max_pairs": 0}, "max_pairs has to be more than 0"),
+        ({"question": QUESTION}, {"max_passages": 0}, "max_passages has to be more than 0"),
         ({"question": "strongest counter-argument to 2?"}, {}, "stands for nothing yet"),
     ],
 )

@@ -1,8 +1,7 @@
-"""The pure parts of the stages: budgets, coverage, room, verification, review."""
+"""The pure parts of the stages: coverage, room, verification, review."""
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from agent.evidence.cases import case_sizes, deduplicated
 from agent.evidence.claims import verbatim
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence
-from agent.stages.judge import pairs_worth_judging
 from agent.stages.review import reviewed
 from agent.stages.select import independent_first
 from agent.state import Claim, Evidence, SentenceEvidence
@@ -24,23 +22,6 @@ def passage(number: int, publisher: str = "") -> Passage:
 
 def claim(text: str, perspective: str = "p1", support: float = 0.9) -> Claim:
     return Claim(perspective=perspective, text=text, passages=[1], support=support, role="case")
-
-
-# The budget
-
-
-@given(
-    st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 99), unique=True, max_size=8)), st.integers(0, 40)
-)
-def test_the_budget_is_kept_and_no_pair_is_asked_twice(wanted: dict[str, list[int]], budget: int) -> None:
-    asked = pairs_worth_judging(wanted, {}, {}, budget)
-    assert len(asked) == len(set(asked)) == min(budget, sum(map(len, wanted.values())))
-    assert all(i in wanted[side] for side, i in asked)
-
-
-def test_of_what_is_not_judged_the_nearest_comes_first() -> None:
-    near = {n: np.array([cosine], np.float32) for n, cosine in ((1, 0.1), (2, 0.9))}
-    assert pairs_worth_judging({"a": [1, 2]}, {}, near, 1) == [("a", 2)]
 
 
 # Coverage

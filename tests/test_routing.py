@@ -62,6 +62,8 @@ def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:
     assert after_judge(judged("supported", "not_found", done_rounds=1), runtime(max_rounds=1)) == "select"
     assert after_judge(judged("not_found"), runtime(max_rounds=0)) == "select"
     assert after_judge(judged("supported", "supported"), runtime(max_rounds=2)) == "select"
+    assert after_judge(RunState(**judged("thin"), to_search="web"), runtime(max_rounds=1)) == "requery"
+    assert after_judge(RunState(**judged("thin"), to_search="nothing"), runtime(max_rounds=1)) == "select"
 
 
 def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,8 +89,14 @@ def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"max_pairs": 0}, {"deadline_seconds": math.nan}, {"max_rounds": -1}, {"collections": ()}, {"breadth": 3}],
+    [{"max_passages": 0}, {"deadline_seconds": math.nan}, {"max_rounds": -1}, {"collections": ()}, {"breadth": 3}],
 )
 def test_an_option_that_cannot_be_is_refused_by_name(changes: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"collection|" + next(iter(changes))):
         RunOptions.of(**changes)
+
+
+def test_the_option_that_counted_pairs_names_the_one_that_counts_passages() -> None:
+    with pytest.raises(SettingsError, match=r"no option 'max_pairs'\. It is max_passages now"):
+        RunOptions.of(max_pairs=160)
+    assert RunOptions.from_dict({"max_pairs": 60, "pool": 9}) == RunOptions(pool=9)  # stored by an older version

@@ -129,7 +129,7 @@ def _usage(counts: dict[str, float]) -> Usage:
         input_tokens=int(counts.get("input_tokens", 0)),
         output_tokens=int(counts.get("output_tokens", 0)),
         cost_usd=None if counts.get("unpriced") else round(counts.get("cost", 0.0), 6),
-        pairs_judged=int(counts.get("pairs", 0)),
+        pairs_judged=int(counts.get("passages", 0)),
         pages=int(counts.get("pages", 0)),
     )
 

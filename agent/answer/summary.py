@@ -186,7 +186,7 @@ def passages_without_quotation(state: RunState) -> dict[str, list[int]]:
     return {side: ids for side, ids in found.items() if ids}
 
 
-_FEW_UNJUDGED = 5  # pairs: so few change nothing
+_FEW_UNJUDGED = 5  # passages: so few change nothing
 _TO_READ = 3  # documents that are named of a side without a sentence to quote
 _UNREAD_SHOWN = 3
 
@@ -235,7 +235,7 @@ def _named(passage: Passage) -> str:
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = [*stage_notes(state), *_reworded(state)]
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
-        text = f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget."
+        text = f"{count(state['unjudged'], 'passage')} stayed unjudged, past the budget."
         notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
     room = [len(s.claims) for s in sides if s.stance != "other"]
     if len(room) == 2 and max(room) > 2 * max(1, min(room)):

@@ -27,7 +27,7 @@ from typing_extensions import TypedDict
 from agent.answer.assemble import answer_of
 from agent.answer.files import to_markdown
 from agent.answer.model import Answer
-from agent.options import RunOptions
+from agent.options import RunOptions, check_names
 from agent.runs.executor import RECURSION, traced_of
 from agent.runs.parts import Parts, first_state, open_parts, usual_options
 from agent.settings import load_settings
@@ -129,8 +129,7 @@ app = Starlette(lifespan=_lifespan)
 def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | None) -> RunOptions:
     """The options that a JSON context asks for, made by `make`; raises SettingsError that names what cannot be."""
     given = {name: value for name, value in (context or {}).items() if not _is_the_servers(name)}
-    if unknown := sorted(set(given) - set(_KINDS)):
-        raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(_KINDS)}.")
+    check_names(given, [*_KINDS])
     try:
         return make(**TypeAdapter(Options).validate_python(given))
     except ValidationError as exc:

@@ -13,11 +13,12 @@ from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.checker import ClaimChecker
-from tools.models.judges.judge import Judge, Pair
+from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side
 from tools.models.judges.quoting import load_quoting_weights
+from tools.models.judges.together import as_line, heading_of
 from tools.models.worker import WORKER
 from tools.net.http import without_login
-from tools.passages import Sentence
+from tools.passages import Passage, Sentence
 from tools.store.store import Store
 
 _PATIENCE = 0.7
@@ -128,6 +129,23 @@ class RunJudge(Judge):
         closely = closely and self.reads_closely
         space = f"{self.name}/{'close' if closely else 'stances'}"
         return await self._cached(space, pairs, seconds, partial(self._judge.stances, closely=closely), 2)
+
+    async def read(
+        self, question: str, sides: Sequence[Side], passages: Sequence[Passage], seconds: float = math.inf
+    ) -> PassageVerdicts:
+        """What a judge that reads documents says is kept by the question, the sides and what is shown of a passage."""
+        if not self.reads_documents:
+            return await super().read(question, sides, passages, seconds)
+        shown = [f"{heading_of(p)} {as_line(p)}" for p in passages]
+        known, asked = dict(zip(shown, passages, strict=True)), [question, *(side.statement for side in sides)]
+
+        async def ask(pairs: Sequence[Pair], left: float) -> NDArray[np.float32]:
+            new = await self._judge.read(question, sides, [known[p.text] for p in pairs], left)
+            return np.vstack([new.support, new.opposition, new.on_question]).T
+
+        pairs = [Pair("\x1e".join(asked), text) for text in shown]
+        rows = (await self._cached(f"{self.name}/read", pairs, seconds, ask, 2 * len(sides) + 1)).T
+        return PassageVerdicts(rows[: len(sides)], rows[len(sides) : -1], rows[-1])
 
     async def _cached(
         self, space: str, pairs: Sequence[Pair], seconds: float, ask: "_Ask", width: int

@@ -1,10 +1,15 @@
-"""Judge: (perspective, passage) pairs within the budget, and from them how well each perspective is covered."""
+"""Judge: each passage is read once for all sides, and from the verdicts follows how well each side is covered.
+
+A small collection is read whole. Of a larger one the passages that were found are read, those of all sides united by
+rank. A second round reads only what is new.
+"""
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import cast
+from typing import Any
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -12,9 +17,10 @@ from langgraph.types import Overwrite
 from numpy.typing import NDArray
 
 from agent.evidence.coverage import (
-    ENOUGH_PASSAGES,
+    FilteredPassages,
     coverage_of,
     favouring,
+    filter_passages,
     judged_evidence,
     originals_of,
     paraphrase_groups,
@@ -23,22 +29,34 @@ from agent.evidence.coverage import (
 from agent.models.inference import RunJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
-from agent.stages.stage import fall_back_to_own_judge, report, stage
-from agent.state import Perspective, RunState, StageNote, contrary_statements, form_of, merge_scores
+from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
+from agent.state import Coverage, Perspective, RunState, StageNote, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
-from tools.language.sentences import prose_of
 from tools.language.words import count
-from tools.models.judges.judge import Pair
+from tools.models.judges.judge import PassageVerdicts, Side
 from tools.net.http import is_local
 from tools.passages import Passage
-from tools.selection.coverage import pairs_to_judge
 
-_LIKELY = 0.5  # how likely the nearest passage supports its perspective, before it is judged
-_LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
+MOST_WHOLE = 150
+"""Passages of the searched collections together up to which all of them are read, whatever a search finds."""
+_ABOUT = 0.35  # cosine to the question below which a passage is about something else, where the judge does not tell
 _SOON = 1.0  # seconds within which no more would have been judged
-RESERVED_PAIR_SHARE = 0.25
-"""The share of the pair budget that is reserved while another search may follow, for what that finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be read. passages: all that were found, by id; originals: of each the one that it is a copy of.
+
+    ids: those to judge now, best first; left: how many are past the budget. whole: the collections' passages where they
+    are read whole.
+    """
+
+    passages: dict[int, Passage]
+    originals: dict[int, int]
+    ids: list[int]
+    left: int
+    whole: FilteredPassages | None
 
 
 @stage("judge")
@@ -58,45 +76,37 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     perspectives, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
     afresh = state.get("scored_by", name) != name
     known = {} if afresh else state.get("support", {})
-    passages = await asyncio.to_thread(providers.passages, {i for ids in state["candidates"].values() for i in ids})
-    originals = originals_of(passages)
-    wanted = _unjudged(perspectives, state["candidates"], known, originals)
-    searched = [p for p in perspectives if afresh or p["id"] in (state.get("next_queries") or wanted)]
-    concerned = {i for p in searched for i in (p["id"], p["contrary"])}
-    spent = 0 if afresh else int(state.get("counts", {}).get("pairs", 0))
-    budget = pair_budget(options, state.get("round", 0), spent)
-    pairs = await _worth_most(providers, state, {s: w for s, w in wanted.items() if s in concerned}, known, budget)
-    fresh = await _score(judge, state, pairs, passages, options)
+    wanted = await _wanted(providers, state, options, judge, {i for scores in known.values() for i in scores})
+    verdicts = await _read(judge, state, [wanted.passages[i] for i in wanted.ids], options)
+    fresh = _by_side(perspectives, wanted.ids, verdicts.support)
     support = merge_scores(known, fresh)
-    speaking = {p["id"]: favouring(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives}
-    above = {i for mine in speaking.values() for i, s in mine.items() if s >= judge.threshold}
-    same = await paraphrase_groups(providers.models, passages, above)
-    coverage = {
-        side: coverage_of(judged_evidence(mine, judge.threshold, passages, originals, same), passages)
-        for side, mine in speaking.items()
-    }
+    coverage = await _coverage(providers, perspectives, support, wanted, judge.threshold)
     for perspective, found in coverage.items():
         counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
         report(runtime, "judged", side=perspective, **counted)
-    judged = sum(len(s) for s in fresh.values())
+    judged = len({i for scores in fresh.values() for i in scores})
+    off_question = await _off_question(providers, state["framing"]["question"], wanted.ids, verdicts, judge.threshold)
     return RunState(
-        support=cast(dict[str, dict[int, float]], Overwrite(fresh)) if afresh else fresh,
+        support=_replacing(fresh, afresh),
+        opposition=_replacing(_by_side(perspectives, wanted.ids, verdicts.opposition), afresh),
+        off_question=_replacing(off_question, afresh),
         coverage=coverage,
-        unjudged=sum(len(w) for w in wanted.values()) - judged,
-        counts={"pairs": judged},
+        unjudged=len(wanted.ids) + wanted.left - judged,
+        counts={"passages": judged},
         judge=name,
         scored_by=name,
         threshold=judge.threshold,
         served_by={"judge": judge.name},
-        notes=_late_note(len(pairs) - judged, options),
+        notes=_late_note(len(wanted.ids) - judged, options),
+        **_found_whole(providers, state, options, wanted.whole, support),
     )
 
 
 def _late_note(left: int, options: RunOptions) -> list[StageNote]:
-    """That pairs were left when time ran out; with time left, it was the replies that gave no verdict."""
+    """That passages were left when time ran out; with time left, it was the replies that gave no verdict."""
     if not left or time_left(options, "judge") >= _SOON:
         return []
-    text = f"{count(left, 'pair')} of side and passage could not be judged in time."
+    text = f"{count(left, 'passage')} could not be judged in time."
     return [StageNote(stage="judge", message=text, kind="late", brief=NOT_ALL_JUDGED)]
 
 
@@ -118,79 +128,111 @@ def _check_web(providers: Providers, state: RunState) -> None:
         raise ProviderDownError(f"{as_sentence(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
-def _unjudged(
-    perspectives: Sequence[Perspective],
-    found: dict[str, list[int]],
-    judged: dict[str, dict[int, float]],
-    originals: dict[int, int],
-) -> dict[str, list[int]]:
-    """For each perspective the passages still to judge: its own finds first, then what the other perspectives found,
-    rank by rank."""
-    wanted: dict[str, list[int]] = {}
-    for perspective in perspectives:
-        own = found.get(perspective["id"], [])
-        others = [found.get(o["id"], []) for o in perspectives if o["id"] != perspective["id"]]
-        mixed = [i for rank in zip_longest(*others) for i in rank if i is not None]
-        firsts = [originals[i] for i in [*own, *mixed] if i in originals]
-        known = {originals.get(i, i) for i in judged.get(perspective["id"], {})}
-        wanted[perspective["id"]] = [i for i in dict.fromkeys(firsts) if i not in known]
-    return wanted
+async def _wanted(
+    providers: Providers, state: RunState, options: RunOptions, judge: RunJudge, read: set[int]
+) -> _Wanted:
+    """What is to be read beside what was `read` before, within the budget.
 
-
-def pair_budget(options: RunOptions, done_rounds: int, spent: int) -> int:
-    """Pairs that may be judged now: each search that may still follow has its part of the share that is reserved."""
-    to_come = (options.max_rounds - done_rounds) / options.max_rounds if options.max_rounds else 0.0
-    return max(0, options.max_pairs - spent - round(RESERVED_PAIR_SHARE * to_come * options.max_pairs))
-
-
-async def _worth_most(
-    providers: Providers, state: RunState, wanted: dict[str, list[int]], known: dict[str, dict[int, float]], budget: int
-) -> list[tuple[str, int]]:
-    statements = {p["id"]: p["statement"] for p in state["perspectives"]}
-    ids = list(dict.fromkeys(i for w in wanted.values() for i in w))
-    near = await similarity_to(providers, [statements[p] for p in wanted], ids) if ids else {}
-    return pairs_worth_judging(wanted, known, near, budget)
-
-
-def pairs_worth_judging(
-    wanted: dict[str, list[int]], known: dict[str, dict[int, float]], near: dict[int, NDArray[np.float32]], budget: int
-) -> list[tuple[str, int]]:
-    """The (perspective, passage) pairs within the budget whose verdicts can change most, best first (`pairs_to_judge`).
-
-    wanted: for each perspective the passages that may be judged, in the order in which they were found. known: what was
-    judged before. near: each passage's cosines to the perspectives, in the order of `wanted`; what is nearer is
-    likelier to support.
+    The budget of the embedded judge is in readings: it reads a passage once for two contrary sides, and once more for
+    each other side.
     """
-    perspectives = list(wanted)
-    ids = list(dict.fromkeys(i for p in perspectives for i in (*wanted[p], *known.get(p, {}))))
-    column = {i: n for n, i in enumerate(ids)}
-    # What may not be judged is as good as judged, and supports nothing.
-    support = np.zeros((len(perspectives), len(ids)))
-    expected = np.zeros_like(support)
-    for row, perspective in enumerate(perspectives):
-        for i, value in known.get(perspective, {}).items():
-            support[row, column[i]] = value
-        for i in wanted[perspective]:
-            support[row, column[i]] = np.nan
-            expected[row, column[i]] = max(_LEAST, float(near[i][row])) if i in near else _LEAST
-    expected *= _LIKELY / max(_LIKELY, float(expected.max(initial=0.0)))
-    return [(perspectives[row], ids[n]) for row, n in pairs_to_judge(support, expected, budget, ENOUGH_PASSAGES)]
+    perspectives = state["perspectives"]
+    readings = 1 if judge.address else len({min(p["id"], p["contrary"] or p["id"]) for p in perspectives})
+    limit = max(1, options.max_passages // readings)
+    ranks = zip_longest(*(state["candidates"].get(p["id"], []) for p in perspectives))
+    found = [i for rank in ranks for i in rank if i is not None]
+    whole = await asyncio.to_thread(_whole, providers, options, perspectives[0]["statement"], limit)
+    ids = list(dict.fromkeys([*found, *(whole.ids if whole else ())]))
+    passages = await asyncio.to_thread(providers.passages, ids)
+    originals = originals_of(passages)
+    done = {originals.get(i, i) for i in read}
+    new = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
+    asked = new[: max(0, limit - len(done))]
+    return _Wanted(passages, originals, asked, len(new) - len(asked), whole)
 
 
-async def _score(
-    judge: RunJudge,
+def _whole(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages | None:
+    """The passages of the run's collections that may speak in the answer, kept for the run; None where they are more
+    than are read whole."""
+    store, most = providers.store, min(limit, MOST_WHOLE)
+    ids = store.passage_ids(options.collections, most + 1)
+    if len(ids) > most:
+        return None
+    passages, vectors = store.passages(ids), store.vectors(ids)
+    found = filter_passages([i for i in ids if i in vectors], passages, statement)
+    store.kept.put(run_id(), [passages[i] for i in found.ids], vectors)
+    return found
+
+
+def _found_whole(
+    providers: Providers,
     state: RunState,
-    pairs: Sequence[tuple[str, int]],
-    passages: dict[int, Passage],
     options: RunOptions,
+    whole: FilteredPassages | None,
+    support: Mapping[str, Mapping[int, float]],
+) -> RunState:
+    """Where the collections were read whole, their passages are found for every side, the surest first, and only the
+    web is left to search."""
+    if whole is None:
+        return RunState(to_search="all")
+    sides = [p["id"] for p in state["perspectives"]]
+    pages_left = options.pages > state.get("counts", {}).get("pages", 0)
+    return RunState(
+        candidates={s: sorted(whole.ids, key=lambda i: -support.get(s, {}).get(i, 0.0)) for s in sides},
+        to_search="web" if providers.web and options.web and pages_left else "nothing",
+        foreign_documents=whole.foreign,
+        addressing_documents=whole.addressed,
+    )
+
+
+async def _read(judge: RunJudge, state: RunState, passages: Sequence[Passage], options: RunOptions) -> PassageVerdicts:
+    """The verdicts, as far as the deadline allows; what is left stays unjudged and is counted."""
+    contrary = contrary_statements(state)
+    sides = [Side(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
+    return await judge.read(state["framing"]["question"], sides, passages, time_left(options, "judge"))
+
+
+def _by_side(
+    perspectives: Sequence[Perspective], ids: Sequence[int], scores: NDArray[np.float32]
 ) -> dict[str, dict[int, float]]:
-    """Support by perspective and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
-    known = {p["id"]: (p["statement"], form_of(p)) for p in state["perspectives"]}
-    contrary, question = contrary_statements(state), state["framing"]["question"]
-    asked = [Pair(known[s][0], prose_of(passages[i].text), contrary[s], question, known[s][1]) for s, i in pairs]
-    values = await judge.support(asked, time_left(options, "judge"))
-    scores: dict[str, dict[int, float]] = {}
-    for (perspective, passage), value in zip(pairs, values, strict=True):
-        if not math.isnan(value):
-            scores.setdefault(perspective, {})[passage] = float(value)
-    return scores
+    """Probabilities by perspective and passage, without those that are not known."""
+    return {
+        p["id"]: {i: float(v) for i, v in zip(ids, row, strict=True) if not math.isnan(v)}
+        for p, row in zip(perspectives, scores, strict=True)
+    }
+
+
+async def _coverage(
+    providers: Providers,
+    perspectives: Sequence[Perspective],
+    support: dict[str, dict[int, float]],
+    wanted: _Wanted,
+    threshold: float,
+) -> dict[str, Coverage]:
+    speaking = {p["id"]: favouring(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives}
+    above = {i for mine in speaking.values() for i, s in mine.items() if s >= threshold}
+    passages, originals = wanted.passages, wanted.originals
+    same = await paraphrase_groups(providers.models, passages, above)
+    return {
+        side: coverage_of(judged_evidence(mine, threshold, passages, originals, same), passages)
+        for side, mine in speaking.items()
+    }
+
+
+async def _off_question(
+    providers: Providers, question: str, ids: Sequence[int], verdicts: PassageVerdicts, threshold: float
+) -> list[int]:
+    """The passages that are about something else: by the judge's verdict, or where it tells no difference by their
+    cosine to the question. None that takes a side is."""
+    models, near = providers.models, dict[int, NDArray[np.float32]]()
+    if np.isnan(verdicts.on_question).any() and models.retrieval_encoder is models.encoder:
+        near = await similarity_to(providers, [question], ids)
+    both = np.vstack([verdicts.support, verdicts.opposition])
+    off = np.array([float(near[i][0]) < _ABOUT if i in near else False for i in ids], bool)
+    off = np.where(np.isnan(verdicts.on_question), off, verdicts.on_question < 1)
+    return [i for i, is_off, scores in zip(ids, off, both.T, strict=True) if is_off and (scores < threshold).all()]
+
+
+def _replacing(value: Any, afresh: bool) -> Any:
+    """The value in the place of the state's, where the judge is another one."""
+    return Overwrite(value) if afresh else value

@@ -88,6 +88,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     searches = [
         asyncio.create_task(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
         for q, v in zip(queries, vectors[1:], strict=True)
+        if not state.get("web_only")
     ]
     online = asyncio.create_task(_search_web(providers, state, options))
     try:
@@ -146,7 +147,8 @@ async def _collect(
     searches: list[asyncio.Task[list[Hit]]], seconds: float
 ) -> tuple[list[list[Hit]], list[SteelmanError]]:
     try:
-        await asyncio.wait(searches, timeout=None if seconds == float("inf") else max(0.0, seconds))
+        if searches:
+            await asyncio.wait(searches, timeout=None if math.isinf(seconds) else max(0.0, seconds))
     finally:
         late = [s for s in searches if s.cancel()]
     problems: list[SteelmanError] = [DeadlineError("the time for it was used up.") for _ in late]

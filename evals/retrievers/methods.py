@@ -19,6 +19,7 @@ from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion
 from evals.models import kept_scores
@@ -27,7 +28,6 @@ from evals.retrievers.projection import FORMS, Form, leaning_scores
 from tools.errors import InputError
 from tools.language.question import ANSWERS, read_question
 from tools.models.judges.judge import Pair
-from tools.selection.coverage import pairs_to_judge
 from tools.selection.methods import Pool, choose_by_coverage, select_passages
 from tools.selection.names import COVERAGE, PARAMETERS, SEARCH_ORDER, needs_clusters
 from tools.store.hybrid import fuse
@@ -216,3 +216,25 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     for (s, i), value in zip(pairs, kept_scores(index.judge, index.cache, asked), strict=True):
         support[s, i] = value
     return [positions[c.position] for c in choose_by_coverage(replace(pool, support=support), k)]
+
+
+def pairs_to_judge(
+    support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int
+) -> list[tuple[int, int]]:
+    """The (perspective, passage) pairs, at most `budget`, whose verdicts can change the choice of k most; best first.
+
+    support: what is judged already, NaN elsewhere; expected: a guess for every pair; both of shape (perspectives, n).
+    A verdict matters where the perspective is still likely to be missed and the passage is likely to support it: pairs
+    come by missed[p] · expected[p, i], and with every pair `missed` falls by what it is expected to bring, so that the
+    budget moves on to the perspectives that need it.
+    """
+    left = np.isnan(support)
+    missed = np.prod(1 - np.sort(np.where(left, 0.0, support), axis=1)[:, -k:], axis=1)
+    ordered: list[tuple[int, int]] = []
+    for _ in range(min(budget, int(left.sum()))):
+        worth = np.where(left, missed[:, None] * expected, -1.0)
+        p, i = divmod(int(np.argmax(worth)), worth.shape[1])
+        ordered.append((p, i))
+        left[p, i] = False
+        missed[p] *= 1 - float(expected[p, i])
+    return ordered

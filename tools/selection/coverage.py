@@ -65,25 +65,3 @@ def select(
         left[best] = False
         known.update(sources[best : best + 1])
     return chosen
-
-
-def pairs_to_judge(
-    support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int
-) -> list[tuple[int, int]]:
-    """The (perspective, passage) pairs, at most `budget`, whose verdicts can change the choice of k most; best first.
-
-    support: what is judged already, NaN elsewhere; expected: a guess for every pair; both of shape (perspectives, n).
-    A verdict matters where the perspective is still likely to be missed and the passage is likely to support it: pairs
-    come by missed[p] · expected[p, i], and with every pair `missed` falls by what it is expected to bring, so that the
-    budget moves on to the perspectives that need it.
-    """
-    left = np.isnan(support)
-    missed = np.prod(1 - np.sort(np.where(left, 0.0, support), axis=1)[:, -k:], axis=1)
-    ordered: list[tuple[int, int]] = []
-    for _ in range(min(budget, int(left.sum()))):
-        worth = np.where(left, missed[:, None] * expected, -1.0)
-        p, i = divmod(int(np.argmax(worth)), worth.shape[1])
-        ordered.append((p, i))
-        left[p, i] = False
-        missed[p] *= 1 - float(expected[p, i])
-    return ordered

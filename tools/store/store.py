@@ -211,6 +211,12 @@ class Store:
         rows = self._db.rows_of(f"{_PASSAGE} WHERE p.id IN", [i for i in wanted if i > 0])
         return self.web.passages(i for i in wanted if i < 0) | {row[0]: Passage(*row) for row in rows}
 
+    def passage_ids(self, names: Iterable[str], limit: int) -> list[int]:
+        """The ids of the collections' passages, `limit` of each at most; a collection that is gone has none."""
+        numbers = [self.collection(name)[0] for name in names if self.has_collection(name)]
+        query = "SELECT p.id FROM documents d JOIN passages p ON p.document_id = d.id WHERE d.collection_id = ? LIMIT ?"
+        return [row["id"] for number in numbers for row in self._db.rows(query, (number, limit))]
+
     def document_passages(self, passage_id: int) -> list[Passage]:
         """All passages of the document that a passage is of, in their order; none where it is gone."""
         if passage_id < 0:

@@ -79,6 +79,17 @@ class PassageVerdicts:
     on_question: Floats
 
 
+def verdicts_of(sides: Sequence[Side], support: Floats, opposition: Floats, on_question: Floats) -> PassageVerdicts:
+    """The verdicts, where what argues against a side's contrary supports the side, and what supports it opposes it."""
+    places = {side.statement: at for at, side in enumerate(sides)}
+    folded, opposed = support.copy(), opposition.copy()
+    for at, side in enumerate(sides):
+        if (other := places.get(side.contrary)) is not None:
+            folded[at] = np.maximum(support[at], opposition[other])
+            opposed[at] = np.maximum(opposition[at], support[other])
+    return PassageVerdicts(folded, opposed, on_question)
+
+
 def swapped(pair: Pair) -> Pair:
     """The same text, asked about the other way round."""
     return replace(pair, statement=pair.contrary, contrary=pair.statement)
@@ -90,8 +101,8 @@ class Judge(ABC):
     name: changes whenever its numbers do. threshold: the probability from which a passage counts as support, calibrated
     on development data; sentence_threshold: from which a single sentence may be shown under a side. address: where it
     is asked, empty for one of this process. chat: the chat model that judges, if it is one that reads many passages a
-    call. reads_closely: whether it has a closer reading. reads_documents: whether it reads passages
-    better than the embedded judge reads their sentences, so that its verdicts are the last word on them.
+    call. reads_closely: whether it has a closer reading. reads_documents: whether it reads passages better than the
+    embedded judge reads their sentences, so that its verdicts are the last word on them.
     """
 
     name: str
@@ -121,16 +132,12 @@ class Judge(ABC):
     ) -> PassageVerdicts:
         """Reads each passage once for all sides.
 
-        Most judges are asked about each pair of side and passage. What supports a side's contrary opposes the side.
+        Most judges are asked about each pair of side and passage, the first passages first.
         """
-        pairs = [Pair(s.statement, prose_of(p.text), s.contrary, question, s.form) for s in sides for p in passages]
-        support = (await self.support(pairs, seconds)).reshape(len(sides), len(passages))
-        statements = [s.statement for s in sides]
-        opposition = np.where(np.isnan(support), np.float32(np.nan), np.float32(0.0))
-        for at, side in enumerate(sides):
-            if side.contrary in statements:
-                opposition[at] = support[statements.index(side.contrary)]
-        return PassageVerdicts(support, opposition, np.full(len(passages), np.nan, np.float32))
+        texts = [prose_of(p.text) for p in passages]
+        pairs = [Pair(s.statement, text, s.contrary, question, s.form) for text in texts for s in sides]
+        support = (await self.support(pairs, seconds)).reshape(len(passages), len(sides)).T
+        return verdicts_of(sides, support, 0 * support, np.full(len(passages), np.nan, np.float32))
 
     async def aclose(self) -> None:  # noqa: B027  # most have nothing to close
         """Closes what belongs to this event loop."""
