@@ -31,12 +31,15 @@ from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
 _PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
+_SIDE = re.compile(r'<side label="(\w+)">(.*?)</side>')
+_LINE = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 
 QUESTION = "Should voting be compulsory?"
 STAGES = {
     "expand": "list the perspectives",
     "again": "new queries that could find",
+    "judge": "Read each passage for every side",
     "write": "take its strongest point",
     "check": "For every claim:",
     "crux": "Find the one point",
@@ -77,6 +80,13 @@ def case_of(body: Body) -> dict[str, Any]:
         sentence = max(_SENTENCE.findall(unescape(passage)), key=len, default="").strip()
         claims.append({"text": " ".join(sentence.split()), "passages": [int(number)]})
     return {"claims": claims}
+
+
+def read_request(body: Body) -> tuple[dict[str, str], dict[str, str]]:
+    """The labels of the sides, and of the passages, by their text, of a request to judge passages."""
+    text = body["messages"][-1]["content"]
+    sides, passages = _SIDE.findall(text), _LINE.findall(text)
+    return {unescape(t): label for label, t in sides}, {unescape(t): label for label, t in passages}
 
 
 def said_all(body: Body) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
 import model_replies
+from answering_model import read_request
 from contract_table import Bench, Door, Outcome, Row
 from model_replies import PATHS, Body, reply_of, word_vector
 from model_server import ModelServer, Reply
@@ -175,9 +175,10 @@ async def judging(given: tuple[int, Reply], bench: Bench) -> Outcome:
 
     def reply(body: Body) -> Reply:
         said = str(body["messages"][-1]["content"])
-        labels, sides = re.findall(r'<passage label="(\w+)"', said), re.findall(r'label="(\w+)">Free', said)
+        sides, labels = read_request(body)
         calls.append(len(labels))
-        verdicts = [{"passage": label, "side": sides[0], "grade": "clear"} for label in labels if sides]
+        told = {"side": sides["Free."], "stance": "for", "grade": "clear"}
+        verdicts = [{"passage": label, **told} for label in labels.values()]
         too_much = (len(labels) if most < 100 else len(said)) > most
         return otherwise if too_much else Reply({"verdicts": verdicts}, usage=(len(said) // 4, 9))
 

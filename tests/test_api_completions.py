@@ -117,7 +117,7 @@ def test_a_stream_is_the_same_document(standing: Door, llm: Any) -> None:
 @pytest.mark.usefixtures("library")
 def test_tokens_are_those_that_the_models_spent() -> None:
     with ModelServer() as server:
-        answering(server, again=True, usage=(100, 10))
+        answering(server, usage=(100, 10))
         given = load_settings(
             openai_base_url=server.url, model="test-model", openai_api_key="sk-of-the-test", judge="embedded"
         )

@@ -1,7 +1,6 @@
 """The doctor: what is on, what answers, and how to turn on the rest; and what the settings make of each other."""
 
 import asyncio
-import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
-from answering_model import SIDES, STAGES
+from answering_model import SIDES, STAGES, read_request
 from model_server import ModelServer, Reply
 from providers import build
 
@@ -95,7 +94,7 @@ def test_asked_to_it_puts_a_question(
     monkeypatch.setenv("STEELMAN_MODEL", "small")
     monkeypatch.setenv("STEELMAN_MODEL_WRITE", "large")
     server.on(STAGES["expand"], SIDES, SIDES, times=2)
-    server.on("For every passage give", _for_its_first_side)
+    server.on(STAGES["judge"], _for_its_first_side)
     assert main(["doctor", "--ask"]) == 0
     told = lines(capsys)
     assert told["chat model"].startswith("ok small, large at ")
@@ -104,11 +103,9 @@ def test_asked_to_it_puts_a_question(
 
 
 def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
-    text = str(body["messages"][-1]["content"])
-    side, passage = (re.search(rf'<{kind} label="(\w+)"', text) for kind in ("side", "passage"))
-    assert side
-    assert passage
-    return {"verdicts": [{"passage": passage[1], "side": side[1], "grade": "clear"}]}
+    sides, passages = read_request(body)
+    side, passage = next(iter(sides.values())), next(iter(passages.values()))
+    return {"verdicts": [{"passage": passage, "side": side, "stance": "for", "grade": "clear"}]}
 
 
 @pytest.mark.usefixtures("data")

@@ -97,7 +97,8 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
         reply = by(said) if callable(said) else reply_of(vendor, said, 100, 10)
         server.on(STAGES[stage], reply, path=PATHS[vendor])
     where = {SETTINGS[vendor]: server.root, "model": f"{vendor}:m-1", **KEYS}
-    answer = await run(load_settings(**where, provider="chat", judge="embedded"), 20, web=False)
+    given = load_settings(**where, provider="chat", judge="embedded")
+    answer = await run(given, 20, web=False, max_passages=24)  # too few to read all: a second search
     assert (answer.outcome, [n.text for n in answer.notes if n.kind == "degraded"]) == ("answered", [])
     assert {answer.providers[stage] for stage in ("frame", "expand", "again", "write")} == {f"{vendor}:m-1"}
     calls, usage = len(server.requests), answer.usage

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from agent_fixtures import QUESTION, door
-from providers import ScriptedJudge
+from providers import ScriptedJudge, build
 from search_servers import Found, SearchServer, Trouble
 from web_fixtures import at, by_word, prose, publish, with_web
 from web_server import WebServer
@@ -97,6 +97,19 @@ async def test_without_the_web_nothing_is_asked_of_anybody(
     assert not site.connections
     assert answer.usage.calls == answer.usage.pages == nothing.usage.pages == 0
     assert "web" not in answer.providers
+
+
+async def test_where_the_collection_was_read_whole_only_the_web_is_searched_again(
+    settings: Settings, engine: SearchServer, site: WebServer
+) -> None:
+    engine.otherwise(lambda _: two_sides(site)[::2])
+    searched: list[str] = []
+    made = build(ScriptedJudge(for_it), before_search=searched.append)
+    async with door(settings, with_web(engine, made=made)) as runs:
+        answer = await run(runs, max_rounds=1)
+    assert [c.status for c in answer.coverage] == ["supported", "not_found"]
+    assert len(searched) == 3  # the question, and each side
+    assert len(engine.requests) > 2  # each side, and what the second search asks for one of them
 
 
 # Copies

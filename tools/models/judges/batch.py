@@ -49,7 +49,7 @@ class Verdict(BaseModel):
 class Verdicts(BaseModel):
     """What the model is asked for: verdicts, and the labels of the other passages."""
 
-    verdicts: list[Verdict] = Field(max_length=2 * _SIDES * TOGETHER)
+    verdicts: list[Verdict] = Field(default=[], max_length=2 * _SIDES * TOGETHER)
     no_side: list[str] = Field(default=[], max_length=4 * TOGETHER)
     off_question: list[str] = Field(default=[], max_length=4 * TOGETHER)
 
