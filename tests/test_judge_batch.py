@@ -16,7 +16,8 @@ from agent.answer.model import Answer
 from agent.models.inference import RunJudge
 from agent.options import RunOptions
 from agent.runs.service import Runs
-from agent.settings import load_settings
+from agent.settings import Settings, load_settings
+from agent.state import RunState
 from tools.documents.ingest import Ingester
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -155,7 +156,7 @@ async def test_more_passages_than_a_call_takes_are_more_calls(server: ModelServe
         QUESTION, BOTH, passages_of(*(f"Passage {n} says little." for n in range(2 * TOGETHER + 1)))
     )
     assert (found.support < 0.1).all()
-    assert sorted(len(read_request(r.body)[1]) for r in server.requests) == [1, TOGETHER, TOGETHER]
+    assert [len(read_request(r.body)[1]) for r in server.requests] == [17, 17, 17]
 
 
 async def test_what_has_no_verdict_is_asked_once_more_and_then_not_judged(
@@ -232,7 +233,7 @@ def speeches() -> list[SourceDocument]:
 def judged_by_stance(body: Body) -> Any:
     """Clear verdicts; those that are against the one side are not said to be for the other."""
     sides, passages = read_request(body)
-    yes = sides["Voting should be compulsory."]
+    yes = next(label for side, label in sides.items() if side.startswith(("Yes: ", "Voting should be compulsory")))
     by = {stance: [p for text, p in passages.items() if stance in text.lower()] for stance in STANCES}
     said = [
         verdict(p, yes, stance)
@@ -243,29 +244,45 @@ def judged_by_stance(body: Body) -> Any:
     return Reply(reply, usage=(len(prompt_of(body)) // 4, 9))
 
 
+async def judged_whole(
+    server: ModelServer, settings: Settings, writing: bool
+) -> tuple[Answer, RunState, dict[int, str]]:
+    """The answer over the speeches, the run's state, and the texts of the passages that were judged."""
+    server.on(STAGES["expand"], SIDES)
+    server.on(STAGES["judge"], judged_by_stance)
+    async with Runs(given) as runs:
+        encoder = runs.providers.models.encoder
+        Ingester(runs.store, runs.providers.search, encoder).ingest(speeches(), "small")
+        options = RunOptions.of("normal", collections=("small",), writing=writing)
+        answer = await runs.answer(await runs.start(VOTING, options))
+        state = await runs.state(answer.run_id)
+        return answer, state, {i: p.text.lower() for i, p in runs.store.passages(state["support"]["p1"]).items()}
+
+
 @pytest.mark.usefixtures("library")
 async def test_a_small_collection_is_read_whole_every_clear_verdict_counts_and_nothing_is_searched_again() -> None:
     with ModelServer(strict=False) as server:
-        server.on(STAGES["expand"], SIDES)
-        server.on(STAGES["judge"], judged_by_stance)
-        async with Runs(load_settings(openai_base_url=server.url, model="m", judge="batch")) as runs:
-            encoder = runs.providers.models.encoder
-            Ingester(runs.store, runs.providers.search, encoder).ingest(speeches(), "small")
-            assert runs.store.collections()[-1].passages == 49
-            options = RunOptions.of("normal", collections=("small",), writing=False)
-            answer = await runs.answer(await runs.start(VOTING, options))
-            state = await runs.state(answer.run_id)
-            texts = {i: p.text.lower() for i, p in runs.store.passages(state["support"]["p1"]).items()}
+        answer, state, texts = await judged_whole(
+            server, load_settings(openai_base_url=server.url, model="m"), writing=False
+        )
     assert len(texts) == answer.usage.pairs_judged == 49
     of = {stance: {i for i, text in texts.items() if stance in text} for stance in STANCES}
-    counted = {c.perspective: c for c in answer.coverage}
     assert [set(state["coverage"][p]["ids"]) for p in ("p1", "p2", "p3")] == [of[STANCES[0]], of[STANCES[1]], set()]
-    assert [counted[p].status for p in ("p1", "p2", "p3")] == ["supported", "supported", "not_found"]
+    assert [c.status for c in answer.coverage] == ["supported", "supported", "not_found"]
     assert {i for i, s in state["opposition"]["p2"].items() if s > 0.9} == of[STANCES[0]]
     assert set(state["off_question"]) == of[STANCES[3]]
     assert all(set(found) == set(texts) for found in state["candidates"].values())
-    asked = server.prompts()
-    assert [sum(words in p for p in asked) for words in (STAGES["judge"], STAGES["again"])] == [2, 0]
+    assert [sum(STAGES[stage] in p for p in server.prompts()) for stage in ("judge", "again")] == [2, 0]
+
+
+@pytest.mark.usefixtures("library")
+async def test_what_was_judged_clear_counts_beside_a_writer_that_quotes() -> None:
+    with ModelServer(strict=False) as server:
+        given = load_settings(judge="batch", judge_url=server.url, judge_model="m")
+        answer, state, texts = await judged_whole(server, given, writing=True)
+    assert answer.providers["write"] == "embedded"
+    for side, stance in zip(state["perspectives"], STANCES[:2], strict=False):
+        assert {i for i, text in texts.items() if stance in text} <= {*state["coverage"][side["id"]]["ids"]}
 
 
 def checked_by_words(body: Body) -> Any:

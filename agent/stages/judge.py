@@ -6,10 +6,9 @@ rank. A second round reads only what is new.
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -44,21 +43,6 @@ _ABOUT = 0.35  # cosine to the question below which a passage is about something
 _SOON = 1.0  # seconds within which no more would have been judged
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is to be read. passages: all that were found, by id; originals: of each the one that it is a copy of.
-
-    ids: those to judge now, best first; left: how many are past the budget. whole: the collections' passages where they
-    are read whole.
-    """
-
-    passages: dict[int, Passage]
-    originals: dict[int, int]
-    ids: list[int]
-    left: int
-    whole: FilteredPassages | None
-
-
 @stage("judge")
 async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     _check_web(providers, state)
@@ -76,29 +60,38 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     perspectives, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
     afresh = state.get("scored_by", name) != name
     known = {} if afresh else state.get("support", {})
-    wanted = await _wanted(providers, state, options, judge, {i for scores in known.values() for i in scores})
-    verdicts = await _read(judge, state, [wanted.passages[i] for i in wanted.ids], options)
-    fresh = _by_side(perspectives, wanted.ids, verdicts.support)
-    support = merge_scores(known, fresh)
-    coverage = await _coverage(providers, perspectives, support, wanted, judge.threshold)
+    put: Any = Overwrite if afresh else lambda scores: scores
+    limit = _most(judge, perspectives, options)
+    whole = await asyncio.to_thread(_whole, providers, options, perspectives[0]["statement"], limit)
+    ids = list(dict.fromkeys([*_by_rank(state), *whole.ids]))
+    passages = await asyncio.to_thread(providers.passages, ids)
+    originals = originals_of(passages)
+    done = {originals.get(i, i) for scores in known.values() for i in scores}
+    wanted = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
+    asked = wanted[: max(0, limit - len(done))]
+    verdicts = await _read(judge, state, [passages[i] for i in asked], options)
+    fresh = _by_side(perspectives, asked, verdicts.support)
+    support, judged = merge_scores(known, fresh), len({i for scores in fresh.values() for i in scores})
+    coverage = await _coverage(providers, perspectives, support, judge.threshold, passages, originals)
     for perspective, found in coverage.items():
         counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
         report(runtime, "judged", side=perspective, **counted)
-    judged = len({i for scores in fresh.values() for i in scores})
-    off_question = await _off_question(providers, state["framing"]["question"], wanted.ids, verdicts, judge.threshold)
     return RunState(
-        support=_replacing(fresh, afresh),
-        opposition=_replacing(_by_side(perspectives, wanted.ids, verdicts.opposition), afresh),
-        off_question=_replacing(off_question, afresh),
+        support=put(fresh),
+        opposition=put(_by_side(perspectives, asked, verdicts.opposition)),
+        off_question=put(await _off_question(providers, state, asked, verdicts, judge.threshold)),
+        candidates={p: sorted(whole.ids, key=lambda i: -s.get(i, 0.0)) for p, s in support.items()},
+        to_search=_to_search(providers, state, options) if whole.ids else "all",
         coverage=coverage,
-        unjudged=len(wanted.ids) + wanted.left - judged,
+        unjudged=len(wanted) - judged,
         counts={"passages": judged},
         judge=name,
         scored_by=name,
         threshold=judge.threshold,
         served_by={"judge": judge.name},
-        notes=_late_note(len(wanted.ids) - judged, options),
-        **_found_whole(providers, state, options, wanted.whole, support),
+        notes=_late_note(len(asked) - judged, options),
+        foreign_documents=whole.foreign,
+        addressing_documents=whole.addressed,
     )
 
 
@@ -128,61 +121,36 @@ def _check_web(providers: Providers, state: RunState) -> None:
         raise ProviderDownError(f"{as_sentence(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
-async def _wanted(
-    providers: Providers, state: RunState, options: RunOptions, judge: RunJudge, read: set[int]
-) -> _Wanted:
-    """What is to be read beside what was `read` before, within the budget.
-
-    The budget of the embedded judge is in readings: it reads a passage once for two contrary sides, and once more for
-    each other side.
-    """
-    perspectives = state["perspectives"]
+def _most(judge: RunJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:
+    """Passages to judge in the run at most. The embedded judge's time goes by readings: it reads a passage once for two
+    contrary sides, and once more for each other side."""
     readings = 1 if judge.address else len({min(p["id"], p["contrary"] or p["id"]) for p in perspectives})
-    limit = max(1, options.max_passages // readings)
-    ranks = zip_longest(*(state["candidates"].get(p["id"], []) for p in perspectives))
-    found = [i for rank in ranks for i in rank if i is not None]
-    whole = await asyncio.to_thread(_whole, providers, options, perspectives[0]["statement"], limit)
-    ids = list(dict.fromkeys([*found, *(whole.ids if whole else ())]))
-    passages = await asyncio.to_thread(providers.passages, ids)
-    originals = originals_of(passages)
-    done = {originals.get(i, i) for i in read}
-    new = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
-    asked = new[: max(0, limit - len(done))]
-    return _Wanted(passages, originals, asked, len(new) - len(asked), whole)
+    return max(1, options.max_passages // readings)
 
 
-def _whole(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages | None:
-    """The passages of the run's collections that may speak in the answer, kept for the run; None where they are more
+def _by_rank(state: RunState) -> list[int]:
+    """What was found for all sides, the best of each first."""
+    ranks = zip_longest(*(state["candidates"].get(p["id"], []) for p in state["perspectives"]))
+    return [i for rank in ranks for i in rank if i is not None]
+
+
+def _whole(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
+    """The passages of the run's collections that may speak in the answer, kept for the run; none where they are more
     than are read whole."""
     store, most = providers.store, min(limit, MOST_WHOLE)
     ids = store.passage_ids(options.collections, most + 1)
     if len(ids) > most:
-        return None
+        return FilteredPassages([], {}, {})
     passages, vectors = store.passages(ids), store.vectors(ids)
     found = filter_passages([i for i in ids if i in vectors], passages, statement)
     store.kept.put(run_id(), [passages[i] for i in found.ids], vectors)
     return found
 
 
-def _found_whole(
-    providers: Providers,
-    state: RunState,
-    options: RunOptions,
-    whole: FilteredPassages | None,
-    support: Mapping[str, Mapping[int, float]],
-) -> RunState:
-    """Where the collections were read whole, their passages are found for every side, the surest first, and only the
-    web is left to search."""
-    if whole is None:
-        return RunState(to_search="all")
-    sides = [p["id"] for p in state["perspectives"]]
+def _to_search(providers: Providers, state: RunState, options: RunOptions) -> Literal["web", "nothing"]:
+    """What is left to search once the collections were read whole."""
     pages_left = options.pages > state.get("counts", {}).get("pages", 0)
-    return RunState(
-        candidates={s: sorted(whole.ids, key=lambda i: -support.get(s, {}).get(i, 0.0)) for s in sides},
-        to_search="web" if providers.web and options.web and pages_left else "nothing",
-        foreign_documents=whole.foreign,
-        addressing_documents=whole.addressed,
-    )
+    return "web" if providers.web and options.web and pages_left else "nothing"
 
 
 async def _read(judge: RunJudge, state: RunState, passages: Sequence[Passage], options: RunOptions) -> PassageVerdicts:
@@ -206,12 +174,12 @@ async def _coverage(
     providers: Providers,
     perspectives: Sequence[Perspective],
     support: dict[str, dict[int, float]],
-    wanted: _Wanted,
     threshold: float,
+    passages: dict[int, Passage],
+    originals: dict[int, int],
 ) -> dict[str, Coverage]:
     speaking = {p["id"]: favouring(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives}
     above = {i for mine in speaking.values() for i, s in mine.items() if s >= threshold}
-    passages, originals = wanted.passages, wanted.originals
     same = await paraphrase_groups(providers.models, passages, above)
     return {
         side: coverage_of(judged_evidence(mine, threshold, passages, originals, same), passages)
@@ -220,19 +188,13 @@ async def _coverage(
 
 
 async def _off_question(
-    providers: Providers, question: str, ids: Sequence[int], verdicts: PassageVerdicts, threshold: float
+    providers: Providers, state: RunState, ids: Sequence[int], verdicts: PassageVerdicts, threshold: float
 ) -> list[int]:
     """The passages that are about something else: by the judge's verdict, or where it tells no difference by their
     cosine to the question. None that takes a side is."""
-    models, near = providers.models, dict[int, NDArray[np.float32]]()
-    if np.isnan(verdicts.on_question).any() and models.retrieval_encoder is models.encoder:
-        near = await similarity_to(providers, [question], ids)
-    both = np.vstack([verdicts.support, verdicts.opposition])
-    off = np.array([float(near[i][0]) < _ABOUT if i in near else False for i in ids], bool)
-    off = np.where(np.isnan(verdicts.on_question), off, verdicts.on_question < 1)
-    return [i for i, is_off, scores in zip(ids, off, both.T, strict=True) if is_off and (scores < threshold).all()]
-
-
-def _replacing(value: Any, afresh: bool) -> Any:
-    """The value in the place of the state's, where the judge is another one."""
-    return Overwrite(value) if afresh else value
+    off, models = verdicts.on_question < 1, providers.models
+    if len(ids) and np.isnan(verdicts.on_question).any() and models.retrieval_encoder is models.encoder:
+        near = await similarity_to(providers, [state["framing"]["question"]], ids)
+        off |= np.isnan(verdicts.on_question) & np.array([i in near and near[i][0] < _ABOUT for i in ids])
+    no_side = (np.vstack([verdicts.support, verdicts.opposition]) < threshold).all(axis=0)
+    return [i for i, about_else in zip(ids, off & no_side, strict=True) if about_else]

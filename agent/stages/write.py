@@ -109,7 +109,7 @@ async def _written(providers: Providers, state: RunState, options: RunOptions) -
         written.spares += case[1]
         responses = brief.responses or (await asyncio.to_thread(document_responses, brief, reading) if reading else [])
         written.responses += responses
-        if reading and quotes:
+        if reading and quotes and not brief.well_judged:  # else the verdicts on the passages are the last word
             late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
             if late:
                 written.fail(f"{late} sentences for '{name}' were not read in time, and are not quoted.")

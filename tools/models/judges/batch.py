@@ -8,7 +8,7 @@ surely support, what is weak just is.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import product
@@ -54,27 +54,6 @@ class Verdicts(BaseModel):
     off_question: list[str] = Field(default=[], max_length=4 * TOGETHER)
 
 
-class _Found:
-    """The verdicts so far, as in `PassageVerdicts`; NaN where there is none yet."""
-
-    def __init__(self, sides: int, passages: int) -> None:
-        self.support, self.opposition = (np.full((sides, passages), np.nan, np.float32) for _ in range(2))
-        self.on_question = np.full(passages, np.nan, np.float32)
-
-    def take(self, said: Verdicts, sides: dict[str, int], passages: dict[str, int]) -> None:
-        """Adds a reply; sides, passages: places by label. Labels that were not given say nothing."""
-        told = [v for v in said.verdicts if v.passage in passages and v.side in sides]
-        off, on = {*said.off_question}, {*said.no_side, *(v.passage for v in told)}
-        for label in (off | on).intersection(passages):
-            at = passages[label]
-            self.support[:, at] = self.opposition[:, at] = _NOTHING
-            self.on_question[at] = label in on
-        for v in told:
-            of = self.support if v.stance == "for" else self.opposition
-            place = sides[v.side], passages[v.passage]
-            of[place] = max(of[place], _PROBABILITY[v.grade])
-
-
 class BatchJudge(Judge):
     """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
 
@@ -98,14 +77,14 @@ class BatchJudge(Judge):
         self, question: str, sides: Sequence[Side], passages: Sequence[Passage], seconds: float = math.inf
     ) -> PassageVerdicts:
         """In steps of the grades. Raises ProviderDownError, ProviderReplyError, BudgetError."""
-        found = _Found(len(sides), len(passages))
-        order = sorted(range(len(passages)), key=lambda i: (passages[i].document, passages[i].position))
-        calls = [
-            partial(self._halving.ask, partial(self._ask, question, sides, passages, found), part)
-            for part in _of_bounded_length(order, passages, self._halving.together)
-        ]
-        await run_within(seconds, calls, self._concurrency)
-        return verdicts_of(sides, found.support, found.opposition, found.on_question)
+        number, found = len(passages), np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
+        order = sorted(range(number), key=lambda i: (passages[i].document, passages[i].position))
+        characters = sum(len(as_line(p)) for p in passages)
+        calls = max(1, math.ceil(number / self._halving.together), math.ceil(characters / _CHARACTERS))
+        ask = partial(self._ask, question, sides, passages, found)
+        parts = batches(order, math.ceil(number / calls)) if passages else ()
+        await run_within(seconds, [partial(self._halving.ask, ask, part) for part in parts], self._concurrency)
+        return verdicts_of(sides, found[: len(sides)], found[len(sides) : -1], found[-1])
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
         """Each text is read as a document of its own, for up to _SIDES statements in a call."""
@@ -121,7 +100,7 @@ class BatchJudge(Judge):
         return np.array([found[p.statement, p.text] for p in pairs], np.float32)
 
     async def _ask(
-        self, question: str, sides: Sequence[Side], passages: Sequence[Passage], found: _Found, given: Sequence[int]
+        self, question: str, sides: Sequence[Side], passages: Sequence[Passage], found: Floats, given: Sequence[int]
     ) -> None:
         missing = list(given)
         for _ in range(_ATTEMPTS):
@@ -133,19 +112,18 @@ class BatchJudge(Judge):
                 sides="\n".join(as_data("side", sides[i].statement, label=label) for label, i in sides_of.items()),
                 passages=as_documents({label: passages[i] for label, i in places_of.items()}),
             )
-            found.take(await self._model.ask(system, user, Verdicts), sides_of, places_of)
-            missing = [i for i in missing if np.isnan(found.on_question[i])]
+            _take(await self._model.ask(system, user, Verdicts), sides_of, places_of, found)
+            missing = [i for i in missing if np.isnan(found[-1, i])]
 
 
-def _of_bounded_length(order: Sequence[int], passages: Sequence[Passage], together: int) -> Iterator[list[int]]:
-    part: list[int] = []
-    length = 0
-    for i in order:
-        own = len(as_line(passages[i]))
-        if part and (len(part) == together or length + own > _CHARACTERS):
-            yield part
-            part, length = [], 0
-        part.append(i)
-        length += own
-    if part:
-        yield part
+def _take(said: Verdicts, sides: dict[str, int], passages: dict[str, int], found: Floats) -> None:
+    """Adds a reply to what was found: rows of support and of opposition, a side each, then whether a passage is on the
+    question. sides, passages: places by label; labels that were not given say nothing."""
+    told = [v for v in said.verdicts if v.passage in passages and v.side in sides]
+    on = {*said.no_side, *(v.passage for v in told)}
+    for label in on.union(said.off_question).intersection(passages):
+        found[:-1, passages[label]] = _NOTHING
+        found[-1, passages[label]] = label in on
+    for v in told:
+        place = sides[v.side] + len(sides) * (v.stance == "against"), passages[v.passage]
+        found[place] = max(found[place], _PROBABILITY[v.grade])
