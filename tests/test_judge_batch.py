@@ -116,7 +116,7 @@ async def test_what_argues_against_a_side_supports_its_contrary_and_opposes_a_si
 async def test_passages_stand_by_document_in_its_order_with_section_and_speaker_and_forge_nothing(
     server: ModelServer, judge: BatchJudge
 ) -> None:
-    council = {
+    council: dict[str, Any] = {
         "document_id": "minutes",
         "collection": "c",
         "title": 'Minutes "A" <1>',
@@ -244,9 +244,10 @@ def judged_by_stance(body: Body) -> Any:
     return Reply(reply, usage=(len(prompt_of(body)) // 4, 9))
 
 
-async def judged_whole(
-    server: ModelServer, settings: Settings, writing: bool
-) -> tuple[Answer, RunState, dict[int, str]]:
+Judged = tuple[Answer, RunState, dict[int, str]]
+
+
+async def judged_whole(server: ModelServer, given: Settings, writing: bool) -> Judged:
     """The answer over the speeches, the run's state, and the texts of the passages that were judged."""
     server.on(STAGES["expand"], SIDES)
     server.on(STAGES["judge"], judged_by_stance)
