@@ -38,7 +38,7 @@ STAGES = {
     "frame": "- question: what is asked",
     "expand": "List the perspectives",
     "again": "new queries that could find",
-    "write": "take its strongest point",
+    "write": "one for each distinct reason",
     "check": "For every claim:",
     "crux": "Find the one point",
 }
@@ -64,7 +64,7 @@ def answering(server: ModelServer, *, again: bool = False, usage: tuple[int, int
         server.on(STAGES["again"], Reply(QUERIES, usage=usage))
     server.on(STAGES["write"], lambda body: Reply(case_of(body), usage=usage), times=3)
     server.on(STAGES["check"], lambda body: Reply(said_all(body), usage=usage))
-    server.on(STAGES["crux"], Reply({"text": "", "passages": []}, usage=usage))
+    server.on(STAGES["crux"], Reply({"text": "", "claims": []}, usage=usage))
     return server
 
 

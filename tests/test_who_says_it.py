@@ -180,6 +180,7 @@ def test_follow_ups_find_speakers_as_they_find_publishers() -> None:
 
 
 def test_chat_models_are_told_who_says_a_passage() -> None:
-    assert _shown(1, spoken(1, "Cllr A")) == '<passage number="1" speaker="Cllr A" publisher="Press">Text 1.</passage>'
-    assert 'author="A. Moen"' in _shown(1, spoken(1, author="A. Moen"))
+    told = '<document publisher="Press">\n<passage number="1" speaker="Cllr A">Text 1.</passage>\n</document>'
+    assert _shown([spoken(1, "Cllr A")]) == told
+    assert 'author="A. Moen"' in _shown([spoken(1, author="A. Moen")])
     assert as_data("passage", "x", speaker="") == "<passage>x</passage>"

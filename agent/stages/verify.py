@@ -1,8 +1,8 @@
 """Verify: every claim is in the passage that it cites, and serves the perspective that it stands under.
 
 A quoted claim has to stand there word for word; a written one has to be said there (`agent.evidence.claims`). What
-fails is dropped and counted, and replaced once by the writer's next best claim, which has to pass the same checks; then
-quotations fill what a model wrote too little for (`agent.evidence.cases`). Nothing is rewritten after this stage.
+fails is dropped and counted. A perspective of whose written claims none holds gets quotations instead
+(`agent.evidence.cases`). Nothing is rewritten after this stage.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Literal
 from langgraph.runtime import Runtime
 
 from agent.evidence.aspects import add_crux
-from agent.evidence.cases import add_quotations, deduplicated
+from agent.evidence.cases import add_quotations, deduplicated, merge_reworded
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
 from agent.models.providers import Providers
@@ -48,18 +48,17 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
     try:
         await in_time(options, "verify", checks.verify_by_perspective(state.get("drafts", []), checked))
-        repaired = await in_time(options, "verify", _repaired(checks, dropped))
-        filling = add_quotations(checks, [*held, *repaired], dropped, options.claims_per_side)
-        repaired += await in_time(options, "verify", filling)
+        repaired = await in_time(options, "verify", add_quotations(checks, held, dropped, options.claims_per_side))
     except DeadlineError as exc:
         failures = [StageNote(stage="verify", message=f"What could not be checked was left out: {exc}")]
         with suppress(TimeoutError):  # what was read before is there at once
             async with asyncio.timeout(_GRACE):
-                repaired += await add_quotations(checks, [*held, *repaired], dropped, options.claims_per_side)
+                repaired = await add_quotations(checks, held, dropped, options.claims_per_side)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     _report(runtime, repaired)
-    claims = add_crux(state, with_theses(_in_order(state, deduplicated([*held, *repaired]))))
+    shown = await merge_reworded(providers.models, deduplicated([*held, *repaired]))
+    claims = add_crux(state, with_theses(_in_order(state, shown)))
     report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
     return RunState(claims=claims, dropped=dropped, notes=failures, coverage=coverage, duplicate_of=same)
@@ -75,18 +74,6 @@ def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
                 text=decontextualised(claim),
                 tier=claim.get("tier", "case"),
             )
-
-
-async def _repaired(checks: ClaimVerifier, dropped: Sequence[Dropped]) -> list[Claim]:
-    """For each dropped claim its perspective's next spare, if that one holds; no spare is tried twice."""
-    used = {c["text"] for c in checks.state.get("drafts", [])}
-    tried: list[Claim] = []
-    for failed in dropped:
-        spares = (s for s in checks.state.get("spares", []) if s["perspective"] == failed["perspective"])
-        if spare := next((s for s in spares if s["text"] not in used), None):
-            tried.append(spare)
-            used.add(spare["text"])
-    return (await checks.verify_claims(tried))[0]
 
 
 async def _coverage(
