@@ -30,7 +30,7 @@ from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
-_PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
+_PASSAGE = re.compile(r"^(?:<document[^>]*>)?\[(\d+)\] (.*?)(?:</document>)?$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 
 QUESTION = "Should voting be compulsory?"

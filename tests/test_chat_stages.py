@@ -242,7 +242,7 @@ async def test_claims_carry_the_passages_that_they_name(server: ModelServer, mod
     ]
     assert [c["text"] for c in claims[2:]] == texts[2:], "the model's order stands, and nothing is cut"
     prompt = server.prompts()[0]
-    assert '<document title="A &quot;title&quot; &lt;/passage&gt;">\n<passage number="1">' in prompt
+    assert '<document title="A &quot;title&quot; &lt;/passage&gt;">[1] Turnout in' in prompt
     assert f"It is opposed to: <statement>{NO}</statement>" in prompt
     assert "The reader asks about: <focus>turnout</focus>" in prompt
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count, groupby, zip_longest
+from itertools import count, zip_longest
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -36,6 +36,7 @@ from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
+from tools.models.judges.together import as_documents
 from tools.passages import Passage
 
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
@@ -180,6 +181,7 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     opposing = _by_document(brief.against)
     if not mine and (brief.contrary or not opposing):
         return []
+    against = {str(n): p for n, p in enumerate(opposing, len(mine) + 1)}
     case = await ask_model(
         model,
         "write",
@@ -188,8 +190,8 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         statement=as_data("statement", brief.perspective["statement"]),
         contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
         focus=_focus(brief.framing),
-        passages=_shown(mine),
-        opposing=f"Against the side speak:\n{_shown(opposing, len(mine) + 1)}" if opposing else "",
+        passages=as_documents({str(n): p for n, p in enumerate(mine, 1)}),
+        opposing=f"Against the side speak:\n{as_documents(against)}" if opposing else "",
         objections="" if brief.contrary else _OBJECTIONS,
     )
     shown = [*mine, *opposing]
@@ -267,20 +269,6 @@ def _by_document(passages: Sequence[Passage]) -> list[Passage]:
     """The passages of each document together, in its order; documents in the order of their first passage here."""
     rank = {p.document: n for n, p in reversed(list(enumerate(passages)))}
     return sorted(passages, key=lambda p: (rank[p.document], p.position))
-
-
-def _shown(passages: Sequence[Passage], first: int = 1) -> str:
-    """Passages of `_by_document`, numbered from `first`, below a heading for each document."""
-    documents = []
-    for _, group in groupby(enumerate(passages, first), key=lambda numbered: numbered[1].document):
-        numbered = list(group)
-        known = numbered[0][1]
-        heading = as_data(
-            "document", "", title=known.title, publisher=known.publisher, date=known.date, author=known.author
-        )
-        texts = (as_data("passage", p.text, number=n, section=p.section, speaker=p.speaker) for n, p in numbered)
-        documents.append("\n".join([heading.removesuffix("</document>"), *texts, "</document>"]))
-    return "\n".join(documents)
 
 
 def _points(text: str) -> list[str]:
