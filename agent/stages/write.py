@@ -179,20 +179,21 @@ it; their answers are 0."""
 async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     mine = _by_document(brief.passages if brief.well_judged else brief.passages[:_READ])
     opposing = _by_document(brief.against)
-    if not mine and (brief.contrary or not opposing):
+    objected = bool(opposing) and not brief.contrary
+    if not mine and not objected:
         return []
     against = {str(n): p for n, p in enumerate(opposing, len(mine) + 1)}
     case = await ask_model(
         model,
         "write",
-        WrittenCase if brief.contrary else CaseAndObjections,
+        CaseAndObjections if objected else WrittenCase,
         question=as_data("question", brief.framing["question"]),
         statement=as_data("statement", brief.perspective["statement"]),
         contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
         focus=_focus(brief.framing),
         passages=as_documents({str(n): p for n, p in enumerate(mine, 1)}),
         opposing=f"Against the side speak:\n{as_documents(against)}" if opposing else "",
-        objections="" if brief.contrary else _OBJECTIONS,
+        objections=_OBJECTIONS if objected else "",
     )
     shown = [*mine, *opposing]
     claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _points(w.text)]
