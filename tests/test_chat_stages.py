@@ -10,7 +10,6 @@ from answering_model import FRAMED
 from model_server import ModelServer
 from providers import ScriptedJudge
 
-from agent.evidence.claims import check_grounding
 from agent.models.inference import Models
 from agent.models.providers import Brief
 from agent.stages.expand import expand_by_chat
@@ -295,39 +294,6 @@ async def test_what_a_dispute_turns_on_cites_the_passages_of_the_claims_that_it_
     assert await crux_by_chat(model, framing(), sides) is None, "a sentence from one side's claims"
 
 
-async def checked(models: Models, claims: list[Claim]) -> dict[str, Claim | None]:
-    passages = {p.id: p for p in brief().passages}
-    return await check_grounding(models, claims, passages, {c["text"]: 1.0 for c in claims})
-
-
-async def test_numbers_that_were_never_given_cite_nothing_and_are_dropped(
-    server: ModelServer, model: ChatModel, models: Models
-) -> None:
+async def test_numbers_that_were_never_given_cite_nothing(server: ModelServer, model: ChatModel) -> None:
     server.on("", case((SAID[0], [0, -1, 3, 99]), (SAID[1], [2, 99])))
-    claims = await write_by_chat(model, brief())
-    assert [c["passages"] for c in claims] == [[], [102]]
-    verdicts = await checked(models, claims)
-    assert verdicts[SAID[0]] is None
-    held = verdicts[SAID[1]]
-    assert held is not None
-    assert (held["passages"], held["written"]) == ([102], False)  # word for word, and so a quotation
-
-
-@pytest.mark.parametrize(
-    "invented",
-    [
-        "Turnout in Examplia rose to 97 percent after 1924.",
-        "Turnout in Samplonia rose to 91 percent after 1924.",
-        'Turnout in Examplia "rose like a rocket" to 91 percent after 1924.',
-        "Cats sleep for most of the day.",
-    ],
-)
-async def test_an_invented_sentence_is_dropped(
-    server: ModelServer, model: ChatModel, models: Models, invented: str
-) -> None:
-    server.on("", case((invented, [1]), ("Examplia saw turnout rise to 91 percent after 1924.", [2, 1])))
-    claims = await write_by_chat(model, brief())
-    false, true = (await checked(models, claims)).values()
-    assert false is None
-    assert true is not None
-    assert (true["passages"], true["evidence"]) == ([101], [SAID[0]])
+    assert [c["passages"] for c in await write_by_chat(model, brief())] == [[], [102]]

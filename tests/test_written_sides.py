@@ -14,13 +14,12 @@ from langgraph.graph import StateGraph
 from model_server import ModelServer
 from providers import side
 
-from agent.evidence.cases import merge_reworded
 from agent.evidence.coverage import coverage_of, judged_evidence, originals_of
 from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.settings import load_settings
 from agent.stages.select import select
-from agent.stages.verify import verify
+from agent.stages.verify import merge_reworded, verify
 from agent.stages.write import write
 from agent.state import Claim, Perspective, RunState
 from tools.documents.ingest import Ingester

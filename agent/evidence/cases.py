@@ -6,21 +6,18 @@ search engine (`tools/selection/responses.py`), given what a run knows.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.aspects import evidence_of
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
 from agent.state import (
-    OF_NO_PERSPECTIVE,
     Claim,
     Dropped,
     Perspective,
@@ -28,11 +25,9 @@ from agent.state import (
     RunState,
     Tier,
     contrary_statements,
-    in_case,
     quotes_of,
 )
 from tools.budget import current_log
-from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
 from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
 
@@ -85,17 +80,12 @@ async def _as_documents_were_read(
 
 
 def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> list[int]:
-    """The passages that the judge found against the perspective and not for it, strongest first, those of other sources
-    before those of sources that speak for it, or that came before."""
-    own = brief.perspective["id"]
-    found, on_focus = state.get("opposition", {}).get(own, {}), state.get("on_focus", {}).get(own)
-    mine, turns = {p.id for p in brief.passages}, Counter(p.source for p in brief.passages)
-    ranked: list[tuple[float, int, int, int]] = []
-    for i in sorted(found.keys() & passages.keys() - mine, key=lambda i: (-found[i], i)):
-        if found[i] >= state["threshold"] and (not on_focus or i in on_focus):
-            ranked.append((-found[i], turns[passages[i].source], len(ranked), i))
-            turns[passages[i].source] += 1
-    return [i for *_, i in sorted(ranked)]
+    """The passages that the judge found against the perspective and not for it, strongest first, of equals those of
+    sources that do not speak for it."""
+    own, mine = brief.perspective["id"], {p.id: p.source for p in brief.passages}
+    found, focus = state.get("opposition", {}).get(own, {}), state.get("on_focus", {}).get(own) or passages
+    ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i in focus and i not in mine]
+    return sorted(ids, key=lambda i: (-found[i], passages[i].source in mine.values(), i))
 
 
 def _each_text_once(
@@ -119,9 +109,6 @@ def _each_text_once(
     )
 
 
-_SAME = 0.92  # cosine from which two claims of one perspective say the same
-
-
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
     """A sentence stands under one perspective only: the one that it supports most. An objection stands beside that."""
     best: dict[tuple[str, str], Claim] = {}
@@ -130,30 +117,6 @@ def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
         if key not in best or claim["support"] > best[key]["support"]:
             best[key] = claim
     return [c for c in claims if any(c is b for b in best.values())]
-
-
-async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims; one that says in other words what an earlier one of its perspective says is merged into that one,
-    which then cites the passages of both. Claims with different numbers differ."""
-    vectors = await models.encode([c["text"] for c in claims])
-    kinds = [
-        (c["perspective"], c["role"] in OF_NO_PERSPECTIVE, in_case(c), number_values([plain_text(c["text"])]))
-        for c in claims
-    ]
-    merged = dict[int, Claim]()
-    for n, claim in enumerate(claims):
-        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= _SAME)
-        first = next(same, n)
-        merged[first] = _citing_both(merged[first], claim) if first in merged else claim
-    return list(merged.values())
-
-
-def _citing_both(one: Claim, other: Claim) -> Claim:
-    """The first claim, citing what the other one cites too."""
-    cited = {i: words for c in (other, one) for i, words in evidence_of(c)}
-    ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
-    written = bool(one.get("written") or other.get("written"))
-    return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})
 
 
 _MIN_CASE_CLAIMS = 2  # of a case, from which nothing that merely leans is shown beside it

@@ -13,16 +13,18 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import add_crux
-from agent.evidence.cases import add_quotations, deduplicated, merge_reworded
+from agent.evidence.aspects import add_crux, evidence_of
+from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
+from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, StageNote, decontextualised, in_case
 from tools.errors import DeadlineError, JudgeError
 from tools.language.copies import PARAPHRASE_SLACK
+from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
@@ -124,3 +126,30 @@ def with_theses(claims: list[Claim]) -> list[Claim]:
             claim = Claim(**{**claim, "role": role})
         marked.append(claim)
     return marked
+
+
+_SAME = 0.92  # cosine from which two claims of one perspective say the same
+
+
+async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims; one that says in other words what an earlier one of its perspective says is merged into that one,
+    which then cites the passages of both. Claims with different numbers differ."""
+    vectors = await models.encode([c["text"] for c in claims])
+    kinds = [
+        (c["perspective"], c["role"] in OF_NO_PERSPECTIVE, in_case(c), number_values([plain_text(c["text"])]))
+        for c in claims
+    ]
+    merged = dict[int, Claim]()
+    for n, claim in enumerate(claims):
+        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= _SAME)
+        first = next(same, n)
+        merged[first] = _citing_both(merged[first], claim) if first in merged else claim
+    return list(merged.values())
+
+
+def _citing_both(one: Claim, other: Claim) -> Claim:
+    """The first claim, citing what the other one cites too."""
+    cited = {i: words for c in (other, one) for i, words in evidence_of(c)}
+    ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
+    written = bool(one.get("written") or other.get("written"))
+    return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})

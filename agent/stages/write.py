@@ -8,7 +8,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count, zip_longest
 
 import numpy as np
@@ -26,7 +26,6 @@ from agent.state import (
     Claim,
     FramingState,
     Perspective,
-    Response,
     RunState,
     SentenceEvidence,
     StageNote,
@@ -42,74 +41,48 @@ from tools.passages import Passage
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
 
 
-@dataclass
-class _Written:
-    """What was written: the claims, what the documents answer, by perspective what was counted while they were read,
-    the quotations that stand in where no written claim holds; and what was not written in time."""
-
-    claims: list[Claim] = field(default_factory=list)
-    responses: list[Response] = field(default_factory=list)
-    read: dict[str, SentenceEvidence] = field(default_factory=dict)
-    quotations: list[Claim] = field(default_factory=list)
-    failures: list[StageNote] = field(default_factory=list)
-
-    def fail(self, message: str) -> None:
-        self.failures.append(StageNote(stage="write", message=message))
-
-
 @stage("write")
 async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    """The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
+    beside a model that writes, by the judge of this process."""
+    claims, quotations = list[Claim](), list[Claim]()
+    read, failures = dict[str, SentenceEvidence](), list[str]()
+    briefs, cases = list[Brief](), list[list[Claim] | BaseException]()
     try:
-        written = await _written(providers, state, options_of(runtime))
+        briefs, cases = await _read_and_wrote(providers, state, options_of(runtime))
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
-    drafts = deduplicated(written.claims)
-    report(runtime, "written", claims=len(drafts))
-    return RunState(
-        drafts=drafts,
-        quotations=written.quotations,
-        responses=under_one_perspective(written.responses, drafts),
-        sentence_evidence=written.read,
-        notes=written.failures,
-    )
-
-
-async def _written(providers: Providers, state: RunState, options: RunOptions) -> _Written:
-    """What was written in time for each perspective. Raises JudgeError.
-
-    The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
-    beside a model that writes, by the judge of this process.
-    """
-    written = _Written()
-    try:
-        briefs, cases = await _read_and_wrote(providers, state, options)
     except DeadlineError as exc:
-        written.fail(f"{NOT_WRITTEN}: {exc}")
-        return written
+        failures.append(f"{NOT_WRITTEN}: {exc}")
     for brief, case in zip(briefs, cases, strict=True):
         name, reading = brief.perspective["name"], brief.reading
-        if isinstance(case, DeadlineError):
-            written.fail(f"The case for '{name}' was not written: {case}")
-        elif isinstance(case, BaseException):
-            raise case
+        if isinstance(case, BaseException):
+            failures.append(f"The case for '{name}' was not written: {case}")
         else:
-            written.claims += case
-        written.responses += brief.responses
+            claims += case
         if reading and providers.quote:
-            written.quotations += await providers.quote(brief)
+            quotations += await providers.quote(brief)
         elif reading:
             late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
             if late:
-                written.fail(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
+                failures.append(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
             if not brief.well_judged and (reading.case.any() or not late):
-                written.read[brief.perspective["id"]] = sentence_evidence(reading)
-    return written
+                read[brief.perspective["id"]] = sentence_evidence(reading)
+    drafts = deduplicated(claims)
+    report(runtime, "written", claims=len(drafts))
+    return RunState(
+        drafts=drafts,
+        quotations=quotations,
+        responses=under_one_perspective([r for brief in briefs for r in brief.responses], drafts),
+        sentence_evidence=read,
+        notes=[StageNote(stage="write", message=message) for message in failures],
+    )
 
 
 async def _read_and_wrote(
     providers: Providers, state: RunState, options: RunOptions
-) -> tuple[list[Brief], Sequence[list[Claim] | BaseException]]:
-    """The briefs with what was read, unless a model wrote and that was late; for each its case, or how that failed.
+) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
+    """The briefs with what was read, unless a model wrote and that was late; for each its case, or that it was late.
     Raises DeadlineError, JudgeError."""
     briefs = await briefs_of(providers, state, options.claims_per_side)
     reading = asyncio.create_task(_read(providers.models, briefs, _READING * time_left(options, "write")))
@@ -118,6 +91,8 @@ async def _read_and_wrote(
             briefs = await in_time(options, "write", reading)
         writing = (in_time(options, "write", providers.write(brief)) for brief in briefs)
         cases = await asyncio.gather(*writing, return_exceptions=True)
+        if failed := [c for c in cases if isinstance(c, BaseException) and not isinstance(c, DeadlineError)]:
+            raise failed[0]
         with suppress(DeadlineError):  # what a model wrote stands without what was read beside it
             briefs = await in_time(options, "write", reading)
         return briefs, cases
