@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from answering_model import STAGES, WordEncoder, said_all, stand_in
+from answering_model import STAGES, QuickJudge, WordEncoder, said_all, stand_in
 from langgraph.graph import StateGraph
 from model_server import ModelServer
 from providers import side
@@ -195,7 +195,8 @@ async def test_every_claim_is_kept_with_its_reason_and_what_it_answers(bench: Be
         if f"write:\n<statement>{YES}" not in prompt:
             return {"claims": []}
         claims = [{"text": t, "passages": [number(prompt, t)], "reason": t[4:9], "answers": 0} for t in texts]
-        return {"claims": [{**claims[0], "answers": number(prompt, GUEST)}, *claims[1:]]}
+        again = {**claims[1], "text": f"Indeed {claims[1]['text']}"}
+        return {"claims": [{**claims[0], "answers": number(prompt, GUEST)}, *claims[1:], again]}
 
     bench.server.on(STAGES["write"], case)
     found = await bench.run({LETTER: YES_OF_IT, **{text[:20]: YES_OF_IT for text in FOR}, "trippers": NO_OF_IT})
@@ -218,34 +219,41 @@ async def test_an_open_question_has_objections(bench: Bench) -> None:
         said = {"text": DOCUMENTS[-3].text.split(". ")[0] + ".", "passages": [1], "reason": "crews", "answers": 2}
         return {
             "claims": [said],
-            "objections": [{"text": GUEST.split(". ")[0] + ".", "passages": [2], "reason": "room"}],
+            "objections": [{"text": GUEST.split(". ")[0] + ".", "passages": [2], "reason": "room", "answers": 2}],
         }
 
     bench.server.on(STAGES["write"], case)
     of_fares = {"p1": (CLEAR, NOTHING), "p2": (NOTHING, NOTHING)}
     found = await bench.run({"Crews": of_fares, "trippers": {"p1": (NOTHING, CLEAR), "p2": (NOTHING, NOTHING)}}, OPEN)
     claims = {c["text"]: c for c in found["claims"] if c["perspective"] == "p1"}
-    assert [(c.get("objection", False), c.get("reason"), c["passages"]) for c in claims.values()] == [
-        (False, "crews", [bench.id("Crews")]),
-        (True, "room", [bench.id("trippers")]),
+    crews, guest = bench.id("Crews"), bench.id("trippers")
+    assert [[c.get(k) for k in ("objection", "reason", "passages", "answers")] for c in claims.values()] == [
+        [None, "crews", [crews], guest],
+        [True, "room", [guest], None],
     ]
     assert len([p for p in bench.server.prompts() if STAGES["write"] in p]) == 1, (
         "nothing was judged for the other side"
     )
 
 
-@pytest.mark.parametrize(
-    "reply", [empty, lambda _: {"claims": [{"text": "Geese sold hats in Oslo.", "passages": [1]}]}]
-)
-async def test_only_a_passage_that_was_judged_for_a_side_is_quoted_for_it(bench: Bench, reply: Any) -> None:
-    """The embedded judge takes whatever has no 'not' in it for Yes."""
+INVENTED = {"claims": [{"text": "Geese sold hats in Oslo.", "passages": [1]}]}
+
+
+@pytest.mark.parametrize("reply", [{"claims": []}, INVENTED], ids=["empty", "invented"])
+async def test_only_a_passage_that_was_judged_for_a_side_is_quoted_for_it(
+    bench: Bench, reply: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The embedded judge is sure that every sentence argues for Yes."""
+    monkeypatch.setattr(QuickJudge, "_score", staticmethod(lambda pair: 0.9999 if pair.statement == YES else 0.0001))
     bench.server.on(STAGES["check"], {"claims": []})
     bench.server.on(STAGES["write"], reply)
-    found = await bench.run({LETTER: YES_OF_IT})
-    assert {i for c in found["claims"] for i in c["passages"]} == {bench.id(LETTER)}
-    assert {c["perspective"] for c in found["claims"]} == {"p1"}
-    assert {q["thesis"]["passage"] for q in found["responses"]} <= {bench.id(LETTER)}
-    found = await bench.run({"Gulls": {"p1": (NOTHING, NOTHING), "p2": (NOTHING, NOTHING)}})
+    nothing = {"p1": (NOTHING, NOTHING), "p2": (NOTHING, NOTHING)}
+    found = await bench.run({LETTER: YES_OF_IT, "toll": {"p1": (NOTHING, WEAK), "p2": (WEAK, NOTHING)}})
+    assert {i for c in found["claims"] if c["perspective"] == "p1" for i in c["passages"]} == {bench.id(LETTER)}
+    assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("toll")}
+    theses = {(r["perspective"], r["thesis"]["passage"]) for r in found["responses"]}
+    assert theses <= {("p1", bench.id(LETTER)), ("p2", bench.id("toll"))}
+    found = await bench.run({"Gulls": nothing})
     assert (found["claims"], found["responses"]) == ([], []), "all verdicts were 'none'"
 
 
