@@ -92,15 +92,18 @@ def _each_text_once(
     brief: Brief, against: Sequence[int], passages: Mapping[int, Passage], same: Mapping[int, int]
 ) -> Brief:
     """The brief with what is shown of its passages and of those against it, each text once."""
-    texts: dict[int, list[int]] = {}
-    mine = [p.id for p in brief.passages]
     copies = [i for i in same if i not in brief.support]  # they were not judged, since the judge reads a text once
-    for i in (*mine, *against, *copies):
-        texts.setdefault(same[i], []).append(i)
-    shown = [ids for ids in texts.values() if ids[0] in mine]
-    clear = [ids for ids in shown if brief.support[ids[0]] >= CLEAR][:_CLEAR_SHOWN]
-    weak = [ids for ids in shown if brief.support[ids[0]] < CLEAR][: max(0, _SHOWN - len(clear))]
-    opposed = [ids for ids in texts.values() if ids[0] in against][: _AGAINST if brief.contrary else _OBJECTIONS]
+
+    def texts_of(ids: Sequence[int]) -> list[list[int]]:
+        texts: dict[int, list[int]] = {}
+        for i in (*ids, *copies):
+            texts.setdefault(same[i], []).append(i)
+        return [own for own in texts.values() if own[0] in ids]
+
+    mine = texts_of([p.id for p in brief.passages])
+    clear = [ids for ids in mine if brief.support[ids[0]] >= CLEAR][:_CLEAR_SHOWN]
+    weak = [ids for ids in mine if brief.support[ids[0]] < CLEAR][: max(0, _SHOWN - len(clear))]
+    opposed = texts_of(against)[: _AGAINST if brief.contrary else _OBJECTIONS]
     return replace(
         brief,
         passages=[passages[ids[0]] for ids in (*clear, *weak)],
