@@ -273,7 +273,6 @@ class RunState(TypedDict, total=False):
     sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write, lookup
-    spares: list[Claim]  # write: next best claims, for repair
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
     claims: list[Claim]  # verify
     duplicate_of: dict[int, int]  # verify: of each passage that counts the first that says the same

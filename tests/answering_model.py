@@ -30,7 +30,7 @@ from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
-_PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
+_NUMBERED = re.compile(r"^(?:<document[^>]*>)?\[(\d+)\] (.*?)(?:</document>)?$", re.MULTILINE)
 _SIDE = re.compile(r'<side label="(\w+)">(.*?)</side>')
 _LINE = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?]+[.!?]")
@@ -40,7 +40,7 @@ STAGES = {
     "expand": "list the perspectives",
     "again": "new queries that could find",
     "judge": "Read each passage for every side",
-    "write": "take its strongest point",
+    "write": "one for each distinct reason",
     "check": "For every claim:",
     "crux": "Find the one point",
 }
@@ -68,7 +68,7 @@ def answering(server: ModelServer, *, again: bool = False, usage: tuple[int, int
         server.on(STAGES["again"], Reply(QUERIES, usage=usage))
     server.on(STAGES["write"], lambda body: Reply(case_of(body), usage=usage), times=3)
     server.on(STAGES["check"], lambda body: Reply(said_all(body), usage=usage))
-    server.on(STAGES["crux"], Reply({"text": "", "passages": []}, usage=usage))
+    server.on(STAGES["crux"], Reply({"text": "", "claims": []}, usage=usage))
     return server
 
 
@@ -76,7 +76,7 @@ def case_of(body: Body) -> dict[str, Any]:
     """A claim for each of the first passages: the longest sentence of it, as a writer would keep to its source."""
     text = body["messages"][-1]["content"]
     claims = []
-    for number, passage in _PASSAGE.findall(text)[:5]:
+    for number, passage in _NUMBERED.findall(text)[:5]:
         sentence = max(_SENTENCE.findall(unescape(passage)), key=len, default="").strip()
         claims.append({"text": " ".join(sentence.split()), "passages": [int(number)]})
     return {"claims": claims}

@@ -73,7 +73,7 @@ def _first_sentence(text: str) -> str:
 class InstantWriter:
     """The first sentence of each passage."""
 
-    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+    async def write(self, brief: Brief) -> list[Claim]:
         claims = [
             Claim(
                 perspective=brief.perspective["id"],
@@ -84,7 +84,7 @@ class InstantWriter:
             )
             for p in brief.passages
         ]
-        return claims[: brief.limit], claims[brief.limit :]
+        return claims[: brief.limit]
 
 
 def instant_providers(settings: Settings, store: Store, encoder: Encoder | None = None) -> Providers:

@@ -72,7 +72,7 @@ class ScriptedExpander:
 class ReadingWriter:
     """Quotes of each passage the first words that were read as a side's case, and of the others those that lean."""
 
-    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+    async def write(self, brief: Brief) -> list[Claim]:
         reading = brief.reading
         assert reading is not None
         tiers: dict[Tier, NDArray[np.bool_]] = {"case": reading.case, "leaning": reading.leaning}
@@ -89,7 +89,7 @@ class ReadingWriter:
                     tier=tier,
                 )
                 first.setdefault(quote["passage"], claim)
-        return [*first.values()][: brief.limit], [*first.values()][brief.limit :]
+        return [*first.values()][: brief.limit]
 
 
 def with_judge(providers: Providers, settings: Settings, judge: Any) -> Providers:

@@ -56,10 +56,10 @@ def sided(pair: Pair) -> float:
 class LeaningWriter:
     """Quotes every passage that the judge found for the side."""
 
-    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+    async def write(self, brief: Brief) -> list[Claim]:
         side = brief.perspective["id"]
         found = [p for p in brief.passages if brief.support.get(p.id, 0.0) >= brief.judge.threshold]
-        return [Claim(perspective=side, text=p.text, passages=[p.id], support=0.9, role="case") for p in found], []
+        return [Claim(perspective=side, text=p.text, passages=[p.id], support=0.9, role="case") for p in found]
 
 
 def made(score: Callable[[Pair], float] = sided) -> Build:

@@ -1,9 +1,11 @@
 """What a dispute turns on, named from the points that both cases speak to."""
 
+from typing import Any, cast
+
 import pytest
 
-from agent.evidence.aspects import add_crux, shared_points
-from agent.state import Claim, Perspective, RunState, Stance
+from agent.evidence.aspects import add_crux, opposed_sides
+from agent.state import Claim, FramingState, Perspective, RunState, Stance
 
 QUESTION = "Should ferries be free?"
 
@@ -26,8 +28,13 @@ TAXED = claim("against", "Somebody pays the crew, and that is every taxpayer.", 
 CROWDED = claim("against", "Crowds on deck bring accidents.", 4)
 
 
+def crux_of(claims: list[Claim], question: str = QUESTION, sides: list[Perspective] = SIDES) -> Claim | None:
+    state: Any = RunState(perspectives=sides, framing=cast(FramingState, {"question": question, "form": "polar"}))
+    return next((c for c in add_crux(state, claims) if c["role"] == "crux"), None)
+
+
 def test_the_points_that_both_cases_speak_to_are_named_with_a_source_of_each_side() -> None:
-    crux = shared_points(SIDES, [DEAR, CLEAN, TAXED, CROWDED], QUESTION)
+    crux = crux_of([DEAR, CLEAN, TAXED, CROWDED])
     assert crux
     assert crux["text"] == "Both sides speak to the cost."
     assert (crux["passages"], crux.get("evidence")) == ([1, 3], [DEAR["text"], TAXED["text"]])
@@ -39,16 +46,27 @@ def test_the_points_that_both_cases_speak_to_are_named_with_a_source_of_each_sid
         ([DEAR, TAXED], "Should ferries cost nothing?"),  # what the question asks anyhow
         ([CLEAN, CROWDED], QUESTION),  # cases that share no point
         ([DEAR, Claim(**{**TAXED, "tier": "leaning"})], QUESTION),  # what merely leans is no case
+        ([DEAR, Claim(**{**TAXED, "objection": True})], QUESTION),  # nor is an objection
     ],
 )
 def test_where_there_is_no_such_point_there_is_no_sentence(claims: list[Claim], question: str) -> None:
-    assert shared_points(SIDES, claims, question) is None
+    assert crux_of(claims, question) is None
+
+
+WRITTEN = Claim(perspective="", text="It turns on who pays.", passages=[1, 3], support=0, role="crux", written=True)
 
 
 def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() -> None:
-    written = Claim(perspective="", text="It turns on who pays.", passages=[1, 3], support=0, role="crux", written=True)
-    framing = {"question": QUESTION, "form": "polar"}
-    state = RunState(perspectives=SIDES, framing=framing)  # type: ignore[typeddict-item]
-    assert [c["text"] for c in add_crux(state, [DEAR, TAXED, written])][-1] == written["text"]
-    assert add_crux(state, [DEAR, written]) == [DEAR]
-    assert add_crux(state, [DEAR, TAXED])[-1]["text"] == "Both sides speak to the cost."
+    assert crux_of([DEAR, TAXED, WRITTEN]) == WRITTEN
+    assert crux_of([DEAR, WRITTEN]) is None
+
+
+def test_of_an_open_question_the_two_sides_with_the_most_sources_are_opposed() -> None:
+    sides = [side(name, f"Ferries should be paid for by {name}.", "") for name in ("fares", "taxes", "tolls", "nobody")]
+    claims = [claim("fares", "A.", 1), claim("taxes", "B.", 2), claim("tolls", "C.", 3), claim("tolls", "D.", 4)]
+    coverage = {p["id"]: {"sources": n} for p, n in zip(sides, (2, 1, 3, 5), strict=True)}  # of nobody no claim held
+    pair = opposed_sides(cast(RunState, {"perspectives": sides, "coverage": coverage}), claims)
+    assert pair is not None
+    assert [(p["id"], [c["text"] for c in own]) for p, own in pair] == [("tolls", ["C.", "D."]), ("fares", ["A."])]
+    assert crux_of([DEAR, TAXED, WRITTEN], sides=[side("for", "Free.", ""), side("against", "Cheap.", "")]) == WRITTEN
+    assert crux_of([DEAR, TAXED], sides=[side("for", "Free.", ""), side("against", "Cheap.", "")]) is None

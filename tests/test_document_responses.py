@@ -122,7 +122,7 @@ def claim(perspective: str, text: str, passage: int = 1, shown: str = "") -> Cla
 # What the writer makes of them
 
 
-async def written(given: Brief) -> tuple[list[Claim], list[Claim]]:
+async def written(given: Brief) -> list[Claim]:
     nothing: Any = None  # what was read needs no model
     return await quotations(nothing, given)
 
@@ -137,7 +137,7 @@ async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> N
         Row(2, TEXTS[3], 0.9, 120.0, shown="They [bridges] sink."),
         Row(3, TEXTS[4], 0.7, 240.0, case=False),
     )
-    claims, spares = await written(brief(reading=reading))
+    claims = await written(brief(reading=reading))
     assert claims == [
         Claim(
             perspective="p1",
@@ -150,12 +150,11 @@ async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> N
         ),
         Claim(perspective="p1", text=TEXTS[0], shown="", passages=[1], support=0.8, role="case", tier="case"),
     ]
-    assert spares == []
 
 
 async def test_of_what_merely_leans_three_quotations_are_shown() -> None:
     leaning = [Row(n, TEXTS[n], 0.7, 90.0 * n, case=False) for n in range(1, 5)]
-    assert len((await written(brief(reading=reading_of(*leaning))))[0]) == 3
+    assert len(await written(brief(reading=reading_of(*leaning)))) == 3
 
 
 @pytest.mark.parametrize("quotes", [True, False])

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -183,7 +183,7 @@ class Hanging:
     async def expand(self, *_: Any) -> list[Any]:
         return await asyncio.Future()
 
-    async def write(self, *_: Any) -> tuple[list[Claim], list[Claim]]:
+    async def write(self, *_: Any) -> list[Claim]:
         return await asyncio.Future()
 
     async def requery(self, *_: Any) -> list[str]:
@@ -202,44 +202,11 @@ async def test_a_stage_that_hangs_still_ends_in_an_answer(settings: Settings, st
 # Verification
 
 
-class Careless:
-    """Writes, for each side, two sentences that stand nowhere, and has a bad spare before two good ones."""
-
-    def __init__(self, spares: Callable[[list[Any]], list[str]]) -> None:
-        self._spares = spares
-
-    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        def made(text: str, ids: list[int]) -> Claim:
-            return Claim(perspective=brief.perspective["id"], text=text, passages=ids, support=0.9, role="case")
-
-        first = brief.passages[0]
-        spares = [made(text, [first.id]) for text in self._spares(list(brief.passages))]
-        return [made("Nobody wrote this.", [first.id]), made(first.text, [])], spares
-
-
-async def test_what_does_not_hold_is_replaced_once_by_what_does(settings: Settings) -> None:
-    written: list[str] = []
-
-    def spares(passages: list[Any]) -> list[str]:
-        written.append(passages[0].text.split(". ")[0] + ".")
-        return ["Nobody wrote this either.", written[0]]
-
-    made = build(write=Careless(spares).write, expand=ScriptedExpander(side(1)).expand)
-    async with door(settings, made) as runs:
-        answer, events = await run(runs)
-    assert of_kind(events, "verified") == [{"held": 0, "repaired": 1, "dropped": 2}]
-    assert [c.text for c in answer.perspectives[0].claims] == written != []
-    assert [n.text for n in answer.notes if n.kind == "dropped"] == [
-        "2 sentences did not pass verification and were left out."
-    ]
-
-
 class Misplacing:
     """Puts the first sentence of each passage under the side against."""
 
-    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        claims, _ = await InstantWriter().write(brief)
-        return (claims if brief.perspective["stance"] == "opposes" else []), []
+    async def write(self, brief: Brief) -> list[Claim]:
+        return await InstantWriter().write(brief) if brief.perspective["stance"] == "opposes" else []
 
 
 async def test_a_quotation_that_speaks_for_the_other_side_is_dropped(settings: Settings) -> None:

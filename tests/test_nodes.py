@@ -3,10 +3,8 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from agent.evidence.cases import case_sizes, deduplicated
+from agent.evidence.cases import deduplicated
 from agent.evidence.claims import verbatim
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence
 from agent.stages.review import reviewed
@@ -56,14 +54,6 @@ def test_copies_count_once_also_when_several_of_them_were_judged() -> None:
 def test_each_source_comes_once_before_any_comes_again() -> None:
     ranked = [passage(1, "A"), passage(2, "A"), passage(3, "B"), passage(4, "A"), passage(5, "B"), passage(6, "C")]
     assert independent_first(ranked) == [1, 3, 6, 2, 5, 4]
-
-
-@given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)))
-def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims: dict[str, int]) -> None:
-    room = case_sizes({side: [claim(f"{n}.", side) for n in range(number)] for side, number in claims.items()})
-    cases = [room[s] for s, n in claims.items() if n >= 2]
-    assert all(room[s] <= n for s, n in claims.items())
-    assert not cases or max(cases) - min(cases) <= 2
 
 
 def test_a_sentence_stands_under_the_side_that_it_supports_most() -> None:

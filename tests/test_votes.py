@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.evidence.cases import add_quotations, quotations_of_new_sources
 from agent.evidence.claims import UNCHECKED, ClaimVerifier, accepts, verdict_of
 from agent.state import Claim, RunState
 from tools.budget import Budget, StageLog, budget_scope
@@ -120,22 +118,3 @@ async def test_what_nobody_checked_is_left_out_and_is_none_that_failed(monkeypat
     assert held == []
     assert [d["check"] for d in dropped] == ["unchecked"]
     assert ("degraded", UNCHECKED) in log.notes
-
-
-async def test_quotations_of_further_sources_come_in_as_far_as_there_is_room() -> None:
-    shown = [claim("Ferries help.", 1, written=True), claim("Ferries pay.", 2, written=True)]
-    quotations = [claim(PASSAGES[n].text, n) for n in (2, 3, 5, 7)]
-    it = checker(None)
-    taken = await quotations_of_new_sources(it, shown, quotations, 2)
-    assert [c["passages"] for c in taken] == [[3], [5]], "of two more sources, which makes three"
-    assert await quotations_of_new_sources(it, shown, quotations, 0) == []
-    assert [c["passages"] for c in await quotations_of_new_sources(it, shown, quotations, 1)] == [[3]]
-    assert await quotations_of_new_sources(it, [claim("Ferries help.", 1)], quotations, 2) == [], (
-        "a quoted side is as it was chosen"
-    )
-
-
-async def test_a_side_of_which_nothing_holds_gets_its_own_quotations(monkeypatch: pytest.MonkeyPatch) -> None:
-    quotations = [claim(PASSAGES[n].text, n, perspective=side) for n, side in ((1, "for"), (2, "against"))]
-    monkeypatch.setattr(ClaimVerifier, "verify_claims", AsyncMock(return_value=(quotations, [])))
-    assert await add_quotations(checker(None, quotations=quotations), [], [], 4) == quotations[:1]

@@ -24,13 +24,13 @@ from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import Settings
-from agent.stages.write import _shown
 from agent.state import Claim
 from api.completions.replies import Reply
 from api.mcp.tools import answer_text, retrieved_text
 from prompts import as_data
 from tools.documents.ingest import Ingester
 from tools.language.speech import UNNAMED
+from tools.models.judges.together import as_documents
 from tools.passages import Block, Passage, SourceDocument
 from ui import answer_view, source_view
 
@@ -180,6 +180,6 @@ def test_follow_ups_find_speakers_as_they_find_publishers() -> None:
 
 
 def test_chat_models_are_told_who_says_a_passage() -> None:
-    assert _shown(1, spoken(1, "Cllr A")) == '<passage number="1" speaker="Cllr A" publisher="Press">Text 1.</passage>'
-    assert 'author="A. Moen"' in _shown(1, spoken(1, author="A. Moen"))
+    assert as_documents({"1": spoken(1, "Cllr A")}) == '<document publisher="Press">[1] Cllr A: Text 1.</document>'
+    assert 'author="A. Moen"' in as_documents({"1": spoken(1, author="A. Moen")})
     assert as_data("passage", "x", speaker="") == "<passage>x</passage>"

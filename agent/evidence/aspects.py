@@ -89,40 +89,43 @@ def shared_aspects(one: Sequence[str], other: Sequence[str], question: str) -> l
 
 
 _POINTS = 3
-
-
-def contrary_pair(perspectives: Sequence[Perspective]) -> tuple[Perspective, Perspective] | None:
-    """The first two perspectives that say the opposite of each other."""
-    known = {p["id"]: p for p in perspectives}
-    return next(((p, known[p["contrary"]]) for p in perspectives if p["contrary"] in known), None)
+Sides = tuple[tuple[Perspective, Sequence[Claim]], tuple[Perspective, Sequence[Claim]]]
+"""Two perspectives that oppose each other, each with the claims of its case."""
 
 
 def add_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
     """The claims with one sentence on what the dispute turns on, where both perspectives have a case: the one that was
     written and held, else the points that both cases speak to."""
-    perspectives = state.get("perspectives", [])
-    written = [c for c in claims if c["role"] == "crux"]
     rest = [c for c in claims if c["role"] != "crux"]
-    pair = contrary_pair(perspectives)
-    if pair is None or not {p["id"] for p in pair} <= {c["perspective"] for c in rest if in_case(c)}:
+    if (sides := opposed_sides(state, rest)) is None:
         return rest
-    asked = " ".join([state["framing"]["question"], *(p["statement"] for p in pair)])
-    crux = written[0] if written else shared_points(perspectives, rest, asked)
+    written = next((c for c in claims if c["role"] == "crux"), None)
+    crux = written or shared_points(state["framing"]["question"], sides)
     return [*rest, crux] if crux else rest
 
 
-def shared_points(perspectives: Sequence[Perspective], claims: Sequence[Claim], question: str) -> Claim | None:
-    """The sentence that names what claims of both cases speak to, citing one of each perspective for each point; None
-    where there is no such point beside what the question itself is about."""
-    if (pair := contrary_pair(perspectives)) is None:
+def opposed_sides(state: RunState, claims: Sequence[Claim]) -> Sides | None:
+    """The two strongest perspectives that oppose each other, each with the claims of its case; None where there are no
+    two with a case. They are the contrary ones, or of an open question those with the most independent sources."""
+    known, coverage = {p["id"]: p for p in state.get("perspectives", [])}, state.get("coverage", {})
+    cases = {p: [c for c in claims if c["perspective"] == p and in_case(c)] for p in known}
+    ranked = sorted(filter(cases.get, known), key=lambda p: -coverage[p]["sources"] if p in coverage else 0)
+    contrary = ([i, p["contrary"]] for i, p in known.items() if p["contrary"] in known)
+    sides = [(known[p], cases[p]) for p in next(contrary, ranked[:2]) if cases[p]]
+    return (sides[0], sides[1]) if len(sides) == 2 else None
+
+
+def shared_points(question: str, sides: Sides) -> Claim | None:
+    """The sentence that names what claims of two contrary cases speak to, citing one of each for each point; None where
+    there is no such point beside what the question itself is about."""
+    (one, mine), (other, theirs) = sides
+    if one["contrary"] != other["id"]:
         return None
-    mine, theirs = ([c for c in claims if c["perspective"] == p["id"] and in_case(c)] for p in pair)
-    points = shared_aspects([decontextualised(c) for c in mine], [decontextualised(c) for c in theirs], question)[
-        :_POINTS
-    ]
+    asked = " ".join([question, one["statement"], other["statement"]])
+    points = shared_aspects([*map(decontextualised, mine)], [*map(decontextualised, theirs)], asked)[:_POINTS]
     if not points:
         return None
-    cited = {i: words for _, a, b in points for c in (mine[a], theirs[b]) for i, words in _evidence(c)}
+    cited = {i: words for _, a, b in points for c in (mine[a], theirs[b]) for i, words in evidence_of(c)}
     return Claim(
         perspective="",
         text=f"Both sides speak to {_listed([point for point, _, _ in points])}.",
@@ -134,7 +137,7 @@ def shared_points(perspectives: Sequence[Perspective], claims: Sequence[Claim], 
     )
 
 
-def _evidence(claim: Claim) -> Iterator[tuple[int, str]]:
+def evidence_of(claim: Claim) -> Iterator[tuple[int, str]]:
     """The passages of a claim with the words of each that say it."""
     yield from zip(claim["passages"], claim.get("evidence") or [claim["text"]] * len(claim["passages"]), strict=True)
 

@@ -1,103 +1,146 @@
 """The case of each perspective: what its writer is given, the words that are quoted for it, what its documents answer,
-and the quotations that stand beside what a model wrote, so that no perspective is shorter for having been written.
+and the quotations that stand in for what a model wrote where nothing of that held.
 
 What documents answer (a thesis, the evidence for it, which theses are near each other) is that of a multi-perspective
 search engine (`tools/selection/responses.py`), given what a run knows.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.claims import ClaimVerifier
+from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
-from agent.state import Claim, Dropped, Perspective, Response, RunState, Tier, contrary_statements, in_case, quotes_of
+from agent.state import (
+    Claim,
+    Dropped,
+    Perspective,
+    Response,
+    RunState,
+    Tier,
+    contrary_statements,
+    quotes_of,
+)
 from tools.budget import current_log
 from tools.passages import Passage
 from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
 
+CLEAR = 0.8
+"""The probability from which a judge that reads documents was clear about a passage."""
+_CLEAR_SHOWN = 24  # passages for a perspective at most
+_SHOWN = 10  # up to which passages that are only weakly for it are added
+_AGAINST = 2  # passages against a perspective whose contrary has them in its own case
+_OBJECTIONS = 8  # passages against any other one
 
-def case_sizes(claims: Mapping[str, Sequence[Claim]]) -> dict[str, int]:
-    """How many claims of its case each perspective may show: at most two more than the shortest case (two claims).
 
-    A perspective with less than that is no measure for the others: the answer says that it is thin instead.
+async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[Brief]:
+    """What the writer of each perspective is given; `limit`: quotations wanted.
+
+    Beside a model that writes, and for a judge that reads documents, the embedded judge reads the sentences.
     """
-    sizes = {perspective: sum(map(in_case, own)) for perspective, own in claims.items()}
-    cases = [n for n in sizes.values() if n >= 2]
-    most = min(cases) + 2 if cases else 1
-    return {perspective: min(n, most) for perspective, n in sizes.items()}
+    models, chosen, support = providers.models, state.get("selected", {}), state.get("support", {})
+    judge, contrary = models.judge(state.get("judge", "")), contrary_statements(state)
+    read = judge.reads_documents
+    found = (chosen, support, state.get("candidates", {})) if read else (chosen,)
+    ids = {i for each in found for own in each.values() for i in own}
+    passages = await asyncio.to_thread(providers.passages, ids)
+    briefs = [
+        Brief(
+            perspective=p,
+            contrary=contrary[p["id"]],
+            framing=state["framing"],
+            passages=[passages[i] for i in chosen.get(p["id"], []) if i in passages],
+            support=support.get(p["id"], {}),
+            limit=limit,
+            judge=models.judge(models.own_judge.name) if providers.quote or read else judge,
+            opposing=support.get(p["contrary"], {}),
+            well_judged=read,
+        )
+        for p in state["perspectives"]
+    ]
+    return await _as_documents_were_read(models, state, briefs, passages) if read else briefs
 
 
-def balance_claims(claims: Mapping[str, Sequence[Claim]]) -> list[Claim]:
-    """The claims of all perspectives as far as each has room, each sentence under one of them only."""
-    room = case_sizes(claims)
-    return deduplicated([c for perspective, own in claims.items() for c in limit_case(own, room[perspective])])
+async def _as_documents_were_read(
+    models: Models, state: RunState, briefs: Sequence[Brief], passages: dict[int, Passage]
+) -> list[Brief]:
+    """The briefs with the passages against each perspective, and each text once. passages: all that were found."""
+    against = [_against(state, brief, passages) for brief in briefs]
+    judged = {p.id for brief in briefs for p in brief.passages}.union(*against)
+    originals = await asyncio.to_thread(originals_of, passages)
+    texts = {originals[i] for i in judged}
+    same = await paraphrase_groups(models, passages, [i for i, text in originals.items() if text in texts])
+    return [_each_text_once(b, opposed, passages, same) for b, opposed in zip(briefs, against, strict=True)]
 
 
-def limit_case(claims: Sequence[Claim], room: int) -> list[Claim]:
-    """The first claims of the case as the room allows, and what may speak for the perspective beside them."""
-    return [*[c for c in claims if in_case(c)][:room], *(c for c in claims if not in_case(c))]
+def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> list[int]:
+    """The passages that the judge found against the perspective and not for it, strongest first, of equals those of
+    sources that do not speak for it."""
+    own, mine = brief.perspective["id"], {p.id: p.source for p in brief.passages}
+    found, focus = state.get("opposition", {}).get(own, {}), state.get("on_focus", {}).get(own) or passages
+    ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i in focus and i not in mine]
+    return sorted(ids, key=lambda i: (-found[i], passages[i].source in mine.values(), i))
+
+
+def _each_text_once(
+    brief: Brief, against: Sequence[int], passages: Mapping[int, Passage], same: Mapping[int, int]
+) -> Brief:
+    """The brief with what is shown of its passages and of those against it, each text once."""
+    copies = [i for i in same if i not in brief.support]  # they were not judged, since the judge reads a text once
+
+    def texts_of(ids: Sequence[int]) -> list[list[int]]:
+        texts: dict[int, list[int]] = {}
+        for i in (*ids, *copies):
+            texts.setdefault(same[i], []).append(i)
+        return [own for own in texts.values() if own[0] in ids]
+
+    mine = texts_of([p.id for p in brief.passages])
+    clear = [ids for ids in mine if brief.support[ids[0]] >= CLEAR][:_CLEAR_SHOWN]
+    weak = [ids for ids in mine if brief.support[ids[0]] < CLEAR][: max(0, _SHOWN - len(clear))]
+    opposed = texts_of(against)[: _AGAINST if brief.contrary else _OBJECTIONS]
+    return replace(
+        brief,
+        passages=[passages[ids[0]] for ids in (*clear, *weak)],
+        against=[passages[ids[0]] for ids in opposed],
+        copies={ids[0]: ids[1:] for ids in (*clear, *weak, *opposed)},
+    )
 
 
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
-    """A sentence stands under one perspective only: the one that it supports most."""
-    best: dict[str, Claim] = {}
+    """A sentence stands under one perspective only: the one that it supports most. An objection stands beside that."""
+    best: dict[tuple[str, str], Claim] = {}
     for claim in claims:
-        if claim["text"] not in best or claim["support"] > best[claim["text"]]["support"]:
-            best[claim["text"]] = claim
-    return [c for c in claims if best[c["text"]] is c]
-
-
-async def brief_of(providers: Providers, state: RunState, perspective: Perspective, limit: int) -> Brief:
-    """The passages that were chosen for the perspective, and who reads their sentences; `limit`: claims wanted.
-
-    Beside a model that writes, and for a judge of many passages in a call, the reader is the judge of this process.
-    """
-    models, support = providers.models, state["support"]
-    judge = models.judge(state.get("judge", ""))
-    well_judged = judge.reads_documents
-    if providers.quote is not None or well_judged:
-        judge = models.judge(models.own_judge.name)
-    chosen = state.get("selected", {}).get(perspective["id"], [])
-    passages = await asyncio.to_thread(providers.passages, chosen)
-    return Brief(
-        perspective=perspective,
-        contrary=contrary_statements(state).get(perspective["id"], ""),
-        framing=state["framing"],
-        passages=[passages[i] for i in chosen if i in passages],
-        support=support.get(perspective["id"], {}),
-        limit=limit,
-        judge=judge,
-        opposing=support.get(perspective["contrary"], {}),
-        well_judged=well_judged,
-    )
+        key = claim["text"], claim["perspective"] if claim.get("objection") else ""
+        if key not in best or claim["support"] > best[key]["support"]:
+            best[key] = claim
+    return [c for c in claims if any(c is b for b in best.values())]
 
 
 _MIN_CASE_CLAIMS = 2  # of a case, from which nothing that merely leans is shown beside it
 _MOST_LEANING = 3  # quotations under 'may speak for this side'
-_SPARES = 3
 _REPEATS = 0.72  # cosine at which a sentence says what another one has said
 _A_PASSAGE = 2  # quotations of one passage at most
 
 
-async def quotations(models: Models, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+async def quotations(models: Models, brief: Brief) -> list[Claim]:
     """Quotes the words that argue most clearly for a side; where those make no case, also what may speak for it."""
     reading = brief.reading or (await score_sentences(models, [brief]))[0]
     groups = _groups(reading, brief.responses)
-    picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit + _SPARES, [])
+    picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit, [])
     case = [_claim(brief, reading, i, "case") for i in picked]
-    if len(case) >= _MIN_CASE_CLAIMS:
-        return case[: brief.limit], case[brief.limit :]
+    if len(case) >= min(_MIN_CASE_CLAIMS, brief.limit):
+        return case
     most = len(picked) + _MOST_LEANING - len(case)
     ids = np.array([u.passage.id for u in reading.units], np.int64)
     elsewhere = reading.leaning & ~np.isin(ids, ids[reading.case])  # what other passages hold is counted in the case
     beside = _pick(reading, np.flatnonzero(elsewhere), groups, most, picked)[len(picked) :]
-    return [*case, *(_claim(brief, reading, i, "leaning") for i in beside)], []
+    return [*case, *(_claim(brief, reading, i, "leaning") for i in beside)]
 
 
 def _pick(
@@ -148,81 +191,38 @@ def _claim(brief: Brief, reading: SentenceScores, at: int, tier: Tier) -> Claim:
 
 NOT_WRITTEN = "The answer was not written"
 """Begins the note of a stage that ran out of time for all perspectives."""
-_SOURCES = 3  # of a perspective's case, where there are so many
 
 
 async def add_quotations(
     checks: ClaimVerifier, held: Sequence[Claim], dropped: Sequence[Dropped], limit: int
 ) -> list[Claim]:
-    """Quotations for the perspectives that show fewer claims than their sources would be quoted with: of what a model
-    wrote too little may hold. Then some of further sources, as far as there is room for `limit` claims."""
-    perspectives, shown = checks.state.get("perspectives", []), {c["text"] for c in held}
-    quotations = checks.state.get("quotations", [])
-    passed = (await checks.verify_claims([q for q in quotations if q["text"] not in shown]))[0]
-    wanted = Counter(q["perspective"] for q in quotations)
-    ready = {p["id"]: [q for q in passed if q["perspective"] == p["id"]] for p in perspectives}
-    own = {p["id"]: [c for c in held if c["perspective"] == p["id"]] for p in perspectives}
-    filling = {i: missing_quotations(own[i], ready[i], wanted[i]) for i in own}
-    now = {i: [*own[i], *filling[i]] for i in own}
-    most = min(limit, max(case_sizes(now).values(), default=0))
-    for i, claims in now.items():
-        room = max(most - sum(map(in_case, claims)), 0)
-        filling[i] += await quotations_of_new_sources(checks, claims, ready[i], room)
-    lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"} - {c["perspective"] for c in held}
-    unwritten, note = _unwritten(checks), current_log().note
-    for own_id, name in ((p["id"], p["name"]) for p in perspectives):
-        quoted = ": its sources are quoted instead." if filling[own_id] else "."
-        brief = "Quotations stand in for what the model wrote." if filling[own_id] else ""
-        if own_id in lost and filling[own_id]:
-            note("degraded", f"Nothing that the model wrote for '{name}' passed the checks{quoted}", brief)
-        if own_id in unwritten:
-            note("degraded", f"The model wrote nothing for '{name}'{quoted}", brief)
-    return [claim for claims in filling.values() for claim in claims]
+    """Up to `limit` quotations for each perspective of whose written claims none held; the log says so."""
+    state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
+    passed = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
+    lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"}
+    filling: list[Claim] = []
+    for perspective in (p for p in state.get("perspectives", []) if p["id"] not in shown):
+        mine = [q for q in passed[0] if q["perspective"] == perspective["id"]][:limit]
+        filling += mine
+        message = f"Nothing that the model wrote for '{perspective['name']}' passed the checks" if mine else ""
+        if perspective["id"] not in lost:
+            message = _unwritten(checks, perspective)
+        if message:
+            quoted = ": its sources are quoted instead." if mine else "."
+            brief = "Quotations stand in for what the model wrote." if mine else ""
+            current_log().note("degraded", f"{message}{quoted}", brief)
+    return filling
 
 
-def _unwritten(checks: ClaimVerifier) -> set[str]:
-    """The perspectives with passages for which a model wrote nothing, where no other note tells that already."""
-    state = checks.state
-    if checks.providers.quote is None:
-        return set()
-    told = " ".join(f["message"] for f in state.get("notes", []) if f["stage"] == "write")
-    named = {p["id"] for p in state.get("perspectives", []) if f"'{p['name']}'" in told or NOT_WRITTEN in told}
-    drafted = {c["perspective"] for c in state.get("drafts", [])}
-    on_focus = state.get("on_focus", {})
-    covered = {p for p, c in state.get("coverage", {}).items() if {*c["ids"]}.intersection(on_focus.get(p, c["ids"]))}
-    return covered - drafted - named
-
-
-def missing_quotations(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:
-    """The quotations with which a perspective has as many claims as are wanted: those of its case first, of passages
-    that are not cited yet, and not the very words behind a claim, as far as there are others."""
-    cited = {i for c in own for i in c["passages"]}
-    behind = {words for c in own for words in c.get("evidence", [])}
-    order = sorted(quotations, key=lambda q: (not in_case(q), q["text"] in behind, bool(cited & {*q["passages"]})))
-    return order[: max(0, wanted - len(own))]
-
-
-async def quotations_of_new_sources(
-    checks: ClaimVerifier, shown: Sequence[Claim], quotations: Sequence[Claim], most: int
-) -> list[Claim]:
-    """Up to `most` quotations of further sources, for a case that a model wrote from fewer than three."""
-    if not any(c.get("written") for c in shown):
-        return []
-    more = [q for q in quotations if in_case(q) and q not in shown]
-    ids = {i for c in (*shown, *more) for i in c["passages"]}
-    passages = await asyncio.to_thread(checks.providers.passages, ids)
-    sources = {source for c in shown if in_case(c) for source in _sources(c, passages)}
-    taken: list[Claim] = []
-    for quotation in more:
-        own = _sources(quotation, passages)
-        if len(taken) < most and len(sources) < _SOURCES and not own & sources:
-            taken.append(quotation)
-            sources |= own
-    return taken
-
-
-def _sources(claim: Claim, passages: Mapping[int, Passage]) -> set[str]:
-    return {passages[i].source for i in claim["passages"] if i in passages}
+def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
+    """That a model wrote nothing from a perspective's passages; empty where no other note tells that already."""
+    state, own = checks.state, perspective["id"]
+    told = " ".join(n["message"] for n in state.get("notes", []) if n["stage"] == "write")
+    covered = {*state["coverage"][own]["ids"]}.intersection(state.get("selected", {}).get(own, ()))
+    drafted = own in {c["perspective"] for c in state.get("drafts", []) if not c.get("objection")}
+    named = f"'{perspective['name']}'" in told or NOT_WRITTEN in told
+    unwritten = checks.providers.quote is not None and covered and not drafted and not named
+    return f"The model wrote nothing for '{perspective['name']}'" if unwritten else ""
 
 
 _ALIKE = 0.4  # mean cosine, without what the question says, from which two make a group

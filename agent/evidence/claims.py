@@ -169,11 +169,10 @@ class ClaimVerifier:
 
     async def _verdicts(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         """Each claim as it holds, or the check that it failed."""
-        models, spares = self.providers.models, self.spares_of(claims)
-        cited = {i for c in (*claims, *spares) for i in c["passages"]}
+        models, cited = self.providers.models, {i for c in claims for i in c["passages"]}
         passages = await asyncio.to_thread(self.providers.passages, cited)
         written = [c for c in claims if c.get("written")]
-        checked = await self.ask_checker([*written, *spares], passages)
+        checked = await self.ask_checker(written, passages)
         to_judge = [
             c
             for c in claims
@@ -189,13 +188,6 @@ class ClaimVerifier:
             "unchecked" if h is None and key_of(c) in self.unanswered else _verdict(c, h, serving)
             for c, h in zip(claims, held, strict=True)
         ]
-
-    def spares_of(self, claims: Sequence[Claim]) -> list[Claim]:
-        """The written spares of these claims' perspectives: they are checked in the same call, and if they are needed
-        no other is."""
-        perspectives, texts = {c["perspective"] for c in claims}, {c["text"] for c in claims}
-        spares = [s for s in self.state.get("spares", []) if s["perspective"] in perspectives and s.get("written")]
-        return [s for s in spares if s["text"] not in texts]
 
     async def ask_checker(
         self, written: Sequence[Claim], passages: dict[int, Passage]

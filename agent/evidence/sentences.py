@@ -219,14 +219,13 @@ def _scored(
     sure = side_confidence(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
     fit = view.on_topic & rescored & ~_contradicting(brief, units)
     fit &= supports_perspective(stances) if brief.contrary else True
+    fit &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
     alone = {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else alone
     case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, units, sure, view.nearness)
-    vectors, question = view.vectors, view.question_vector
-    return SentenceScores(
-        units, features, view.grounds, sure, view.on_topic, rescored, case, leaning, rank, vectors, question
-    )
+    about, vectors, question = view.on_topic, view.vectors, view.question_vector
+    return SentenceScores(units, features, view.grounds, sure, about, rescored, case, leaning, rank, vectors, question)
 
 
 def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:

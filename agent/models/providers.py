@@ -4,7 +4,7 @@ What serves a stage is a function of the stage's own type, so that another provi
 `agent/runs/build.py`, which builds the providers that the settings turn on.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -61,11 +61,14 @@ class Brief:
     """What a writer is given for one perspective: its passages, best first, and the judge's scores of some of them.
 
     `contrary` is the statement of the contrary perspective, or empty. `support` and `opposing` are the judge's
-    probabilities by passage id, for the perspective and for its contrary. `limit` is the number of claims wanted.
+    probabilities by passage id, for the perspective and for its contrary. `limit` is the number of quotations wanted.
     `reading` are the quotable parts of both perspectives' passages with their scores, and `responses` what the
-    perspective's documents answer, the groups with the most independent sources first. `well_judged`: the scores are of
-    a judge that reads passages better than `judge` reads their sentences, so that the context of a sentence takes the
-    stance that they give.
+    perspective's documents answer, the groups with the most independent sources first.
+
+    `well_judged`: the scores are of a judge that reads passages better than `judge` reads their sentences. Its verdicts
+    decide: `passages` are those that it found for the perspective, nothing else is quoted, and the context of a
+    sentence takes the stance that they give. `against` are passages that it found against the perspective, strongest
+    first. `copies` are the ids of passages that say the same as one of these, by its id.
     """
 
     perspective: Perspective
@@ -79,6 +82,8 @@ class Brief:
     responses: Sequence[Response] = ()
     reading: SentenceScores | None = None
     well_judged: bool = False
+    against: Sequence[Passage] = ()
+    copies: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 Plan = tuple[FramingState, list[Perspective], str]
@@ -92,10 +97,11 @@ Expander = Callable[[FramingState, Sequence[Passage]], Awaitable[list[Perspectiv
 QueryWriter = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]], Awaitable[list[str]]]
 """New queries for a perspective that is not covered, none of them among those that were tried; with the texts of the
 passages that support it best so far."""
-Writer = Callable[[Brief], Awaitable[tuple[list[Claim], list[Claim]]]]
-"""Up to the brief's `limit` claims for one perspective, and spares to replace one that fails its verification."""
-CruxWriter = Callable[[Brief, Brief], Awaitable[Claim | None]]
-"""What the dispute of two contrary perspectives turns on, citing passages of both; None where they share no point."""
+Writer = Callable[[Brief], Awaitable[list[Claim]]]
+"""The claims for one perspective, best first; where it has no contrary, objections to it too."""
+CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
+"""What the dispute of two perspectives turns on, from their accepted claims, citing passages of both; None where they
+share no point."""
 
 
 @dataclass

@@ -26,10 +26,16 @@ _EXTRA_PASSAGES = 16  # passages beyond the number of claims, since not every pa
 @stage("select")
 async def select(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options, coverage, focus = options_of(runtime), state["coverage"], state["framing"]["focus"]
-    found = {p: [*c["ids"], *state.get("candidates", {}).get(p, [])] for p, c in coverage.items()}
+    judged = providers.models.judge(state.get("judge", "")).reads_documents  # then its verdicts choose
+    support, searched = state.get("support", {}), state.get("candidates", {})
+    found = {p: [*c["ids"], *(support if judged else searched).get(p, ())] for p, c in coverage.items()}
     passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})
     candidates = {p: [i for i in dict.fromkeys(ids) if i in passages] for p, ids in found.items()}
-    limit = options.claims_per_side + _EXTRA_PASSAGES
+    if judged:
+        candidates = {
+            p: [i for i in ids if support[p].get(i, 0.0) >= state["threshold"]] for p, ids in candidates.items()
+        }
+    limit = None if judged else options.claims_per_side + _EXTRA_PASSAGES
     if "against" in state:
         nearness = await _nearness(providers, focus, list(passages))
         return RunState(selected={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
@@ -38,7 +44,7 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     if focus:
         speaking, failures = await _speaking(providers, focus, passages)
         candidates = {p: [i for i in ids if i in speaking] for p, ids in candidates.items()}
-        on_focus = {p: {i: state["support"].get(p, {}).get(i, 0.0) for i in speaking} for p in coverage}
+        on_focus = {p: {i: support.get(p, {}).get(i, 0.0) for i in speaking} for p in coverage}
     distinct = await asyncio.to_thread(_without_copies, passages, state)
     ids, pool, problems = await build_pool(providers, state, distinct, options)
     choices = await asyncio.to_thread(select_passages, options.selection, pool, pool.size)

@@ -1,8 +1,8 @@
 """Verify: every claim is in the passage that it cites, and serves the perspective that it stands under.
 
 A quoted claim has to stand there word for word; a written one has to be said there (`agent.evidence.claims`). What
-fails is dropped and counted, and replaced once by the writer's next best claim, which has to pass the same checks; then
-quotations fill what a model wrote too little for (`agent.evidence.cases`). Nothing is rewritten after this stage.
+fails is dropped and counted. A perspective of whose written claims none holds gets quotations instead
+(`agent.evidence.cases`). Nothing is rewritten after this stage.
 """
 
 import asyncio
@@ -13,16 +13,18 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import add_crux
+from agent.evidence.aspects import add_crux, evidence_of
 from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
+from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, StageNote, decontextualised, in_case
 from tools.errors import DeadlineError, JudgeError
 from tools.language.copies import PARAPHRASE_SLACK
+from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
@@ -48,18 +50,17 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
     try:
         await in_time(options, "verify", checks.verify_by_perspective(state.get("drafts", []), checked))
-        repaired = await in_time(options, "verify", _repaired(checks, dropped))
-        filling = add_quotations(checks, [*held, *repaired], dropped, options.claims_per_side)
-        repaired += await in_time(options, "verify", filling)
+        repaired = await in_time(options, "verify", add_quotations(checks, held, dropped, options.claims_per_side))
     except DeadlineError as exc:
         failures = [StageNote(stage="verify", message=f"What could not be checked was left out: {exc}")]
         with suppress(TimeoutError):  # what was read before is there at once
             async with asyncio.timeout(_GRACE):
-                repaired += await add_quotations(checks, [*held, *repaired], dropped, options.claims_per_side)
+                repaired = await add_quotations(checks, held, dropped, options.claims_per_side)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     _report(runtime, repaired)
-    claims = add_crux(state, with_theses(_in_order(state, deduplicated([*held, *repaired]))))
+    shown = await merge_reworded(providers.models, deduplicated([*held, *repaired]))
+    claims = add_crux(state, with_theses(_in_order(state, shown)))
     report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
     return RunState(claims=claims, dropped=dropped, notes=failures, coverage=coverage, duplicate_of=same)
@@ -75,18 +76,6 @@ def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
                 text=decontextualised(claim),
                 tier=claim.get("tier", "case"),
             )
-
-
-async def _repaired(checks: ClaimVerifier, dropped: Sequence[Dropped]) -> list[Claim]:
-    """For each dropped claim its perspective's next spare, if that one holds; no spare is tried twice."""
-    used = {c["text"] for c in checks.state.get("drafts", [])}
-    tried: list[Claim] = []
-    for failed in dropped:
-        spares = (s for s in checks.state.get("spares", []) if s["perspective"] == failed["perspective"])
-        if spare := next((s for s in spares if s["text"] not in used), None):
-            tried.append(spare)
-            used.add(spare["text"])
-    return (await checks.verify_claims(tried))[0]
 
 
 async def _coverage(
@@ -137,3 +126,30 @@ def with_theses(claims: list[Claim]) -> list[Claim]:
             claim = Claim(**{**claim, "role": role})
         marked.append(claim)
     return marked
+
+
+_SAME = 0.92  # cosine from which two claims of one perspective say the same
+
+
+async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims; one that says in other words what an earlier one of its perspective says is merged into that one,
+    which then cites the passages of both. Claims with different numbers differ."""
+    vectors = await models.encode([c["text"] for c in claims])
+    kinds = [
+        (c["perspective"], c["role"] in OF_NO_PERSPECTIVE, in_case(c), number_values([plain_text(c["text"])]))
+        for c in claims
+    ]
+    merged = dict[int, Claim]()
+    for n, claim in enumerate(claims):
+        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= _SAME)
+        first = next(same, n)
+        merged[first] = _citing_both(merged[first], claim) if first in merged else claim
+    return list(merged.values())
+
+
+def _citing_both(one: Claim, other: Claim) -> Claim:
+    """The first claim, citing what the other one cites too."""
+    cited = {i: words for c in (other, one) for i, words in evidence_of(c)}
+    ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
+    written = bool(one.get("written") or other.get("written"))
+    return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})

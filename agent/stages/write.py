@@ -1,159 +1,117 @@
-"""Write: each perspective's claims from its chosen passages, with comparable room for all of them.
+"""Write: each perspective's claims from its chosen passages.
 
 Without a model they are quotations (`agent.evidence.cases`). A chat model writes finished sentences, each with the
-passages that say it; verification decides what stays.
+passages that say it, in its own order; verification decides what stays, and nothing else does.
 """
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import count, zip_longest
 
 import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.aspects import contrary_pair
-from agent.evidence.cases import NOT_WRITTEN, balance_claims, brief_of, document_responses, under_one_perspective
+from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
 from agent.evidence.coverage import sentence_evidence
 from agent.evidence.sentences import score_sentences
-from agent.models.providers import Brief, Providers, SentenceScores
+from agent.models.inference import Models
+from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
-from agent.state import Claim, FramingState, Perspective, Response, RunState, SentenceEvidence, StageNote
+from agent.state import (
+    Claim,
+    FramingState,
+    Perspective,
+    RunState,
+    SentenceEvidence,
+    StageNote,
+    decontextualised,
+)
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
+from tools.models.judges.together import as_documents
 from tools.passages import Passage
 
-_CRUX_SECONDS = 5.0  # after the cases are written
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
-
-
-@dataclass
-class _Written:
-    """What was written, by perspective: the claims, the spares, what the documents answer, what was counted while they
-    were read, what they would be quoted with where a model wrote; and what was not written in time."""
-
-    claims: dict[str, list[Claim]] = field(default_factory=dict)
-    spares: list[Claim] = field(default_factory=list)
-    responses: list[Response] = field(default_factory=list)
-    read: dict[str, SentenceEvidence] = field(default_factory=dict)
-    quotations: dict[str, Sequence[Claim]] = field(default_factory=dict)
-    failures: list[StageNote] = field(default_factory=list)
-
-    def fail(self, message: str) -> None:
-        self.failures.append(StageNote(stage="write", message=message))
 
 
 @stage("write")
 async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    options = options_of(runtime)
-    writing_crux = asyncio.create_task(_crux(providers, state, options))
+    """The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
+    beside a model that writes, by the judge of this process."""
+    claims, quotations = list[Claim](), list[Claim]()
+    read, failures = dict[str, SentenceEvidence](), list[str]()
+    briefs, cases = list[Brief](), list[list[Claim] | BaseException]()
     try:
-        written = await _written(providers, state, options)
-        crux: list[Claim] = []
-        with suppress(TimeoutError):  # the cases do not wait for it
-            crux = await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
+        briefs, cases = await _read_and_wrote(providers, state, options_of(runtime))
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
-    finally:
-        writing_crux.cancel()
-    drafts = [*balance_claims(written.claims), *crux]
+    except DeadlineError as exc:
+        failures.append(f"{NOT_WRITTEN}: {exc}")
+    for brief, case in zip(briefs, cases, strict=True):
+        name, reading = brief.perspective["name"], brief.reading
+        if isinstance(case, BaseException):
+            failures.append(f"The case for '{name}' was not written: {case}")
+        else:
+            claims += case
+        if reading and providers.quote:
+            quotations += await providers.quote(brief)
+        elif reading:
+            late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
+            if late:
+                failures.append(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
+            if not brief.well_judged and (reading.case.any() or not late):
+                read[brief.perspective["id"]] = sentence_evidence(reading)
+    drafts = deduplicated(claims)
     report(runtime, "written", claims=len(drafts))
     return RunState(
         drafts=drafts,
-        spares=written.spares,
-        quotations=balance_claims(written.quotations),
-        responses=under_one_perspective(written.responses, drafts),
-        sentence_evidence=written.read,
-        notes=written.failures,
+        quotations=quotations,
+        responses=under_one_perspective([r for brief in briefs for r in brief.responses], drafts),
+        sentence_evidence=read,
+        notes=[StageNote(stage="write", message=message) for message in failures],
     )
 
 
-async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
-    """What a model says that the dispute turns on; nothing where no model would check that against its passages."""
-    pair = contrary_pair(state["perspectives"])
-    if providers.crux is None or pair is None or providers.models.checker is None:
-        return []
-    one, other = [await brief_of(providers, state, perspective, 1) for perspective in pair]
-    with suppress(DeadlineError):
-        if claim := await in_time(options, "write", providers.crux(one, other)):
-            return [claim]
-    return []
-
-
-async def _written(providers: Providers, state: RunState, options: RunOptions) -> _Written:
-    """What was written in time for each perspective. Raises JudgeError.
-
-    The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
-    beside a model that writes, by the judge of this process.
-    """
-    quotes, written = providers.quote is None, _Written()
-    briefs = [await brief_of(providers, state, p, options.claims_per_side) for p in state["perspectives"]]
-    try:
-        briefs, readings, cases = await _read_and_wrote(providers, state, options, briefs)
-    except DeadlineError as exc:
-        written.fail(f"{NOT_WRITTEN}: {exc}")
-        return written
-    for perspective, brief, reading, case in zip(state["perspectives"], briefs, readings, cases, strict=True):
-        name, own = perspective["name"], perspective["id"]
-        if isinstance(case, DeadlineError):
-            written.fail(f"The case for '{name}' was not written: {case}")
-            case = [], []
-        if isinstance(case, BaseException):
-            raise case
-        written.claims[own] = case[0]
-        written.spares += case[1]
-        responses = brief.responses or (await asyncio.to_thread(document_responses, brief, reading) if reading else [])
-        written.responses += responses
-        if reading and quotes and not brief.well_judged:  # else the verdicts on the passages are the last word
-            late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
-            if late:
-                written.fail(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
-            if reading.case.any() or not late:
-                written.read[own] = sentence_evidence(reading)
-        brief = replace(brief, responses=responses, reading=reading)
-        written.quotations[own] = (await providers.quote(brief))[0] if providers.quote and reading else ()
-    return written
-
-
-_Case = tuple[list[Claim], list[Claim]] | BaseException
-"""What a writer wrote and its spares, or how it failed."""
-
-
 async def _read_and_wrote(
-    providers: Providers, state: RunState, options: RunOptions, briefs: list[Brief]
-) -> tuple[list[Brief], Sequence[SentenceScores | None], Sequence[_Case]]:
-    """The briefs with what was read; for each its reading, None where a model wrote and that was late, and its case.
+    providers: Providers, state: RunState, options: RunOptions
+) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
+    """The briefs with what was read, unless a model wrote and that was late; for each its case, or that it was late.
     Raises DeadlineError, JudgeError."""
-    models, readings = providers.models, list[SentenceScores]()
-    reading = asyncio.create_task(score_sentences(models, briefs, _READING * time_left(options, "write")))
+    briefs = await briefs_of(providers, state, options.claims_per_side)
+    reading = asyncio.create_task(_read(providers.models, briefs, _READING * time_left(options, "write")))
     try:
         if providers.quote is None:
-            readings = await in_time(options, "write", reading)
-            read = zip(briefs, readings, strict=True)
-            briefs = [
-                replace(brief, reading=found, responses=document_responses(brief, found)) for brief, found in read
-            ]
+            briefs = await in_time(options, "write", reading)
         writing = (in_time(options, "write", providers.write(brief)) for brief in briefs)
         cases = await asyncio.gather(*writing, return_exceptions=True)
+        if failed := [c for c in cases if isinstance(c, BaseException) and not isinstance(c, DeadlineError)]:
+            raise failed[0]
         with suppress(DeadlineError):  # what a model wrote stands without what was read beside it
-            readings = readings or await in_time(options, "write", reading)
-        return briefs, readings or [None] * len(briefs), cases
+            briefs = await in_time(options, "write", reading)
+        return briefs, cases
     finally:
         reading.cancel()
 
 
-_SPARES = 2
-_READ = 14  # passages a side at most; more only dilute the request
-_FOR_A_CLAIM = 2  # passages, for each claim that is asked for
+async def _read(models: Models, briefs: Sequence[Brief], seconds: float) -> list[Brief]:
+    """The briefs with the scores of their sentences and what their documents answer."""
+    readings = await score_sentences(models, briefs, seconds)
+    return [
+        replace(brief, reading=found, responses=await asyncio.to_thread(document_responses, brief, found))
+        for brief, found in zip(briefs, readings, strict=True)
+    ]
+
+
+_READ = 14  # passages that no judge of documents found for the side, at most; more only dilute the request
 _CITED = 3
-_READ_FOR_CRUX = 4  # passages a side
-_ON_IT = 0.5  # probability of support
-_A_HALF = 2  # passages cited of a side
+_OF_A_SIDE = 2  # passages of each side that a crux cites
 _LONGEST = 500
 _LEAD = re.compile(
     r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I
@@ -161,10 +119,12 @@ _LEAD = re.compile(
 
 
 class WrittenClaim(BaseModel):
-    """One claim as the model is asked for it."""
+    """One claim as the model is asked for it. answers: the number of an opposing passage, 0 for none."""
 
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model writes what it has chosen
+    reason: str = Field(default="", max_length=_LONGEST)
     text: str = Field(min_length=1, max_length=_LONGEST)
+    answers: int = 0
 
 
 class WrittenCase(BaseModel):
@@ -173,77 +133,102 @@ class WrittenCase(BaseModel):
     claims: list[WrittenClaim] = Field(max_length=24)
 
 
+class CaseAndObjections(WrittenCase):
+    """The same for a side that no other side is the contrary of."""
+
+    objections: list[WrittenClaim] = Field(default_factory=list, max_length=12)
+
+
 class WrittenCrux(BaseModel):
     """What the model is asked for on the dispute as a whole."""
 
     text: str = Field(default="", max_length=_LONGEST)
-    passages: list[int] = Field(default_factory=list, max_length=12)
+    claims: list[int] = Field(default_factory=list, max_length=12)
 
 
-async def write_by_chat(model: ChatModel, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-    framing, limit = brief.framing, brief.limit
-    shown = list(brief.passages[: min(_READ, _FOR_A_CLAIM * (limit + _SPARES))])
-    if not shown:
-        return [], []
+_OBJECTIONS = """
+objections: up to 6 claims of the same form, one for each distinct reason against the side, from the passages against \
+it; their answers are 0."""
+
+
+async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
+    mine = _by_document(brief.passages if brief.well_judged else brief.passages[:_READ])
+    opposing = _by_document(brief.against)
+    objected = bool(opposing) and not brief.contrary
+    if not mine and not objected:
+        return []
+    against = {str(n): p for n, p in enumerate(opposing, len(mine) + 1)}
     case = await ask_model(
         model,
         "write",
-        WrittenCase,
-        question=as_data("question", framing["question"]),
+        CaseAndObjections if objected else WrittenCase,
+        question=as_data("question", brief.framing["question"]),
         statement=as_data("statement", brief.perspective["statement"]),
         contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
-        focus=_focus(framing),
-        passages="\n".join(_shown(n, p) for n, p in enumerate(shown, start=1)),
-        limit=str(limit + _SPARES),
+        focus=_focus(brief.framing),
+        passages=as_documents({str(n): p for n, p in enumerate(mine, 1)}),
+        opposing=f"Against the side speak:\n{as_documents(against)}" if opposing else "",
+        objections=_OBJECTIONS if objected else "",
     )
-    made = [
-        _claim(brief.perspective, WrittenClaim(text=text, passages=written.passages), shown, brief.support)
-        for written in case.claims
-        for text in _points(written.text)
+    shown = [*mine, *opposing]
+    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _points(w.text)]
+    found = case.objections if isinstance(case, CaseAndObjections) else []
+    objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _points(w.text)]
+    source_of = {p.id: p.source for p in shown}
+    return [
+        *_new_sources_first(claims, source_of),
+        *(Claim(**{**c, "objection": True}) for c in _new_sources_first(objections, source_of)),
     ]
-    claims = _by_source(made, {p.id: p.source for p in shown})
-    return claims[:limit], claims[limit : limit + _SPARES]
 
 
-async def crux_by_chat(model: ChatModel, one: Brief, other: Brief) -> Claim | None:
-    mine, theirs = _on_it(one, other), _on_it(other, one)
-    if not mine or not theirs:
-        return None
+async def crux_by_chat(
+    model: ChatModel, framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]
+) -> Claim | None:
+    """A sentence from the numbered claims of both sides, which cites their passages."""
+    numbers = count(1)
+    shown = [(p["statement"], {next(numbers): claim for claim in claims}) for p, claims in sides]
+    told = (
+        "\n".join([as_data("side", side), *(as_data("claim", decontextualised(c), number=n) for n, c in own.items())])
+        for side, own in shown
+    )
     reply = await ask_model(
         model,
         "crux",
         WrittenCrux,
-        question=as_data("question", one.framing["question"]),
-        statement=as_data("statement", one.perspective["statement"]),
-        contrary=as_data("statement", other.perspective["statement"]),
-        passages="\n".join(_shown(n, p) for n, p in enumerate(mine, start=1)),
-        opposing="\n".join(_shown(n, p) for n, p in enumerate(theirs, start=len(mine) + 1)),
+        question=as_data("question", framing["question"]),
+        sides="\n\n".join(told),
     )
-    numbers = list(dict.fromkeys(reply.passages))
-    of_one = [n for n in numbers if 1 <= n <= len(mine)][:_A_HALF]
-    of_other = [n for n in numbers if len(mine) < n <= len(mine) + len(theirs)][:_A_HALF]
-    if not reply.text.strip() or not of_one or not of_other:
+    cited = [_crux_passages([own[n] for n in dict.fromkeys(reply.claims) if n in own]) for _, own in shown]
+    if not reply.text.strip() or not all(cited):
         return None
-    written = WrittenClaim(text=reply.text, passages=[*of_one, *of_other])
-    claim = _claim(one.perspective, written, [*mine, *theirs], {}, 2 * _A_HALF)
-    return Claim(**{**claim, "perspective": "", "role": "crux"})
+    return Claim(
+        perspective="",
+        text=one_line(reply.text),
+        passages=list(dict.fromkeys(i for ids in cited for i in ids)),
+        support=0.0,
+        role="crux",
+        written=True,
+        evidence=[],
+    )
 
 
-def _on_it(brief: Brief, other: Brief) -> list[Passage]:
-    """The first passages whose probability of support is greater for this perspective than for the other one."""
-    given = {p.id for p in other.passages if other.support.get(p.id, 0.0) >= brief.support.get(p.id, 0.0)}
-    return [p for p in brief.passages if p.id not in given and brief.support.get(p.id, 0.0) >= _ON_IT][:_READ_FOR_CRUX]
+def _crux_passages(claims: Sequence[Claim]) -> list[int]:
+    """The passages to cite for one side: one of each claim before another of any."""
+    ranked = [i for rank in zip_longest(*(c["passages"] for c in claims)) for i in rank if i is not None]
+    return list(dict.fromkeys(ranked))[:_OF_A_SIDE]
 
 
-def _by_source(claims: Sequence[Claim], source_of: dict[int, str]) -> list[Claim]:
-    """Claims that cite a new source before the others, each group in the order in which it was written."""
-    seen_sources: set[str] = set()
-    first, rest = list[Claim](), list[Claim]()
-    for claim in claims:
-        own = {source_of[i] for i in claim["passages"]}
-        (rest if claim["passages"] and own <= seen_sources else first).append(claim)
-        seen_sources |= own
-    return [*first, *rest]
+def _new_sources_first(claims: Sequence[Claim], source_of: Mapping[int, str]) -> list[Claim]:
+    """The claims in their order; only those of one reason change places, so that what cites a new source is first."""
+    keys = [claim.get("reason", "").casefold() or str(n) for n, claim in enumerate(claims)]
+    waiting = {key: [c for k, c in zip(keys, claims, strict=True) if k == key] for key in keys}
+    ordered, known = list[Claim](), set[str]()
+    for alike in map(waiting.__getitem__, keys):
+        sources = [{source_of[i] for i in c["passages"] if i in source_of} for c in alike]
+        best = next((n for n, own in enumerate(sources) if own - known), 0)
+        ordered.append(alike.pop(best))
+        known |= sources[best]
+    return ordered
 
 
 def _focus(framing: FramingState) -> str:
@@ -256,9 +241,10 @@ def _focus(framing: FramingState) -> str:
     return f"The reader asks about: {focus}" if framing["focus"] else ""
 
 
-def _shown(number: int, passage: Passage) -> str:
-    about = {name: getattr(passage, name) for name in ("speaker", "author", "title", "publisher", "date")}
-    return as_data("passage", passage.text, number=number, **about)
+def _by_document(passages: Sequence[Passage]) -> list[Passage]:
+    """The passages of each document together, in its order; documents in the order of their first passage here."""
+    rank = {p.document: n for n, p in reversed(list(enumerate(passages)))}
+    return sorted(passages, key=lambda p: (rank[p.document], p.position))
 
 
 def _points(text: str) -> list[str]:
@@ -267,21 +253,21 @@ def _points(text: str) -> list[str]:
     return [point[:1].upper() + point[1:] for point in points if point]
 
 
-def _claim(
-    perspective: Perspective,
-    written: WrittenClaim,
-    shown: Sequence[Passage],
-    support: dict[int, float],
-    most: int = _CITED,
-) -> Claim:
-    """The claim with passage ids for numbers; numbers that were never given cite nothing, and verification drops it."""
-    cited = [shown[n - 1].id for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:most]
-    return Claim(
-        perspective=perspective["id"],
-        text=one_line(written.text),
-        passages=cited,
-        support=max((support.get(i, 0.0) for i in cited), default=0.0),
+def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
+    """The claim with passage ids for numbers, copies included; numbers that were never given cite nothing, and
+    verification drops it. mine: how many of the passages shown, the first ones, are for the side."""
+    numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:_CITED]
+    own = [shown[n - 1].id for n in numbers]
+    claim = Claim(
+        perspective=brief.perspective["id"],
+        text=one_line(text),
+        passages=[*own, *(copy for i in own for copy in brief.copies.get(i, ()))],
+        support=max((brief.support.get(i, 0.0) for i in own), default=0.0),
         role="case",
         written=True,
         evidence=[],
+        reason=one_line(written.reason),
     )
+    if mine < written.answers <= len(shown):
+        claim["answers"] = shown[written.answers - 1].id
+    return claim

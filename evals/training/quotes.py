@@ -90,7 +90,7 @@ def _recording(seen: dict[str, tuple[Brief, ...]], settings: Settings, store: St
     return replace(providers, write=partial(_recorded, providers.write, seen))
 
 
-async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> tuple[list[Claim], list[Claim]]:
+async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> list[Claim]:
     """Writes, and keeps by the run what it was given."""
     run = str(get_config()["configurable"]["thread_id"])
     seen[run] = (*seen.get(run, ()), brief)

@@ -1,0 +1,291 @@
+"""From verdicts to claims, on the real stages: what a writer is shown of the passages that a model judged, and what the
+run keeps of what it writes. The verdicts are given; encoder and embedded judge are quick ones."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from answering_model import STAGES, QuickJudge, WordEncoder, said_all, stand_in
+from langgraph.graph import StateGraph
+from model_server import ModelServer
+from providers import side
+
+from agent.evidence.coverage import coverage_of, judged_evidence, originals_of
+from agent.options import RunOptions
+from agent.runs.build import build_providers
+from agent.settings import load_settings
+from agent.stages.select import select
+from agent.stages.verify import merge_reworded, verify
+from agent.stages.write import write
+from agent.state import Claim, Perspective, RunState
+from tools.documents.ingest import Ingester
+from tools.passages import Block, SourceDocument
+from tools.store.database import Database
+from tools.store.store import SAMPLES, Store
+
+QUESTION = "Should ferries be free?"
+YES, NO = f"Yes: {QUESTION}", f"No: {QUESTION}"
+PAIR = (side(1, YES, "supports", "p2"), side(2, NO, "opposes", "p1"))
+LETTER = "Ferries should be free. A nurse on the far shore pays nine pounds a day to reach the ward where she works."
+CHAIR = "I move that the crossing be free from May. Fares paid for one deckhand last year and for nothing else."
+GUEST = "Free boats will be full of trippers. Those who live here will stand on the quay and watch them sail."
+COINS = "Then nobody counts coins at the gangway at all."
+AGREED = "Mr Lee", "Agreed."
+DOUBT = "I doubt whether we can pay for it when the county gives us less next year than it did this year."
+VOICES = ["miller", "sexton", "cooper", "tanner", "fowler", "warden", "joiner", "weaver", "potter", "thatcher"]
+FOR = [f"The {v} of quay {n} wants no fares: {n} carts waited {n * 7} minutes there." for n, v in enumerate(VOICES, 2)]
+
+
+def minutes(*speeches: tuple[str, str]) -> SourceDocument:
+    blocks = (Block("Fares", "heading", 1), *(Block(text, speaker=who) for who, text in speeches))
+    text = "\n".join(b.text for b in blocks)
+    return SourceDocument(
+        "minutes", text, "Minutes of May", publisher="Harbour Board", date="2024-05-02", blocks=blocks
+    )
+
+
+DOCUMENTS = [
+    minutes(
+        ("Cllr Moen", CHAIR),
+        ("Mrs Bray", GUEST),
+        ("Cllr Moen", "Then nobody counts coins at the gangway at all."),
+        ("Mr Lee", "Agreed."),
+        ("Cllr Moen", DOUBT),
+    ),
+    SourceDocument("letter", LETTER, "To the editor", publisher="Gazette", author="A. Lund"),
+    SourceDocument("reprint", f"{LETTER} We print it again.", "A letter", publisher="Herald"),
+    *(SourceDocument(f"voice{n}", text, publisher=f"Voice {n}") for n, text in enumerate(FOR)),
+    SourceDocument(
+        "crew", "Crews are paid by fares. Without fares the winter boats would be laid up.", publisher="Crew"
+    ),
+    SourceDocument("toll", "Whoever crosses should pay the toll, as on any bridge in the county.", publisher="Toll"),
+    SourceDocument("gulls", "Gulls nest below the old pier and cry all night.", publisher="Birds"),
+]
+Verdicts = dict[str, dict[str, tuple[float, float]]]
+"""By words of a passage and by side how surely it is for that side, and against it."""
+
+
+class Bench:
+    """The library, and a run over it from the verdicts on."""
+
+    def __init__(self, store: Store, providers: Any, server: ModelServer) -> None:
+        self.store, self.providers, self.server = store, providers, server
+        self.passages = store.passages(range(1, 60))
+
+    def id(self, words: str) -> int:
+        return next(i for i, p in self.passages.items() if words in p.text)
+
+    async def run(self, verdicts: Verdicts, sides: tuple[Perspective, ...] = PAIR, **framing: Any) -> RunState:
+        sure: dict[str, dict[int, float]] = {p["id"]: {} for p in sides}
+        against: dict[str, dict[int, float]] = {p["id"]: {} for p in sides}
+        for i, passage in self.passages.items():
+            said = next((v for words, v in verdicts.items() if words in passage.text), {})
+            if "print it again" not in passage.text:  # the judge reads a text once
+                for own in sure:
+                    sure[own][i], against[own][i] = said.get(own, (0.05, 0.05))
+        originals = originals_of(self.passages)
+        state = RunState(
+            question=QUESTION,
+            framing={"form": "polar", "question": QUESTION, "alternatives": [], "focus": "", **framing},  # type: ignore[typeddict-item]
+            perspectives=list(sides),
+            candidates={own: list(self.passages) for own in sure},
+            support=sure,
+            opposition=against,
+            threshold=0.5,
+            coverage={
+                own: coverage_of(judged_evidence(found, 0.5, self.passages, originals), self.passages)
+                for own, found in sure.items()
+            },
+        )
+        graph: Any = StateGraph(RunState, context_schema=RunOptions)
+        graph.add_sequence(
+            [(n, partial(s, self.providers)) for n, s in (("select", select), ("write", write), ("verify", verify))]
+        )
+        graph.set_entry_point("select")
+        found = await graph.compile().ainvoke(
+            state, context=RunOptions.of(), config={"configurable": {"thread_id": "t"}}
+        )
+        return cast(RunState, found)
+
+    def asked(self, statement: str) -> str:
+        """The request for a side's case."""
+        return next(p for p in self.server.prompts() if f"case you write:\n<statement>{statement}" in p)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    stand_in(monkeypatch)
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(ModelServer(strict=False))
+        server.on(STAGES["check"], said_all)
+        settings = load_settings(data_dir=tmp_path, openai_base_url=server.url, model="m", judge="batch")
+        database = Database(settings.database_path)
+        stack.callback(database.close)
+        store = Store(database)
+        providers = build_providers(settings, store)
+        stack.push_async_callback(providers.aclose)
+        Ingester(store, providers.search, WordEncoder()).ingest(DOCUMENTS, SAMPLES)
+        yield Bench(store, providers, server)
+
+
+CLEAR, WEAK, NOTHING = 0.95, 0.65, 0.05
+YES_OF_IT, NO_OF_IT = {"p1": (CLEAR, NOTHING), "p2": (NOTHING, CLEAR)}, {"p1": (NOTHING, CLEAR), "p2": (CLEAR, NOTHING)}
+
+
+_NUMBERED = re.compile(r"^(?:(<document [^>]*>))?\[(\d+)\] (.*?)(?:</document>)?$", re.MULTILINE)
+
+
+def shown(prompt: str) -> list[str]:
+    """The headings of documents, and the beginning of each numbered passage."""
+    return [part for heading, n, text in _NUMBERED.findall(prompt) for part in (heading, f"{n} {text[:24]}") if part]
+
+
+def number(prompt: str, text: str) -> int:
+    """The number of the passage that holds the text."""
+    return next(int(n) for _, n, words in _NUMBERED.findall(prompt) if text in words)
+
+
+def empty(_: Any) -> dict[str, Any]:
+    return {"claims": []}
+
+
+async def test_a_writer_is_shown_what_was_judged_for_its_side_by_document(bench: Bench) -> None:
+    bench.server.on(STAGES["write"], empty)
+    weak, clear = {"p1": (WEAK, NOTHING), "p2": (NOTHING, WEAK)}, [("coins at", YES_OF_IT)]
+    opposed = [(words, NO_OF_IT) for words in ("I doubt", "trippers", "toll")]
+    await bench.run(dict([*clear, ("I move", weak), (LETTER, weak), *opposed]))
+    assert shown(bench.asked(YES)) == [
+        '<document title="Minutes of May" publisher="Harbour Board" date="2024-05-02">',
+        "1 Fares | Cllr Moen: I mov",
+        "2 Fares | Cllr Moen: Then ",
+        '<document title="To the editor" publisher="Gazette" author="A. Lund">',
+        "3 Ferries should be free. ",
+        '<document title="Minutes of May" publisher="Harbour Board" date="2024-05-02">',
+        "4 Fares | Mrs Bray: Free b",
+        '<document publisher="Toll">',
+        "5 Whoever crosses should p",
+    ], "the surest document first, each in its order, no copy; two passages against the side, of other sources, last"
+    assert bench.asked(YES).index("A nurse") < bench.asked(YES).index("Against the side speak:")
+
+
+OPEN = (side(1, "Ferries should be paid for by fares."), side(2, "Ferries should be paid for by the state."))
+
+
+async def test_clear_passages_are_all_shown_and_weak_ones_only_fill_up_to_ten(bench: Bench) -> None:
+    bench.server.on(STAGES["write"], empty)
+    clear, weak = ({"p1": (sure, NOTHING), "p2": (NOTHING, NOTHING)} for sure in (CLEAR, WEAK))
+    sure = {text[:20]: clear if n < 8 else weak for n, text in enumerate(FOR)}
+    few = {"coins at": weak, "I move": weak}
+    await bench.run({**few, **sure})
+    prompt = bench.asked(YES)
+    assert len(_NUMBERED.findall(prompt)) == 10
+    assert all(text in prompt for text in FOR[:8])
+    assert not [p for p in bench.server.prompts() if f"you write:\n<statement>{NO}" in p], "nothing speaks for it"
+
+
+async def test_every_claim_is_kept_with_its_reason_and_what_it_answers(bench: Bench) -> None:
+    texts = [LETTER.split(". ")[1], *FOR]
+
+    def case(body: Any) -> dict[str, Any]:
+        prompt = body["messages"][-1]["content"]
+        if f"write:\n<statement>{YES}" not in prompt:
+            return {"claims": []}
+        claims = [{"text": t, "passages": [number(prompt, t)], "reason": t[4:9], "answers": 0} for t in texts]
+        again = {**claims[1], "text": f"Indeed {claims[1]['text']}"}
+        return {"claims": [{**claims[0], "answers": number(prompt, GUEST)}, *claims[1:], again]}
+
+    bench.server.on(STAGES["write"], case)
+    found = await bench.run({LETTER: YES_OF_IT, **{text[:20]: YES_OF_IT for text in FOR}, "trippers": NO_OF_IT})
+    mine = [c for c in found["claims"] if c["perspective"] == "p1"]
+    assert [(c["text"], c.get("reason")) for c in mine] == [(t, t[4:9]) for t in texts]
+    assert [c.get("answers") for c in mine] == [bench.id("trippers"), *[None] * 10]
+    copies = {bench.id(LETTER), bench.id("print it again")}
+    assert {*next(d["passages"] for d in found["drafts"] if d.get("answers"))} == copies
+    # The model wrote nothing for the other side, whose one passage is quoted.
+    assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("trippers")}
+    assert "The model wrote nothing for 'side 2'" in " ".join(n["message"] for n in found["notes"])
+
+
+async def test_an_open_question_has_objections(bench: Bench) -> None:
+    def case(body: Any) -> dict[str, Any]:
+        prompt = body["messages"][-1]["content"]
+        if f"write:\n<statement>{OPEN[0]['statement']}" not in prompt:
+            return {"claims": [], "objections": [{"text": "Nobody.", "passages": [1]}]}
+        assert "objections: up to 6" in prompt
+        said = {"text": DOCUMENTS[-3].text.split(". ")[0] + ".", "passages": [1], "reason": "crews", "answers": 2}
+        return {
+            "claims": [said],
+            "objections": [{"text": GUEST.split(". ")[0] + ".", "passages": [2], "reason": "room", "answers": 2}],
+        }
+
+    bench.server.on(STAGES["write"], case)
+    of_fares = {"p1": (CLEAR, NOTHING), "p2": (NOTHING, NOTHING)}
+    found = await bench.run({"Crews": of_fares, "trippers": {"p1": (NOTHING, CLEAR), "p2": (NOTHING, NOTHING)}}, OPEN)
+    claims = {c["text"]: c for c in found["claims"] if c["perspective"] == "p1"}
+    crews, guest = bench.id("Crews"), bench.id("trippers")
+    assert [[c.get(k) for k in ("objection", "reason", "passages", "answers")] for c in claims.values()] == [
+        [None, "crews", [crews], guest],
+        [True, "room", [guest], None],
+    ]
+    assert len([p for p in bench.server.prompts() if STAGES["write"] in p]) == 1, (
+        "nothing was judged for the other side"
+    )
+
+
+INVENTED = {"claims": [{"text": "Geese sold hats in Oslo.", "passages": [1]}]}
+
+
+@pytest.mark.parametrize("reply", [{"claims": []}, INVENTED], ids=["empty", "invented"])
+async def test_only_a_passage_that_was_judged_for_a_side_is_quoted_for_it(
+    bench: Bench, reply: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The embedded judge is sure that every sentence argues for Yes."""
+    monkeypatch.setattr(QuickJudge, "_score", staticmethod(lambda pair: 0.9999 if pair.statement == YES else 0.0001))
+    bench.server.on(STAGES["check"], {"claims": []})
+    bench.server.on(STAGES["write"], reply)
+    nothing = {"p1": (NOTHING, NOTHING), "p2": (NOTHING, NOTHING)}
+    found = await bench.run({LETTER: YES_OF_IT, "toll": {"p1": (NOTHING, WEAK), "p2": (WEAK, NOTHING)}})
+    assert {i for c in found["claims"] if c["perspective"] == "p1" for i in c["passages"]} == {bench.id(LETTER)}
+    assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("toll")}
+    theses = {(r["perspective"], r["thesis"]["passage"]) for r in found["responses"]}
+    assert theses <= {("p1", bench.id(LETTER)), ("p2", bench.id("toll"))}
+    found = await bench.run({"Gulls": nothing})
+    assert (found["claims"], found["responses"]) == ([], []), "all verdicts were 'none'"
+
+
+async def test_a_follow_up_is_written_from_what_speaks_of_its_focus(bench: Bench) -> None:
+    bench.server.on(STAGES["write"], empty)
+    await bench.run({LETTER: YES_OF_IT, "I move": YES_OF_IT, "trippers": NO_OF_IT, "Crews": NO_OF_IT}, focus="nurses")
+    prompt = bench.asked(YES)
+    assert "A nurse on" in prompt
+    assert not [words for words in ("I move", "trippers", "winter boats") if words in prompt]
+
+
+def claim(text: str, passage: int, **more: Any) -> Claim:
+    usual = {"perspective": "p1", "text": text, "passages": [passage], "support": 0.9, "role": "case", "written": True}
+    return Claim(**{**usual, "evidence": [f"Words of {passage}."], **more})  # type: ignore[typeddict-item]
+
+
+async def test_claims_that_say_the_same_become_one_that_cites_both(bench: Bench) -> None:
+    text = "A free ferry lets nurses and carters of all the far villages reach the town by seven every morning"
+    given = [
+        claim(f"{text}.", 1),
+        claim(f"{text} indeed.", 2, written=False, evidence=[]),
+        claim(f"{text}.", 3, perspective="p2"),
+        claim(f"{text}.", 4, objection=True),
+        claim(f"{text.replace('seven', 'eight')}.", 5),
+        claim(f"{text}.", 1, role="crux", perspective=""),
+    ]
+    merged = await merge_reworded(bench.providers.models, given)
+    assert [(c["passages"], c.get("evidence")) for c in merged] == [
+        ([1, 2], ["Words of 1.", f"{text} indeed."]),
+        ([3], ["Words of 3."]),
+        ([4], ["Words of 4."]),
+        ([5], ["Words of 5."]),
+        ([1], ["Words of 1."]),
+    ]
+    assert merged[0].get("written")
