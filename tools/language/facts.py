@@ -1,10 +1,11 @@
-"""The facts of a claim that can be looked up word for word: numbers, dates, names and quotations."""
+"""The facts of a claim that can be looked up word for word: numbers, dates and names."""
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from tools.language.lexicon import is_name, lookup
 from tools.language.numerals import Key, find_numbers, is_stated, number_values, plain_text
@@ -20,21 +21,14 @@ _TITLES = frozenset(
     "mr mrs ms miss dr prof professor sir dame lord lady president minister senator judge justice king queen pope "
     "saint chancellor".split()
 )
-_SAME = [
-    line.split("|")
-    for line in (
-        "US|USA|United States|United States of America|America|American; "
-        "UK|United Kingdom|Britain|Great Britain|British; "
-        "EU|European Union; UN|United Nations; AI|artificial intelligence; GM|genetically modified; "
-        "EV|electric vehicle|electric car; France|French; Netherlands|Dutch|Holland; Denmark|Danish; Finland|Finnish; "
-        "Spain|Spanish; Poland|Polish; Ireland|Irish; Scotland|Scottish; Wales|Welsh; England|English; "
-        "Switzerland|Swiss; Greece|Greek; Turkey|Turkish; Sweden|Swedish; Norway|Norwegian; China|Chinese"
-    ).split("; ")
-]
 _PEOPLE = re.compile(r"(?:n|an|ian|ean|ese|i|ic|ish|y|e)$")
+_IRREGULAR = (
+    "spain|spanish poland|polish finland|finnish france|french netherland|dutch|holland denmark|danish wale|welsh"
+)
+_SAME = [frozenset(names.split("|")) for names in _IRREGULAR.split()]
 _HEADLINE = 0.5  # share of capitalised words above which a text is written like a headline
-_NEAR = 3  # words that may stand between the parts of one name
 _SHORT = 3  # letters up to which an acronym must not be mistaken for a word: 'US', 'WHO', 'IT'
+_REMEMBERED = 64  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,50 +46,55 @@ class _Token:
         return any(c.isupper() for c in self.text)
 
 
-class _Reading:
-    """The words of one passage, made ready to be looked up."""
+class _Facts:
+    """The numbers, dates and words of a document, made ready to be looked up."""
 
-    def __init__(self, passage: str) -> None:
-        tokens = _tokens(_undotted(passage))
+    def __init__(self, text: str) -> None:
+        text = plain_text(text)
+        self.dates = list(_dates(text))
+        self.numbers = number_values([text])
+        self.numbers |= {("count", Fraction(key)) for d in self.dates for key in (d.year, d.day) if key}
+        tokens = _tokens(_undotted(text))
         own = [t.text for t in tokens if t.text.lower() not in _LINKS]
-        self._words = [_fold(text) for text in own]
-        self._line = f" {' '.join(self._words)} "
+        self._words = frozenset(map(_fold, own))
         self._initials = ["".join(text[0].upper() for text in texts) for texts in (own, [t.text for t in tokens])]
         self._capitals = ["".join(text[0] if text[0].isupper() else "." for text in own)]
         self._peoples = {stem for t in tokens if t.text[0].isupper() for stem in _stems(_fold(t.text))}
 
     def has(self, name: Sequence[str]) -> bool:
-        """Whether the passage has a name, given as its folded words."""
-        return any(self._near(form) for form in _forms(name)) or (
-            len(name) == 1 and (self._abbreviates(name[0]) or bool(_stems(name[0]) & self._peoples))
-        )
-
-    def _near(self, name: Sequence[str]) -> bool:
-        if f" {' '.join(name)} " in self._line:
+        """Whether the document has a name, given as its folded words: in any order, as the people of a country, or in
+        full where the claim has its acronym, or the other way round."""
+        if self._words.issuperset(name) or (len(name) > 1 and "".join(w[0] for w in name).upper() in self._words):
             return True
-        if len(name) == 1 or not set(name) <= set(self._words):
-            return False
-        width = len(name) + _NEAR
-        return any(set(name) <= set(self._words[i : i + width]) for i in range(len(self._words)))
+        return len(name) == 1 and (self._abbreviates(name[0]) or bool(_stems(name[0]) & self._peoples))
 
     def _abbreviates(self, name: str) -> bool:
-        """Whether words of the passage begin with an acronym's letters, in capitals where it is as short as 'EU'."""
+        """Whether words of the document begin with an acronym's letters, in capitals where it is as short as 'EU'."""
         if not 2 <= len(name) <= 6 or not name.isupper():
             return False
         return any(name in line for line in (self._capitals if len(name) == 2 else self._capitals + self._initials))
 
 
-def missing_names(claim: str, passages: Sequence[str]) -> list[str]:
-    """The names of a claim that no passage has, as the claim has them; the texts made plain (`numerals.plain`).
+_facts = lru_cache(_REMEMBERED)(_Facts)
 
-    A name is there in any case, with or without possessive, initials and titles, with its words in another order
-    nearby ('Oxford University'), as the people of a country, or in full where the claim has its acronym.
+
+def missing_facts(claim: str, document: str) -> list[str]:
+    """Every number, date and name of the claim that is not in the document, as the claim has it.
+
+    A fact may be written otherwise ('two thirds' and '66 %', '3 May' and '2019-05-03'); it is not worked out ('a
+    majority' is not looked for under '60 %').
     """
-    readings = [_Reading(p) for p in passages]
-    return [text for text, name in names(claim) if not any(r.has(name) for r in readings)]
+    said_here, known = plain_text(claim), _facts(document)
+    missing = []
+    for date in _dates(said_here):
+        if not any(_agrees(date, other, known.numbers) for other in known.dates):
+            missing.append(date.text)
+        said_here = said_here.replace(date.text, " , ", 1)
+    missing += [n.text for n in find_numbers(said_here) if not n.vague and not is_stated(n, known.numbers)]
+    return list(dict.fromkeys([*missing, *(text for text, name in _names(said_here) if not known.has(name))]))
 
 
-def names(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _names(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each name as it is written, with its folded words: capitalised words in a row, with 'of' or initials between."""
     text = _undotted(text)
     tokens = _tokens(text)
@@ -126,17 +125,12 @@ def _essential(run: Sequence[_Token]) -> tuple[str, ...]:
     return tuple(_fold(text) for text in kept)
 
 
-def _forms(name: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield name
-    for forms in _SAME:
-        same = [tuple(_fold(w) for w in form.split() if w not in _LINKS) for form in forms]
-        if tuple(name) in same:
-            yield from same
-
-
 def _stems(name: str) -> set[str]:
     """A name and what is left of it without the endings of countries and their people: 'ital' of Italy and Italian."""
-    return {s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT}
+    irregular = {other for names in _SAME if name in names for other in names}
+    return irregular | {
+        s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT
+    }
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -177,37 +171,6 @@ _DATES = [
         rf"(?<=[a-z,;] )(?P<month>{'|'.join(m for m in _MONTHS if len(m) > 4 or m in ('May', 'June', 'July'))})\b",
     )
 ]
-_QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'((?:[^\'"]|(?<=\w)\'(?=\w))+)\'(?!\w)')
-_LEFT_OUT = re.compile(r"\[[^\]]*\]|\(?\.\.\.\)?")
-_SHORTEST_QUOTATION = 3  # words; a shorter one is a title, or a word held at arm's length
-_CURRENCY = {
-    "dollar": re.compile(r"\$|\bdollars?\b|\bUSD\b"),
-    "pound": re.compile(r"£|\bpounds?\b|\bGBP\b"),
-    "euro": re.compile(r"€|\beuros?\b|\bEUR\b"),
-    "yen": re.compile(r"¥|\byen\b|\bJPY\b"),
-}
-
-
-def missing_facts(claim: str, passages: Sequence[str]) -> list[str]:
-    """Every number, date, name and quotation of the claim that is in none of the passages, as the claim has it.
-
-    A fact may be written otherwise ('two thirds' and '2/3', '3 May' and '2019-05-03'), it is not worked out ('a
-    majority' is not looked for under '60 %'). Give a passage as 'title. text', since a title says things too.
-    """
-    said_here, texts = plain_text(claim), [plain_text(p) for p in passages]
-    quoted = [q for m in _QUOTED.finditer(said_here) if len((q := m[1] or m[2]).split()) >= _SHORTEST_QUOTATION]
-    missing = [q for q in quoted if not any(_quotes(t, q) for t in texts)]
-    known, dated = number_values(texts), [d for t in texts for d in _dates(t)]
-    known |= {("count", Fraction(key)) for date in dated for key in (date.year, date.day) if key}
-    for date in _dates(said_here):
-        if not any(_agrees(date, other, known) for other in dated):
-            missing.append(date.text)
-        said_here = said_here.replace(date.text, " , ", 1)
-    missing += [n.text for n in find_numbers(said_here) if not n.soft and not is_stated(n, known)]
-    for sign in _CURRENCY.values():
-        if (found := sign.search(said_here)) and not any(sign.search(t) for t in texts):
-            missing.append(found.group())
-    return list(dict.fromkeys([*missing, *missing_names(said_here, texts)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,17 +201,3 @@ def _agrees(date: _Date, other: _Date, known: frozenset[Key]) -> bool:
     if date.month != other.month or (date.day and date.day != other.day):
         return False
     return not date.year or date.year == other.year or (other.year is None and ("count", Fraction(date.year)) in known)
-
-
-def _quotes(passage: str, quotation: str) -> bool:
-    """Whether the passage has the quotation's words in order; what the quotation leaves out may be anything."""
-    words, at = _flat(passage), 0
-    for part in _LEFT_OUT.split(quotation):
-        at = words.find(_flat(part).strip(".,;:!?- "), at)
-        if at < 0:
-            return False
-    return True
-
-
-def _flat(text: str) -> str:
-    return re.sub(r"\s+", " ", re.sub("[\"']", "", text)).casefold()

@@ -1,12 +1,16 @@
-"""Many items in one call of a chat model: labels that nobody could know before; halves of a call that is too long."""
+"""Many items in one call of a chat model: labels that nobody could know before; passages under the headings of their
+documents; halves of a call that is too long."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from random import SystemRandom
 from typing import TypeVar
 
+from prompts import as_data, one_line
 from tools.errors import PromptTooLongError
+from tools.language.sentences import prose_of
 from tools.models.batching import batches
 from tools.models.chat.servers import refuse_cut_prompts
+from tools.passages import Passage
 
 _LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 _random = SystemRandom()
@@ -49,3 +53,32 @@ def labelled(items: Iterable[T], kind: str) -> dict[str, T]:
     order = list(items)
     _random.shuffle(order)
     return dict(zip(labels(kind, len(order)), order, strict=True))
+
+
+def as_documents(labels_of: Mapping[str, Passage]) -> str:
+    """The passages of these labels as data: a line each, by document under one heading, in the document's order; the
+    documents in the order of the labels."""
+    documents: dict[tuple[str, str], list[str]] = {}
+    for label, passage in labels_of.items():
+        documents.setdefault(passage.document, []).append(label)
+    return "\n".join(_document({label: labels_of[label] for label in mine}) for mine in documents.values())
+
+
+def _document(passages: Mapping[str, Passage]) -> str:
+    ordered = sorted(passages.items(), key=lambda item: item[1].position)
+    first = ordered[0][1]
+    lines = "\n".join(f"[{label}] {as_line(passage)}" for label, passage in ordered)
+    return as_data("document", lines, **heading_of(first))
+
+
+def heading_of(passage: Passage) -> dict[str, str]:
+    """What is known of the passage's document."""
+    author = passage.author if passage.author != passage.publisher else ""
+    return {"title": passage.title, "publisher": passage.publisher, "date": passage.date, "author": author}
+
+
+def as_line(passage: Passage) -> str:
+    """'section | speaker: text' on one line, without what its document's heading says already."""
+    section = f"{passage.section} | " if passage.section not in ("", passage.title) else ""
+    speaker = f"{passage.speaker}: " if passage.speaker else ""
+    return one_line(section + speaker + prose_of(passage.text))
