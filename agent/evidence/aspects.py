@@ -100,15 +100,28 @@ def contrary_pair(perspectives: Sequence[Perspective]) -> tuple[Perspective, Per
 def add_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
     """The claims with one sentence on what the dispute turns on, where both perspectives have a case: the one that was
     written and held, else the points that both cases speak to."""
-    perspectives = state.get("perspectives", [])
     written = [c for c in claims if c["role"] == "crux"]
     rest = [c for c in claims if c["role"] != "crux"]
-    pair = contrary_pair(perspectives)
-    if pair is None or not {p["id"] for p in pair} <= {c["perspective"] for c in rest if in_case(c)}:
+    pair = opposed_sides(state, rest)
+    if pair is None:
         return rest
-    asked = " ".join([state["framing"]["question"], *(p["statement"] for p in pair)])
-    crux = written[0] if written else shared_points(perspectives, rest, asked)
+    asked = " ".join([state["framing"]["question"], *(p["statement"] for p, _ in pair)])
+    crux = written[0] if written else shared_points(state["perspectives"], rest, asked)
     return [*rest, crux] if crux else rest
+
+
+def opposed_sides(
+    state: RunState, claims: Sequence[Claim]
+) -> tuple[tuple[Perspective, list[Claim]], tuple[Perspective, list[Claim]]] | None:
+    """The two strongest perspectives that oppose each other, each with the claims of its case; None where there are no
+    two with a case. They are the contrary ones, or of an open question those with the most independent sources."""
+    perspectives = state.get("perspectives", [])
+    cases = {p["id"]: [c for c in claims if c["perspective"] == p["id"] and in_case(c)] for p in perspectives}
+    sources = {p: c["sources"] for p, c in state.get("coverage", {}).items()}
+    ranked = sorted(perspectives, key=lambda p: -sources.get(p["id"], 0))
+    pair = contrary_pair(perspectives) or [p for p in ranked if cases[p["id"]]][:2]
+    sides = [(p, cases[p["id"]]) for p in pair if cases[p["id"]]]
+    return (sides[0], sides[1]) if len(sides) == 2 else None
 
 
 def shared_points(perspectives: Sequence[Perspective], claims: Sequence[Claim], question: str) -> Claim | None:

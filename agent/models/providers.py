@@ -90,8 +90,9 @@ QueryWriter = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]]
 passages that support it best so far."""
 Writer = Callable[[Brief], Awaitable[tuple[list[Claim], list[Claim]]]]
 """Up to the brief's `limit` claims for one perspective, and spares to replace one that fails its verification."""
-CruxWriter = Callable[[Brief, Brief], Awaitable[Claim | None]]
-"""What the dispute of two contrary perspectives turns on, citing passages of both; None where they share no point."""
+CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
+"""What the dispute of two perspectives turns on, from their accepted claims, citing passages of both; None where they
+share no point."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Builds the providers that the settings turn on; nothing is asked of any server here."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,14 +17,14 @@ from agent.models.from_settings import (
     uses_chat,
 )
 from agent.models.inference import Models
-from agent.models.providers import Brief, CruxWriter, Providers, RemoteService
+from agent.models.providers import CruxWriter, Providers, RemoteService
 from agent.settings import Settings
 from agent.stages.expand import expand_by_chat, expand_by_rules
 from agent.stages.frame import frame_by_chat, frame_by_rules, frame_by_rules_then_chat
 from agent.stages.requery import queries_by_chat, queries_by_rules
 from agent.stages.stage import EMBEDDED, Fallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
-from agent.state import Claim
+from agent.state import Claim, FramingState, Perspective
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, as_sentence
 from tools.models.cache import VectorCache
@@ -96,11 +96,11 @@ def _optional(model: ChatModel) -> CruxWriter:
     """Writes what a dispute turns on where the model can be asked: the answer is complete without, so that a failure
     is noted and degrades nothing."""
 
-    async def crux(one: Brief, other: Brief) -> Claim | None:
+    async def crux(framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]) -> Claim | None:
         if (current_budget().offline and not model.local) or model.name in current_log().down:
             return None
         try:
-            return await crux_by_chat(model, one, other)
+            return await crux_by_chat(model, framing, sides)
         except ProviderError as exc:
             not_written = "What the dispute turns on was not written"
             current_log().note("scope", f"{not_written}: {as_sentence(str(exc))}", f"{not_written}.")

@@ -9,26 +9,34 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count, zip_longest
 
 import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.aspects import contrary_pair
 from agent.evidence.cases import NOT_WRITTEN, balance_claims, brief_of, document_responses, under_one_perspective
 from agent.evidence.coverage import sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.providers import Brief, Providers, SentenceScores
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
-from agent.state import Claim, FramingState, Perspective, Response, RunState, SentenceEvidence, StageNote
+from agent.state import (
+    Claim,
+    FramingState,
+    Perspective,
+    Response,
+    RunState,
+    SentenceEvidence,
+    StageNote,
+    decontextualised,
+)
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage
 
-_CRUX_SECONDS = 5.0  # after the cases are written
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
 
 
@@ -51,17 +59,11 @@ class _Written:
 @stage("write")
 async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options = options_of(runtime)
-    writing_crux = asyncio.create_task(_crux(providers, state, options))
     try:
         written = await _written(providers, state, options)
-        crux: list[Claim] = []
-        with suppress(TimeoutError):  # the cases do not wait for it
-            crux = await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
-    finally:
-        writing_crux.cancel()
-    drafts = [*balance_claims(written.claims), *crux]
+    drafts = balance_claims(written.claims)
     report(runtime, "written", claims=len(drafts))
     return RunState(
         drafts=drafts,
@@ -71,18 +73,6 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         sentence_evidence=written.read,
         notes=written.failures,
     )
-
-
-async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
-    """What a model says that the dispute turns on; nothing where no model would check that against its passages."""
-    pair = contrary_pair(state["perspectives"])
-    if providers.crux is None or pair is None or providers.models.checker is None:
-        return []
-    one, other = [await brief_of(providers, state, perspective, 1) for perspective in pair]
-    with suppress(DeadlineError):
-        if claim := await in_time(options, "write", providers.crux(one, other)):
-            return [claim]
-    return []
 
 
 async def _written(providers: Providers, state: RunState, options: RunOptions) -> _Written:
@@ -151,9 +141,7 @@ _SPARES = 2
 _READ = 14  # passages a side at most; more only dilute the request
 _FOR_A_CLAIM = 2  # passages, for each claim that is asked for
 _CITED = 3
-_READ_FOR_CRUX = 4  # passages a side
-_ON_IT = 0.5  # probability of support
-_A_HALF = 2  # passages cited of a side
+_OF_A_SIDE = 2  # passages of each side that a crux cites
 _LONGEST = 500
 _LEAD = re.compile(
     r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I
@@ -205,34 +193,41 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> tuple[list[Claim], li
     return claims[:limit], claims[limit : limit + _SPARES]
 
 
-async def crux_by_chat(model: ChatModel, one: Brief, other: Brief) -> Claim | None:
-    mine, theirs = _on_it(one, other), _on_it(other, one)
-    if not mine or not theirs:
-        return None
+async def crux_by_chat(
+    model: ChatModel, framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]
+) -> Claim | None:
+    """A sentence from the numbered claims of both sides, which cites their passages."""
+    numbers = count(1)
+    shown = [(p["statement"], {next(numbers): claim for claim in claims}) for p, claims in sides]
+    told = (
+        "\n".join([as_data("side", side), *(as_data("claim", decontextualised(c), number=n) for n, c in own.items())])
+        for side, own in shown
+    )
     reply = await ask_model(
         model,
         "crux",
         WrittenCrux,
-        question=as_data("question", one.framing["question"]),
-        statement=as_data("statement", one.perspective["statement"]),
-        contrary=as_data("statement", other.perspective["statement"]),
-        passages="\n".join(_shown(n, p) for n, p in enumerate(mine, start=1)),
-        opposing="\n".join(_shown(n, p) for n, p in enumerate(theirs, start=len(mine) + 1)),
+        question=as_data("question", framing["question"]),
+        sides="\n\n".join(told),
     )
-    numbers = list(dict.fromkeys(reply.passages))
-    of_one = [n for n in numbers if 1 <= n <= len(mine)][:_A_HALF]
-    of_other = [n for n in numbers if len(mine) < n <= len(mine) + len(theirs)][:_A_HALF]
-    if not reply.text.strip() or not of_one or not of_other:
+    cited = [_crux_passages([own[n] for n in dict.fromkeys(reply.claims) if n in own]) for _, own in shown]
+    if not reply.text.strip() or not all(cited):
         return None
-    written = WrittenClaim(text=reply.text, passages=[*of_one, *of_other])
-    claim = _claim(one.perspective, written, [*mine, *theirs], {}, 2 * _A_HALF)
-    return Claim(**{**claim, "perspective": "", "role": "crux"})
+    return Claim(
+        perspective="",
+        text=one_line(reply.text),
+        passages=list(dict.fromkeys(i for ids in cited for i in ids)),
+        support=0.0,
+        role="crux",
+        written=True,
+        evidence=[],
+    )
 
 
-def _on_it(brief: Brief, other: Brief) -> list[Passage]:
-    """The first passages whose probability of support is greater for this perspective than for the other one."""
-    given = {p.id for p in other.passages if other.support.get(p.id, 0.0) >= brief.support.get(p.id, 0.0)}
-    return [p for p in brief.passages if p.id not in given and brief.support.get(p.id, 0.0) >= _ON_IT][:_READ_FOR_CRUX]
+def _crux_passages(claims: Sequence[Claim]) -> list[int]:
+    """The passages to cite for one side: one of each claim before another of any."""
+    ranked = [i for rank in zip_longest(*(c["passages"] for c in claims)) for i in rank if i is not None]
+    return list(dict.fromkeys(ranked))[:_OF_A_SIDE]
 
 
 def _by_source(claims: Sequence[Claim], source_of: dict[int, str]) -> list[Claim]:
