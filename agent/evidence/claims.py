@@ -95,8 +95,7 @@ class _Draft:
         return self.opposed or bool(self.hints)
 
     def take(self, vote: ClaimVerdict) -> None:
-        """Adds a vote. A claim that is said in part is corrected, if the facts of the correction are in its documents.
-        """
+        """Adds a vote. A claim that is said in part is corrected, if the facts of the correction are in its documents."""
         corrected = vote.corrected
         if corrected and not (missing_facts(corrected, self.document) or claim_intrusions(corrected)):
             self.claim = Claim(**{**self.claim, "text": corrected})

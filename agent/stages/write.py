@@ -165,7 +165,7 @@ class WrittenCrux(BaseModel):
     """What the model is asked for on the dispute as a whole."""
 
     text: str = Field(default="", max_length=_LONGEST)
-    passages: list[int] = Field(default_factory=list, max_length=12)
+    claims: list[int] = Field(default_factory=list, max_length=12)
 
 
 async def write_by_chat(model: ChatModel, brief: Brief) -> tuple[list[Claim], list[Claim]]:

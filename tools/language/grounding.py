@@ -72,13 +72,12 @@ def _additions(claim: str, document: str) -> list[str]:
 
 
 def _is_denied(claim: str, document: str) -> bool:
-    """Whether a clause of the document that is like one of the claim is negated where that is not, or the other way
-    round, and no other that is as like it agrees."""
+    """Whether the clauses of the document that are like one of the claim's are negated where that is not, or the other
+    way round."""
     for words, negated in _clauses(claim):
-        like = [(_likeness(words, other), same == negated) for other, same in _clauses(document)]
-        if (nearest := max(like, default=(0.0, True)))[0] >= _SAME_CLAUSE and not nearest[1]:
-            if not any(agrees and likeness >= _SAME_CLAUSE for likeness, agrees in like):
-                return True
+        agree = [same == negated for other, same in _clauses(document) if _likeness(words, other) >= _SAME_CLAUSE]
+        if agree and not any(agree):
+            return True
     return False
 
 
