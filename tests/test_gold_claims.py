@@ -43,7 +43,8 @@ from tools.passages import SourceDocument
 GOLD = Path(__file__).parent / "gold_claims"
 JUDGES = ("right", "all", "tenth", "first", "favour", "embedded")
 LOST = {"dev": 2, "last": 1}  # true claims at most, of 47 and 49
-SHOWN = {("dev", "all"): 9, ("last", "all"): 12}  # bad claims at most, of 53 and 51; of the other judges none
+# Bad claims at most, of 53 and 51; of the other judges none. Of one that errs 1.8 are expected, by six seeds.
+SHOWN = {("dev", "all"): 12, ("last", "all"): 12, ("dev", "tenth"): 3, ("last", "tenth"): 3}
 POOR = {"embedded": 22}  # sides with fewer than three sources at most, of about 28; of the others 2 or 3 of 15
 _ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?[^>]*>(.*?)</\1>', re.DOTALL)
 _LINE = re.compile(r"(?:^|<document[^>]*>)\[(P\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)  # a passage in a document
@@ -234,4 +235,4 @@ async def test_true_claims_are_kept(half: str, judge: str) -> None:
     assert (wrong["sources"] <= POOR.get(judge, 2 + errs), wrong["crux"] <= 1 + 2 * errs) == (True, True)
     assert len(found["kept"] + found["bad"]) >= (60 if judge == "embedded" else 95)
     assert all(calls <= (30 if errs else 14) and tokens <= (30_000 if errs else 25_000) for calls, tokens in spent)
-    assert all(chain <= 5 for chain in chains)
+    assert all(chain <= 8 for chain in chains)

@@ -91,11 +91,16 @@ class _Draft:
         return not self.passages or bool(claim_intrusions(self.claim["text"]))
 
     @property
+    def is_crux(self) -> bool:
+        """What a dispute turns on is checked in one call: an answer is complete without."""
+        return self.claim["role"] == "crux"
+
+    @property
     def doubtful(self) -> bool:
         return self.opposed or bool(self.hints)
 
     def take(self, vote: ClaimVerdict) -> None:
-        """Adds a vote. A claim that is said in part is corrected, if the facts of the correction are in its documents."""
+        """Adds a vote. What is said in part is corrected where the facts of the correction are in its documents."""
         corrected = vote.corrected
         if corrected and not (missing_facts(corrected, self.document) or claim_intrusions(corrected)):
             self.claim = Claim(**{**self.claim, "text": corrected})
@@ -112,7 +117,7 @@ class _Draft:
         against, any other needs two."""
         answered = [v for v in self.votes if v.answered]
         accepting = [v for v in answered if self.accepted_by(v)]
-        if not answered or (self.doubtful and trusted and len(answered) == len(accepting) == 1):
+        if not answered or (self.doubtful and trusted and len(answered) == len(accepting) == 1 and not self.is_crux):
             return "unchecked"
         if len(accepting) < 1 + self.doubtful or (self.doubtful and not trusted):
             return "side" if not accepting and min(v.said for v in answered) >= ACCEPTED else "source"
@@ -169,7 +174,8 @@ class ClaimVerifier:
             await reading
         finally:
             reading.cancel()
-        await self._vote([d for d in drafts if d.doubtful or not any(map(d.accepted_by, d.votes))], drafts)
+        again = [d for d in drafts if d.doubtful or not any(map(d.accepted_by, d.votes))]
+        await self._vote([d for d in again if not d.is_crux], drafts)
         verdicts = ["source" if d.is_at_fault else d.verdict(self.trusted) for d in every]
         if "unchecked" in verdicts:
             current_log().note("degraded", UNCHECKED)
@@ -275,9 +281,9 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
         alike[at, [i for i, p in enumerate(passages) if p.document in own]] = np.inf
     if not np.isfinite(alike).any():
         return None
-    at, other = np.unravel_index(np.argmin(alike), alike.shape)
-    draft = drafts[int(at)]
-    return ClaimCheck(draft.claim["text"], draft.side, (passages[int(other)],), bool(draft.claim.get("objection")))
+    place, other = divmod(int(np.argmin(alike)), len(passages))
+    draft = drafts[place]
+    return ClaimCheck(draft.claim["text"], draft.side, (passages[other],), bool(draft.claim.get("objection")))
 
 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | Check":
