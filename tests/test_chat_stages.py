@@ -10,7 +10,6 @@ from answering_model import FRAMED
 from model_server import ModelServer
 from providers import ScriptedJudge
 
-from agent.evidence.claims import check_grounding
 from agent.models.inference import Models
 from agent.models.providers import Brief
 from agent.stages.expand import expand_by_chat
@@ -18,7 +17,7 @@ from agent.stages.frame import frame_by_chat, frame_by_rules, frame_by_rules_the
 from agent.stages.requery import MOST_QUERIES, queries_by_chat
 from agent.stages.stage import Fallback
 from agent.stages.write import write_by_chat
-from agent.state import Claim, FramingState, Perspective
+from agent.state import FramingState, Perspective
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
@@ -256,39 +255,7 @@ async def test_two_points_in_one_are_two_and_leads_go(server: ModelServer, model
     assert spares == []
 
 
-async def checked(models: Models, claims: list[Claim]) -> dict[str, Claim | None]:
-    passages = {p.id: p for p in brief().passages}
-    return await check_grounding(models, claims, passages, {c["text"]: 1.0 for c in claims})
-
-
-async def test_numbers_that_were_never_given_cite_nothing_and_are_dropped(
-    server: ModelServer, model: ChatModel, models: Models
-) -> None:
+async def test_numbers_that_were_never_given_cite_nothing(server: ModelServer, model: ChatModel) -> None:
     server.on("", case((SAID[0], [0, -1, 3, 99]), (SAID[1], [2, 99])))
     claims, _ = await write_by_chat(model, brief())
     assert [c["passages"] for c in claims] == [[], [102]]
-    verdicts = await checked(models, claims)
-    assert verdicts[SAID[0]] is None
-    held = verdicts[SAID[1]]
-    assert held is not None
-    assert (held["passages"], held["written"]) == ([102], False)  # word for word, and so a quotation
-
-
-@pytest.mark.parametrize(
-    "invented",
-    [
-        "Turnout in Examplia rose to 97 percent after 1924.",
-        "Turnout in Samplonia rose to 91 percent after 1924.",
-        'Turnout in Examplia "rose like a rocket" to 91 percent after 1924.',
-        "Cats sleep for most of the day.",
-    ],
-)
-async def test_an_invented_sentence_is_dropped(
-    server: ModelServer, model: ChatModel, models: Models, invented: str
-) -> None:
-    server.on("", case((invented, [1]), ("Examplia saw turnout rise to 91 percent after 1924.", [2, 1])))
-    claims, _ = await write_by_chat(model, brief())
-    false, true = (await checked(models, claims)).values()
-    assert false is None
-    assert true is not None
-    assert (true["passages"], true["evidence"]) == ([101], [SAID[0]])
