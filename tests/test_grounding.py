@@ -23,8 +23,11 @@ It takes half an hour. | It takes from noon to 12.30.
 40 % of them left. | Forty per cent left.
 1.5 million people moved. | 1,500,000 people moved.
 It lasted two and a half hours. | It lasted 2½ hours.
-The 2019–20 season was lost. | The season 2019/2020 was lost.
+It fell in the 1990s. | It fell all through the 1990s.
+The 21st house fell. | House 21 fell.
 It passed on 3 May 2019. | It passed on May 3rd, 2019.
+It passed in May 2019. | It passed on 2019-05-03.
+It passed in Sept. 2019. | It passed in September 2019.
 Italy's law helps. | The Italian law helps.
 A Spanish law helps. | A law of Spain helps.
 The W.H.O. warned of it. | The World Health Organization warned of it.
@@ -39,10 +42,10 @@ Forty people left. | 40 per cent left. | Forty
 27 per cent left. | A quarter left. | 27 per cent
 A third left. | 40 per cent left. | A third
 One in four stayed. | A third stayed; four came. | One in four
-It passed on 3 May 2019. | It passed on 4 May 2019, by 3 votes. | 3 May 2019
-It passed in May 2018. | It passed in May 2019. | May 2018
+It passed on 3 May 2019. | It passed on 4 May 2019. | 3
+It passed in May 2019. | It passed in June 2019. | May
 Austrian cooks helped. | Cooks from Australia helped. | Austrian
-John Marlow warned of it. | Marlow warned of it. | John Marlow
+John Marlow warned of it. | Marlow warned of it. | John
 The US warned of it. | They warned us of it. | US
 """
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 Key = tuple[str, Fraction]
-"""What a number says: ('count', 40), ('ratio', 2/5) of '40 %', ('part', 2/5) of 'two fifths', ('rank', 3), ('decade',
-1990)."""
+"""What a number says: ('count', 40) of '40' and '40th', ('ratio', 2/5) of '40 %', ('part', 2/5) of 'two fifths'."""
 
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
 _UNITS = {word: value for value, word in enumerate((_SMALL + "seventeen eighteen nineteen").split())}
@@ -79,8 +78,8 @@ def number_values(texts: Iterable[str]) -> frozenset[Key]:
 
 def is_stated(number: Number, known: frozenset[Key]) -> bool:
     """Whether one of the number's values is among the known, or all of its parts are: '3 of 8' where '8 towns' and '3'
-    stand, 'the sixth year' where 'year six' does. A part in words stands for any percentage near it."""
-    if (number.keys | {("count", value) for kind, value in number.keys if kind == "rank"}) & known:
+    stand. A part in words stands for any percentage near it."""
+    if number.keys & known:
         return True
     if number.inner and min(value for _, value in number.inner) > 2 and number.inner <= known:
         return True
@@ -134,7 +133,7 @@ class _Scan:
         if word in _HALVES and self._word(at + 1) in ("a", "-") and self._scale(at + 2)[0] > 1:
             scale, end = self._scale(at + 2)
             return {("count", Fraction(scale, 2))}, set(), end
-        keys: set[Key] = {("rank", Fraction(_RANKS[word]))} if word in _RANKS else set()
+        keys: set[Key] = {("count", Fraction(_RANKS[word]))} if word in _RANKS else set()
         return keys | ({("part", Fraction(1, 2))} if word in _HALVES else set()), set(), at + 1
 
     def _share(self, at: int) -> _Read:
@@ -147,7 +146,7 @@ class _Scan:
         return {("part", some[0] / whole[0])}, {("count", some[0]), ("count", whole[0])}, end
 
     def _counted(self, at: int) -> _Read:
-        """A cardinal with what follows it: 'per cent', 'thirds', 'th', 's'."""
+        """A cardinal with what follows it: 'per cent', 'thirds'."""
         counts, end = self._cardinal(at)
         if not counts:
             return _NOTHING
@@ -155,14 +154,8 @@ class _Scan:
         word = self._word(after)
         if percent := self._percent(after):
             return {("ratio", counts[0] / 100)}, set(), percent
-        if self._touches(end) and word in ("st", "nd", "rd", "th"):
-            return {("rank", counts[0])}, {("count", counts[0])}, end + 1
-        if self._touches(end) and word == "s" and counts[0] % 10 == 0:
-            return {("decade", counts[0]), ("decade", counts[0] + 1900 * (counts[0] < 100))}, set(), end + 1
-        if 10 < counts[0] < 100 and counts[0] % 10 == 0 and 0 < _RANKS.get(word, 0) < 10:
-            return {("rank", counts[0] + _RANKS[word])}, set(), after + 1
         if word in _PARTS and counts[0] < 100:
-            ranks = {("rank", Fraction(_RANKS[word]))} if counts[0] == 1 and word in _RANKS else set()
+            ranks = {("count", Fraction(_RANKS[word]))} if counts[0] == 1 and word in _RANKS else set()
             return {("part", counts[0] / _PARTS[word]), *ranks}, set(), after + 1
         if self._word(at) in ("a", "an") and end == at + 1:
             return _NOTHING
@@ -186,17 +179,12 @@ class _Scan:
         value, end = self._below_hundred(at)
         if end == at:
             return [], at
-        follower, later = self._below_hundred(end + 1 if self._word(end) == "-" else end)
-        if 10 < value < 100 and later > end and (10 <= follower < 100):  # 'nineteen eighty-four'
-            return [Fraction(value * 100 + follower)], later
         return self._scaled(Fraction(value), end)
 
     def _scaled(self, value: Fraction, end: int) -> tuple[list[Fraction], int]:
-        """A cardinal's first words carried on: 'two' to 'two hundred and five thousand', 'two' to 'two and a half'."""
+        """A cardinal's first words carried on: 'two' to 'two hundred and five thousand'."""
         total = Fraction(0)
         while True:
-            if self.words[end : end + 3] == ["and", "a", "half"]:
-                value, end = value + Fraction(1, 2), end + 3
             scale, after = self._scale(end)
             if scale == 1:
                 return [total + value], end
@@ -230,13 +218,8 @@ class _Scan:
             below = int(self._word(end + 1))
             if value < below <= 100:
                 return [value / below], end + 2
-        if re.fullmatch(r"\d/[1-9]", part := "".join(self.words[end : end + 3])):
-            return [value + Fraction(part)], end + 3
         if self._touches(end) and self._word(end) in _SHORT_SCALES:
             return [value * _SHORT_SCALES[self._word(end)], value], end + 1
-        century = self._word(at - 2)
-        if self._word(at - 1) in ("-", "/") and re.fullmatch(r"[12]\d{3}", century) and 10 <= value < 100:
-            return [value + int(century[:2]) * 100, value], end  # '2019-20'
         return self._scaled(value, end)
 
 
