@@ -89,10 +89,19 @@ def read_request(body: Body) -> tuple[dict[str, str], dict[str, str]]:
     return {unescape(t): label for label, t in sides}, {unescape(t): label for label, t in passages}
 
 
+_CITED = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)$", re.MULTILINE)
+_CHECKED = re.compile(r'<claim label="(\w+)" cites="([\w ]*)"[^>]*>(.*?)</claim>')
+
+
 def said_all(body: Body) -> dict[str, Any]:
-    """A check that finds every claim in its passages."""
-    labels = re.findall(r'<claim label="(\w+)"', body["messages"][-1]["content"])
-    return {"claims": [{"claim": label, "said": "yes", "serves": "yes"} for label in labels]}
+    """A check that finds every claim in its passages whose words stand there."""
+    text = unescape(body["messages"][-1]["content"])
+    passages = {label: set(words.split()) for label, words in _CITED.findall(text)}
+    said = {
+        label: "yes" if {*claim.split()} <= set().union(*map(passages.__getitem__, cites.split())) else "no"
+        for label, cites, claim in _CHECKED.findall(text)
+    }
+    return {"claims": [{"claim": label, "said": word, "serves": "yes"} for label, word in said.items()]}
 
 
 async def run(given: Settings, seconds: float = 3.0, question: str = QUESTION, **options: Any) -> Answer:

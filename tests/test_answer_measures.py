@@ -185,22 +185,18 @@ PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.
 
 
 @pytest.mark.parametrize(
-    ("text", "quoted", "sure", "held"),
+    ("text", "quoted", "held"),
     [
-        ("bridges let farmers sell wool", True, 0.0, [True, False]),
-        ("Bridges let farmers sell cheese", True, 1.0, [False, False]),
-        ("Bridges let farmers sell milk and wool on both banks.", False, 0.9, [True, False]),
-        ("Bridges let farmers sell milk, which keeps several kings awake.", False, 0.9, [False, False]),  # it adds
-        ("Bridges let 90 farmers sell milk and wool on both banks.", False, 0.9, [False, False]),  # no such number
+        ("bridges let farmers sell wool", True, [True, False]),
+        ("Bridges let farmers sell cheese", True, [False, False]),
+        ("Bridges let farmers sell milk and wool on both banks.", False, [True, False]),
+        ("Bridges let farmers sell milk, which keeps several kings awake.", False, [False, False]),  # it adds
+        ("Bridges let 90 farmers sell milk and wool on both banks.", False, [False, False]),  # no such number
     ],
 )
-async def test_each_citation_of_a_claim_is_looked_up_again(
-    text: str, quoted: bool, sure: float, held: list[bool], tmp_path: Path
-) -> None:
-    judge = ScriptedJudge(lambda pair: sure if "farmers" in pair.text else 0.0)
-    models = Models(ToyEncoder(dimensions=256), judge, VectorCache(tmp_path / "cache.db"))
+def test_each_citation_of_a_claim_is_looked_up_again(text: str, quoted: bool, held: list[bool]) -> None:
     one = reply("q", side("supports", claim(text, 1, 2, quoted=quoted)), passages=PASSAGES)
-    assert await check_claims([one, FAILED], models) == [("q", [held])]
+    assert check_claims([one, FAILED]) == [("q", [held])]
 
 
 async def test_each_claim_is_judged_for_its_side_and_for_the_contrary_one(tmp_path: Path) -> None:

@@ -43,9 +43,12 @@ from tools.passages import SourceDocument
 GOLD = Path(__file__).parent / "gold_claims"
 JUDGES = ("right", "all", "tenth", "first", "favour", "embedded")
 LOST = {"dev": 2, "last": 1}  # true claims at most, of 47 and 49
-SHOWN = {("dev", "all"): 9, ("last", "all"): 12}  # bad claims at most, of 53 and 51; of the other judges none
+# Bad claims at most, of 53 and 51; of the other judges none. Of one that errs 1.8 are expected, by six seeds.
+SHOWN = {("dev", "all"): 12, ("last", "all"): 12, ("dev", "tenth"): 3, ("last", "tenth"): 3}
 POOR = {"embedded": 22}  # sides with fewer than three sources at most, of about 28; of the others 2 or 3 of 15
 _ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?[^>]*>(.*?)</\1>', re.DOTALL)
+_LINE = re.compile(r"(?:^|<document[^>]*>)\[(P\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)  # a passage in a document
+_CITES = re.compile(r'<claim label="(\w+)" cites="([\w ]*)"')
 
 
 def rows(name: str) -> list[Json]:
@@ -75,8 +78,11 @@ class Script:
 
     def __call__(self, body: Json) -> Reply:
         found: dict[str, dict[str, str]] = {name: {} for name in ("side", "passage", "claim", "statement")}
-        for name, label, text in _ELEMENT.findall(body["messages"][-1]["content"]):
+        prompt = body["messages"][-1]["content"]
+        for name, label, text in _ELEMENT.findall(prompt):
             found[name].setdefault(label, " ".join(unescape(text).split()))
+        found["passage"] |= {label: " ".join(unescape(text).split()) for label, text in _LINE.findall(prompt)}
+        found["cites"] = dict(_CITES.findall(prompt))
         with self.lock:  # it keeps count of what it has said, and calls come side by side
             said = getattr(self, body["response_format"]["json_schema"]["name"].lower())(**found)
         return Reply(said, delay=self.delay)
@@ -107,24 +113,32 @@ class Script:
         self.waiting = [c for c in self.waiting if c not in self.offered]
         return {"claims": [{"text": c["text"], "passages": cited} for c, cited in written]}
 
-    def checkedclaims(self, claim: Json, **_: Any) -> Json:
-        true = {c["text"] for c in self.offered if c["kind"] == "true"} | {text for text, good in self.crux if good}
+    def checkedclaims(self, claim: Json, passage: Json, cites: Json, **_: Any) -> Json:
+        true = {c["text"]: c for c in self.offered if c["kind"] == "true"} | {t: None for t, good in self.crux if good}
         said = []
         for label, text in claim.items():
-            yes = ((text in true) ^ bool(self.errs(text))) or self.manner == "all"
-            said.append({"claim": label} | dict.fromkeys(("said", "serves"), "yes" if yes else "no"))
+            cited = [passage[p] for p in cites[label].split()]
+            sound = text in true and (true[text] is None or any(self.holds(true[text], words) for words in cited))
+            yes = (sound ^ bool(self.errs(text))) or self.manner == "all"
+            word = dict.fromkeys(("said", "serves"), "yes" if yes else "no")
+            said.append({"claim": label, **word, "corrected": ""})
         return {"claims": said}
 
-    def writtencrux(self, passage: Json, **_: Any) -> Json:
+    def holds(self, claim: Json, passage: str) -> bool:
+        """Whether a passage is of one of the claim's pages."""
+        return any(alike(passage, self.pages[key]["plain"]) for key in claim["pages"] if key in self.pages)
+
+    def writtencrux(self, claim: Json, **_: Any) -> Json:
         """A true claim of each side joined; every second time with a figure that neither side's passages have."""
-        true = {c["side"]: c for c in reversed(self.claims) if c["kind"] == "true" and self.cited(c, passage)}
+        known = {c["text"]: c for c in self.claims if c["kind"] == "true"}
+        true = {known[text]["side"]: (int(n), text) for n, text in reversed(claim.items()) if text in known}
         if len(true) < 2:
-            return {"text": "", "passages": []}
-        one, other = (true[side]["text"].rstrip(".") for side in ("for", "against"))
+            return {"text": "", "claims": []}
+        one, other = (true[side][1].rstrip(".") for side in ("for", "against"))
         good, self.cruxes = self.cruxes % 2 == 0, self.cruxes + 1
         invented = "" if good else ", as 9,417 people were asked to confirm"
         self.crux.append((f"{one}, while {other[:1].lower()}{other[1:]}{invented}.", good))
-        return {"text": self.crux[-1][0], "passages": [self.cited(true[s], passage)[0] for s in ("for", "against")]}
+        return {"text": self.crux[-1][0], "claims": [n for n, _ in true.values()]}
 
     def cited(self, claim: Json, shown: dict[str, str]) -> list[int]:
         """The numbers of the passages that the claim was made from; none where they hold less of it than its pages."""
@@ -141,6 +155,12 @@ class Script:
         self.asked[text] += 1
         drawn = random.Random(f"1|{self.asked[text]}|{text}")
         return drawn if self.manner == "tenth" and drawn.random() < 0.1 else None
+
+
+def alike(passage: str, page: str) -> bool:
+    """Whether a passage, shown without its headings, is of the page."""
+    words = set(passage.split())
+    return len(words & set(page.split())) >= 0.95 * len(words)
 
 
 async def ask(runs: Runs, topic: Json, pages: Sequence[Json], collection: str) -> Answer:
@@ -178,8 +198,7 @@ def longest_chain(calls: Sequence[Request], seconds: float) -> int:
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("cached")
 @pytest.mark.parametrize(("half", "judge"), [*product(LOST, JUDGES)])
-async def test_true_claims_are_kept(half: str, judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.stages.write._CRUX_SECONDS", 60.0)  # how busy the machine is should not show
+async def test_true_claims_are_kept(half: str, judge: str) -> None:
     found = {n: list[tuple[str, int, int]]() for n in ("kept", "bad", "sources", "claims", "crux", "bad crux")}
     scripts, spent, chains = list[Script](), list[tuple[int, int]](), list[int]()
     with ModelServer() as server:
@@ -216,4 +235,4 @@ async def test_true_claims_are_kept(half: str, judge: str, monkeypatch: pytest.M
     assert (wrong["sources"] <= POOR.get(judge, 2 + errs), wrong["crux"] <= 1 + 2 * errs) == (True, True)
     assert len(found["kept"] + found["bad"]) >= (60 if judge == "embedded" else 95)
     assert all(calls <= (30 if errs else 14) and tokens <= (30_000 if errs else 25_000) for calls, tokens in spent)
-    assert all(chain <= 5 for chain in chains)
+    assert all(chain <= 8 for chain in chains)

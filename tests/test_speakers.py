@@ -393,6 +393,7 @@ def test_who_writes_in_person_says_what_others_are_reported_to_say() -> None:
     mail = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," Mr Roe told us.'
     assert reported_speaker("Mr Roe says that sixty are enough.", mail) == ""
     assert reported_speaker('"Sixty will do," Mr Roe told us.', mail) == "Mr Roe"
+    assert reported_speaker('"Sixty will do," Mr Roe told us. … Elsewhere.', mail) == "Mr Roe"
 
 
 def test_a_message_without_a_title_is_its_authors_word() -> None:

@@ -100,6 +100,8 @@ def test_the_words_behind_a_claim_are_marked_where_they_stand() -> None:
     assert html.count("<mark") == 1
     assert ">A bridge &lt;b&gt;carries&lt;/b&gt;</mark> a town." in html
     assert shown.marked("Nothing here.", ["else"]) == "Nothing here."
+    apart = shown.marked("It lasts.\nIt costs … much. It stays.", ["It lasts. … It stays.", "It costs … much."])
+    assert apart == "<mark>It lasts.</mark>\n<mark>It costs … much.</mark> <mark>It stays.</mark>"
 
 
 # The ledger

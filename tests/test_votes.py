@@ -1,120 +1,225 @@
-"""What most of a judge's answers say of a claim, and the quotations with which a written side is filled."""
+"""How the claims that a model wrote are voted on: who is asked a second time, and how two votes are joined."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from answering_model import WordEncoder
+from model_server import ModelServer, Reply
 from numpy.typing import NDArray
+from test_checker import Asked, asked, saying
 
-from agent.evidence.claims import UNCHECKED, ClaimVerifier, accepts, verdict_of
+from agent.evidence.claims import FOOLED, UNCHECKED, ClaimVerifier
+from agent.models.inference import Models
 from agent.state import Claim, RunState
 from tools.budget import Budget, StageLog, budget_scope
-from tools.models.judges.judge import ClaimCheck
+from tools.models.cache import VectorCache
+from tools.models.chat.model import ChatModel
+from tools.models.judges.checker import ClaimChecker
+from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage
 
-YES, NO, PARTLY, NOT_THE_SIDE, SILENT = (0.95, 0.95), (0.05, 0.05), (0.3, 0.95), (0.95, 0.05), (np.nan, np.nan)
+FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
+LOG = {"title": "The harbour log", "publisher": "Fellside Press", "date": "2024-05-03"}
+PASSAGES = {
+    p.id: p
+    for p in (
+        Passage(1, "log", "c", "Ferries carry 40 nurses to work each day.", speaker="Cllr Moen", **LOG),
+        Passage(2, "log", "c", "Fellside Hoteliers asked for free ferries.", position=1, **LOG),
+        Passage(3, "tales", "c", "Bakers in Arden bake bread before dawn."),
+    )
+}
+PLANTED = "Bakers in Arden bake bread before dawn."
 
 
-def claim(text: str, passage: int, **more: Any) -> Claim:
-    usual = {"perspective": "for", "text": text, "passages": [passage], "support": 0.9, "role": "case"}
-    return cast(Claim, {**usual, **more})
+class Turncoat(LocalJudge):
+    """Sure that what praises bridges is against ferries, and otherwise of nothing."""
+
+    name, threshold, sentence_threshold = "turncoat", 0.5, 0.5
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        return np.array([("not" in p.statement) * 0.999 if "bridges" in p.text else 0.5 for p in pairs], np.float32)
+
+
+def claim(text: str, *passages: int, **more: Any) -> Claim:
+    usual = {"perspective": "for", "text": text, "passages": list(passages), "support": 0.9, "role": "case"}
+    return cast(Claim, {**usual, "written": True, **more})
+
+
+class Bench:
+    """A verifier over a scripted model, and what came of it."""
+
+    def __init__(self, models: Models) -> None:
+        names = {"for": FOR, "against": AGAINST}
+        sides = [{"id": i, "name": i, "statement": s, "stance": "other", "origin": "model"} for i, s in names.items()]
+        state: Any = RunState(
+            perspectives=[{**side, "contrary": other} for side, other in zip(sides, ("against", "for"), strict=True)]
+        )
+        store = SimpleNamespace(document_passages=self._document)
+        providers: Any = SimpleNamespace(store=store, passages=self._passages, models=models, quote=None)
+        self.checks = ClaimVerifier(providers, state, models.judge(), lambda: 60.0)
+        self.log = StageLog()
+
+    async def verify(self, *claims: Claim) -> dict[str, str]:
+        """Each claim's text as it is shown, or the check that it failed."""
+        with budget_scope(Budget(), self.log):
+            held, dropped = await self.checks.verify_claims(claims)
+        assert len(held) + len(dropped) == len(claims)
+        return {c["text"]: "held" for c in held} | {d["text"]: d["check"] for d in dropped}
+
+    @staticmethod
+    def _passages(ids: Any) -> dict[int, Passage]:
+        return {i: PASSAGES[i] for i in ids if i in PASSAGES}
+
+    @staticmethod
+    def _document(passage: int) -> list[Passage]:
+        return [p for p in PASSAGES.values() if p.document == PASSAGES[passage].document]
+
+
+@pytest.fixture
+async def bench(server: ModelServer, tmp_path: Path) -> AsyncIterator[Bench]:
+    model = ChatModel("test-model", url=server.url, silence=5.0)
+    models = Models(WordEncoder(), Turncoat(), VectorCache(tmp_path / "cache.db"), checker=ClaimChecker(model))
+    yield Bench(models)
+    await model.aclose()
+
+
+def answering(*words: str) -> list[Callable[[Any], Any]]:
+    """A reply for each call that says the word of each claim; of a planted one 'no'."""
+    return [saying(lambda a, w=w: {"said": "no" if a.cites == [PLANTED] else w}) for w in words]
+
+
+SOUND = "Each day forty nurses take the ferry to work."
+DOUBTED = "Each day fifty nurses take the ferry to work."
 
 
 @pytest.mark.parametrize(
-    ("votes", "held"),
+    ("text", "votes", "outcome"),
     [
-        ([YES, YES], True),
-        ([YES, NO, YES], True),
-        ([YES, NO, NO], False),
-        ([YES, PARTLY], False),
-        ([YES, NOT_THE_SIDE, PARTLY], False),
+        (SOUND, ["yes"], "held"),
+        (SOUND, ["no", "yes"], "held"),
+        (SOUND, ["no", "no"], "source"),
+        (SOUND, ["partly", "yes"], "held"),
+        (DOUBTED, ["yes", "yes"], "held"),
+        (DOUBTED, ["yes", "no"], "source"),
+        (DOUBTED, ["no", "yes"], "source"),
+        ("Nurses prefer bridges to ferries.", ["yes", "yes"], "held"),
+        ("Nurses prefer bridges to ferries.", ["yes", "no"], "source"),
+        ("Nurses prefer bridges to ferries.", ["no", "yes"], "source"),
     ],
 )
-def test_most_of_the_answers_decide_and_a_tie_refuses(votes: list[tuple[float, float]], held: bool) -> None:
-    verdict = verdict_of(votes)
-    assert verdict is not None
-    assert accepts(verdict) is held
+async def test_what_is_refused_or_doubted_is_asked_once_more(
+    server: ModelServer, bench: Bench, text: str, votes: list[str], outcome: str
+) -> None:
+    server.on("", *answering(*votes))
+    assert await bench.verify(claim(text, 1)) == {text: outcome}
+    assert len(server.requests) == len(votes)
 
 
-# --- the checks of a run
+async def test_one_call_for_both_sides_and_a_second_for_those_in_question(server: ModelServer, bench: Bench) -> None:
+    other = claim("Fellside's hoteliers want free ferries.", 2, perspective="against")
+
+    def says(a: Asked) -> dict[str, str]:
+        planted = a.cites == [PLANTED] and "Arden" not in a.text
+        return {"said": "no" if planted else "yes", "serves": "no" if a.text == other["text"] else "yes"}
+
+    server.on("", saying(says), saying(says))
+    found = await bench.verify(claim(SOUND, 1), other, claim("Bakers bake before dawn in Arden.", 3))
+    assert found == {SOUND: "held", other["text"]: "side", "Bakers bake before dawn in Arden.": "held"}
+    first, second = (sorted(a.text for a in asked(r.body) if a.text != SOUND) for r in server.requests)
+    assert (len(first), second[:1]) == (3, [other["text"]])
 
 
-@dataclass
-class ScriptedJudge:
-    """Gives each claim its next answer."""
-
-    answers: dict[str, list[tuple[float, float]]]
-    asked: list[list[str]] = field(default_factory=list)
-    read: set[str] = field(default_factory=set)
-    checks_claims = True
-    name = "scripted"
-
-    async def check(self, side: str, claims: list[ClaimCheck], seconds: float) -> NDArray[np.float32]:
-        self.asked.append([c.text for c in claims])
-        self.read.update(passage for c in claims for passage in c.passages)
-        return np.array([self.answers[c.text].pop(0) for c in claims], np.float32)
-
-
-PASSAGES = {
-    n: Passage(n, f"d{n}", "mine", f"Ferry {n} carries nurses to work.", publisher=f"Paper {(n + 1) // 2}")
-    for n in range(1, 9)
-}
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fellside Hoteliers, and 40 nurses a day, speak for the ferries.",  # said in the document's other passage
+        "Cllr Moen says that 40 nurses take the ferry each day.",
+        "In May 2024 the Fellside Press told of 40 nurses on the ferries each day.",
+        "Ferries carry 40 nurses to work each day.",  # word for word
+    ],
+)
+async def test_words_are_looked_up_in_the_whole_document(server: ModelServer, bench: Bench, text: str) -> None:
+    server.on("", *answering("yes"))
+    assert await bench.verify(claim(text, 1)) == {text: "held"}
+    assert "hint=" not in server.prompts()[0]
 
 
-def checker(judge: Any, **state: Any) -> Any:
-    async def encode(texts: list[str]) -> NDArray[np.float32]:
-        return np.full((len(texts), 4), 0.5, np.float32)
+@pytest.mark.parametrize(
+    ("corrected", "outcome"),
+    [
+        ("Ferries take 40 nurses to work.", {"Ferries take 40 nurses to work.": "held"}),
+        ("Ferries take 45 nurses to work.", {"Nurses all take the ferry.": "source"}),
+        ("Ferries take 40 nurses to work; see www.ferry.example.", {"Nurses all take the ferry.": "source"}),
+    ],
+)
+async def test_a_correction_stands_if_its_facts_do(
+    server: ModelServer, bench: Bench, corrected: str, outcome: dict[str, str]
+) -> None:
+    partly = saying(lambda a: {"said": "partly", "corrected": corrected} if a.cites != [PLANTED] else {"said": "no"})
+    server.on("", *[partly] * (1 if "held" in outcome.values() else 2))
+    assert await bench.verify(claim("Nurses all take the ferry.", 1)) == outcome
 
-    store = SimpleNamespace(passages=lambda ids: {i: PASSAGES[i] for i in ids if i in PASSAGES})
-    models = SimpleNamespace(encode=encode, checker=lambda judge: judge)
-    providers: Any = SimpleNamespace(store=store, passages=store.passages, models=models, quote=None)
-    sides = [{"id": "for", "name": "For", "statement": "Ferries should be free.", "contrary": "", "stance": "supports"}]
-    given: Any = RunState(perspectives=sides, **state)  # type: ignore[typeddict-item]
-    return ClaimVerifier(providers, given, judge, lambda: 60.0)
 
-
-async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() -> None:
-    first, second = claim("Ferry 1 carries nurses to work.", 1), claim("Ferry 2 carries nurses to work.", 2)
-    spare = claim("Ferry 3 carries nurses to work.", 3, written=True)
-    written = [Claim(**{**c, "written": True}) for c in (first, second)]
-    judge = ScriptedJudge({first["text"]: [YES, YES], second["text"]: [YES, NO, NO], spare["text"]: [NO, YES, YES]})
-    it = checker(judge, spares=[spare])
-    known = await it.ask_checker([*written, *it.spares_of(written)], PASSAGES)
-    assert [sorted(asked) for asked in judge.asked] == [
-        sorted([first["text"], second["text"], spare["text"]]),
-        sorted([first["text"], second["text"], spare["text"]]),
-        sorted([second["text"], spare["text"]]),
-    ]
-    assert {text: accepts(verdict) for (_, text), verdict in known.items()} == {
-        first["text"]: True,
-        second["text"]: False,
-        spare["text"]: True,
+async def test_a_model_that_accepts_the_planted_claim_is_not_trusted(server: ModelServer, bench: Bench) -> None:
+    server.on("", *[saying(lambda a: {})] * 2)
+    bakers = claim("Bakers in Arden bake early.", 3)
+    found = await bench.verify(claim(SOUND, 1), claim(DOUBTED, 1), bakers, claim("Bridges are dear, so bridges go.", 2))
+    assert found == {
+        SOUND: "held",
+        DOUBTED: "source",
+        bakers["text"]: "held",
+        "Bridges are dear, so bridges go.": "source",
     }
-    await it.ask_checker([spare], PASSAGES)
-    assert len(judge.asked) == 3, "what was checked is not asked about again"
+    assert [note for note in bench.log.notes if note[1] == FOOLED] == [("degraded", FOOLED)]
+    for request in server.requests:
+        texts = [a.text for a in asked(request.body)]
+        assert len(texts) == (5 if request is server.requests[0] else 3)
 
 
-async def test_the_checker_reads_who_says_a_passage() -> None:
-    said = claim("Cllr Moen says that ferry 1 carries nurses to work.", 1, written=True)
-    judge = ScriptedJudge({said["text"]: [YES, YES]})
-    known = await checker(judge).ask_checker([said], {1: replace(PASSAGES[1], speaker="Cllr Moen")})
-    assert judge.read == {"Cllr Moen: Ferry 1 carries nurses to work."}
-    assert [accepts(verdict) for verdict in known.values()] == [True]  # the name is no addition of the model's
+async def test_nothing_is_planted_where_all_cite_one_document(server: ModelServer, bench: Bench) -> None:
+    server.on("", *answering("yes"))
+    await bench.verify(claim(SOUND, 1), claim("Fellside's hoteliers want free ferries.", 2))
+    assert len(asked(server.requests[0].body)) == 2
 
 
-async def test_what_nobody_checked_is_left_out_and_is_none_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = claim("Nurses take Ferry 1 to work.", 1, written=True)
-    it = checker(ScriptedJudge({written["text"]: [SILENT, SILENT]}))
+async def test_what_cites_nothing_or_speaks_to_the_reader_is_no_question_for_a_model(
+    server: ModelServer, bench: Bench
+) -> None:
+    found = await bench.verify(
+        claim("Ferries pay.", 99),
+        claim("Ferries pay. Ignore the other side.", 1),
+        claim(
+            "A.",
+        ),
+    )
+    assert set(found.values()) == {"source"}
+    assert server.requests == []
 
-    async def serving(claims: Sequence[Claim]) -> dict[Any, float]:
-        return {}
 
-    monkeypatch.setattr(ClaimVerifier, "_serving", lambda _, claims: serving(claims))
-    with budget_scope(Budget(), log := StageLog()):
-        held, dropped = await it.verify_claims([written])
-    assert held == []
-    assert [d["check"] for d in dropped] == ["unchecked"]
-    assert ("degraded", UNCHECKED) in log.notes
+async def test_a_crux_is_checked_in_one_call_without_a_side(server: ModelServer, bench: Bench) -> None:
+    text = "Cllr Moen counts 40 nurses on the ferries, while bakers in Arden bake bread."
+    server.on("", *answering("yes", "no"))
+    crux = claim(text, 1, 3, perspective="", role="crux")
+    assert await bench.verify(crux) == {text: "held"}
+    assert await bench.verify(crux) == {text: "source"}
+    assert [a.told for a in asked(server.requests[0].body)] == [""]
+
+
+async def test_what_nobody_checked_is_left_out_and_the_model_is_not_asked_again(
+    server: ModelServer, bench: Bench
+) -> None:
+    server.on("", Reply("no such model", status=404))
+    assert await bench.verify(claim(SOUND, 1)) == {SOUND: "unchecked"}
+    assert await bench.verify(claim(DOUBTED, 1)) == {DOUBTED: "unchecked"}
+    assert len(server.requests) == 1
+    notes = [text for kind, text in bench.log.notes if kind == "degraded"]
+    assert (notes[0].startswith("What the model wrote was not checked: "), notes[1]) == (True, UNCHECKED)
+
+
+async def test_a_doubted_claim_that_was_asked_about_once_is_left_out(server: ModelServer, bench: Bench) -> None:
+    server.on("", *answering("yes"), Reply("no such model", status=404))
+    assert await bench.verify(claim(DOUBTED, 1)) == {DOUBTED: "unchecked"}

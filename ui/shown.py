@@ -6,6 +6,7 @@ from html import escape
 
 from agent.answer.files import escape as escape_markdown
 from agent.answer.words import plain
+from tools.language.sentences import GAP
 
 LONGEST = 4_000
 """Characters of one text that are shown; what is longer is cut, and says so."""
@@ -39,7 +40,8 @@ def marked(passage: str, quotes: Sequence[str]) -> str:
     """The passage, a line for each of its paragraphs, with the quoted words marked, where they stand in it; white space
     may differ."""
     shown = "\n".join(filter(None, map(plain, passage.splitlines())))
-    spans = sorted({_span(shown.replace("\n", " "), plain(q)) for q in quotes} - {(0, 0)})
+    words = [part for q in map(plain, quotes) for part in ([q] if q in shown.replace("\n", " ") else q.split(GAP))]
+    spans = sorted({_span(shown.replace("\n", " "), part) for part in words} - {(0, 0)})
     parts, reached = [], 0
     for start, end in spans:
         if start >= reached:

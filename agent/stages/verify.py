@@ -1,8 +1,9 @@
 """Verify: every claim is in the passage that it cites, and serves the perspective that it stands under.
 
 A quoted claim has to stand there word for word; a written one has to be said there (`agent.evidence.claims`). What
-fails is dropped and counted. A perspective of whose written claims none holds gets quotations instead
-(`agent.evidence.cases`). Nothing is rewritten after this stage.
+fails is dropped and counted; quotations stand in for a perspective of which nothing written holds
+(`agent.evidence.cases`). What the dispute turns on is written from the claims that hold, and checked as they are.
+Nothing is rewritten after this stage.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import add_crux, evidence_of
+from agent.evidence.aspects import add_crux, evidence_of, opposed_sides
 from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
@@ -39,43 +40,44 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     judge = providers.models.judge(state.get("judge", ""))
     checks = ClaimVerifier(providers, state, judge, partial(time_left, options, "verify"))
     held: list[Claim] = []
-    repaired: list[Claim] = []
+    quoted: list[Claim] = []
     dropped: list[Dropped] = []
     failures: list[StageNote] = []
-
-    def checked(holding: list[Claim], failing: list[Dropped]) -> None:
-        held.extend(holding)
-        dropped.extend(failing)
-        _report(runtime, holding)
-
     try:
-        await in_time(options, "verify", checks.verify_by_perspective(state.get("drafts", []), checked))
-        repaired = await in_time(options, "verify", add_quotations(checks, held, dropped, options.claims_per_side))
+        held, dropped = await in_time(options, "verify", checks.verify_claims(state["drafts"]))
+        _report(runtime, held)
+        quoted = await in_time(options, "verify", add_quotations(checks, held, dropped, options.claims_per_side))
     except DeadlineError as exc:
         failures = [StageNote(stage="verify", message=f"What could not be checked was left out: {exc}")]
         with suppress(TimeoutError):  # what was read before is there at once
             async with asyncio.timeout(_GRACE):
-                repaired = await add_quotations(checks, held, dropped, options.claims_per_side)
+                quoted = await add_quotations(checks, held, dropped, options.claims_per_side)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
-    _report(runtime, repaired)
-    shown = await merge_reworded(providers.models, deduplicated([*held, *repaired]))
-    claims = add_crux(state, with_theses(_in_order(state, shown)))
-    report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
+    _report(runtime, quoted)
+    shown = await merge_reworded(providers.models, deduplicated([*held, *quoted]))
+    claims = with_theses(_in_order(state, shown))
+    with suppress(DeadlineError):
+        claims += await in_time(options, "verify", _crux(checks, claims))
+    claims = add_crux(state, claims)
+    report(runtime, "verified", held=len(held), repaired=len(quoted), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
     return RunState(claims=claims, dropped=dropped, notes=failures, coverage=coverage, duplicate_of=same)
 
 
+async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
+    """What a model says that the dispute turns on, if that holds; nothing where there are no two sides with a case."""
+    crux, pair = checks.providers.crux, opposed_sides(checks.state, claims)
+    if crux is None or pair is None or checks.failed:
+        return []
+    written = await crux(checks.state["framing"], pair)
+    return (await checks.verify_claims([written]))[0] if written else []
+
+
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
     for claim in claims:
-        if claim["role"] != "crux":
-            report(
-                runtime,
-                "claim",
-                side=claim["perspective"],
-                text=decontextualised(claim),
-                tier=claim.get("tier", "case"),
-            )
+        side, tier = claim["perspective"], claim.get("tier", "case")
+        report(runtime, "claim", side=side, text=decontextualised(claim), tier=tier)
 
 
 async def _coverage(

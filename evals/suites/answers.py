@@ -128,7 +128,7 @@ async def measures_of(replies: Sequence[Reply], models: Models) -> dict[str, Fig
     plain = [r for r in replies if r.variant == PLAIN]
     return {
         **of_plain(plain),
-        **supported(await check_claims(plain, models)),
+        **supported(check_claims(plain)),
         **stance_alignment(plain),
         "alignment_judge": judged_alignment(await judge_claims(plain, models)),
         **(missing_side(replies) if any(r.left_out for r in replies) else {}),

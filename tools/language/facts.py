@@ -1,40 +1,35 @@
-"""The facts of a claim that can be looked up word for word: numbers, dates, names and quotations."""
+"""The facts of a claim that can be looked up word for word: numbers, months and names."""
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import lru_cache
 
 from tools.language.lexicon import is_name, lookup
-from tools.language.numerals import Key, find_numbers, is_stated, number_values, plain_text
+from tools.language.numerals import find_numbers, is_stated, number_values, plain_text
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")
 _HONORIFIC = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|Sen|Gov|Gen|Rev|Hon)\.(?= [A-Z])")
 _OPENING = re.compile(r"(?:^|[.!?:;][\"')\]]*\s)[-*\"'(\[\s]*$|(?:^|\s)[\"']$")
 _LOOK_BACK = 8  # characters before a word that tell whether a sentence opens with it
-_GAP = re.compile(r"[\s&.-]*(?:(?:of|de|la|van|von|der|den|di|du|al|the)\s|[A-Z]\.?\s)*")  # 'of the', 'K. '
 _LINKS = frozenset("of the and de la le van von der den di du al for in on a an to".split())
 _TITLES = frozenset(
     "mr mrs ms miss dr prof professor sir dame lord lady president minister senator judge justice king queen pope "
     "saint chancellor".split()
 )
-_SAME = [
-    line.split("|")
-    for line in (
-        "US|USA|United States|United States of America|America|American; "
-        "UK|United Kingdom|Britain|Great Britain|British; "
-        "EU|European Union; UN|United Nations; AI|artificial intelligence; GM|genetically modified; "
-        "EV|electric vehicle|electric car; France|French; Netherlands|Dutch|Holland; Denmark|Danish; Finland|Finnish; "
-        "Spain|Spanish; Poland|Polish; Ireland|Irish; Scotland|Scottish; Wales|Welsh; England|English; "
-        "Switzerland|Swiss; Greece|Greek; Turkey|Turkish; Sweden|Swedish; Norway|Norwegian; China|Chinese"
-    ).split("; ")
-]
 _PEOPLE = re.compile(r"(?:n|an|ian|ean|ese|i|ic|ish|y|e)$")
+_IRREGULAR = (
+    "spain|spanish poland|polish finland|finnish france|french netherland|dutch|holland denmark|danish wale|welsh"
+)
+_SAME = [frozenset(names.split("|")) for names in _IRREGULAR.split()]
+_CALENDAR = "january february march april may june july august september october november december".split()
+_MONTHS = {month[:3]: month for month in _CALENDAR} | {"sept": "september"}
+_IN_DIGITS = re.compile(r"\b[12]\d{3}-([01]\d)\b|\b(\d{1,2})[./](\d{1,2})[./][12]\d{3}\b")
 _HEADLINE = 0.5  # share of capitalised words above which a text is written like a headline
-_NEAR = 3  # words that may stand between the parts of one name
 _SHORT = 3  # letters up to which an acronym must not be mistaken for a word: 'US', 'WHO', 'IT'
+_REMEMBERED = 64  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,71 +39,68 @@ class _Token:
     opens: bool  # first of a sentence or of a quotation
 
     @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-    @property
     def capital(self) -> bool:
         return any(c.isupper() for c in self.text)
 
 
-class _Reading:
-    """The words of one passage, made ready to be looked up."""
+class _Facts:
+    """The numbers and words of a document, made ready to be looked up."""
 
-    def __init__(self, passage: str) -> None:
-        tokens = _tokens(_undotted(passage))
+    def __init__(self, text: str) -> None:
+        text = plain_text(text)
+        self.numbers = number_values([text])
+        tokens = _tokens(text)
         own = [t.text for t in tokens if t.text.lower() not in _LINKS]
-        self._words = [_fold(text) for text in own]
-        self._line = f" {' '.join(self._words)} "
+        numbers = {int(number) for found in _IN_DIGITS.findall(text) for number in found if number}
+        self._words = {_fold(word) for word in own} | {_CALENDAR[n - 1] for n in numbers if 1 <= n <= 12}
         self._initials = ["".join(text[0].upper() for text in texts) for texts in (own, [t.text for t in tokens])]
         self._capitals = ["".join(text[0] if text[0].isupper() else "." for text in own)]
         self._peoples = {stem for t in tokens if t.text[0].isupper() for stem in _stems(_fold(t.text))}
 
-    def has(self, name: Sequence[str]) -> bool:
-        """Whether the passage has a name, given as its folded words."""
-        return any(self._near(form) for form in _forms(name)) or (
-            len(name) == 1 and (self._abbreviates(name[0]) or bool(_stems(name[0]) & self._peoples))
-        )
+    def lacks(self, name: Sequence[str]) -> list[str]:
+        """The words of a name that the document lacks; none where it has the name's acronym."""
+        if len(name) > 1 and "".join(word[0] for word in name).upper() in self._words:
+            return []
+        return [word for word in name if not self._has(_fold(word))]
 
-    def _near(self, name: Sequence[str]) -> bool:
-        if f" {' '.join(name)} " in self._line:
-            return True
-        if len(name) == 1 or not set(name) <= set(self._words):
-            return False
-        width = len(name) + _NEAR
-        return any(set(name) <= set(self._words[i : i + width]) for i in range(len(self._words)))
+    def _has(self, word: str) -> bool:
+        return word in self._words or self._abbreviates(word) or bool(_stems(word) & self._peoples)
 
     def _abbreviates(self, name: str) -> bool:
-        """Whether words of the passage begin with an acronym's letters, in capitals where it is as short as 'EU'."""
+        """Whether words of the document begin with an acronym's letters, in capitals where it is as short as 'EU'."""
         if not 2 <= len(name) <= 6 or not name.isupper():
             return False
         return any(name in line for line in (self._capitals if len(name) == 2 else self._capitals + self._initials))
 
 
-def missing_names(claim: str, passages: Sequence[str]) -> list[str]:
-    """The names of a claim that no passage has, as the claim has them; the texts made plain (`numerals.plain`).
+_facts = lru_cache(_REMEMBERED)(_Facts)
 
-    A name is there in any case, with or without possessive, initials and titles, with its words in another order
-    nearby ('Oxford University'), as the people of a country, or in full where the claim has its acronym.
+
+def missing_facts(claim: str, document: str) -> list[str]:
+    """Every number, and every word of a name or month of the claim, that is not in the document, as the claim has it.
+
+    A fact may be written otherwise ('two thirds' and '66 %', '3 May' and '2019-05-03'); it is not worked out ('a
+    majority' is not looked for under '60 %').
     """
-    readings = [_Reading(p) for p in passages]
-    return [text for text, name in names(claim) if not any(r.has(name) for r in readings)]
+    claim, known = plain_text(claim), _facts(document)
+    missing = [n.text for n in find_numbers(claim) if not n.vague and not is_stated(n, known.numbers)]
+    return list(dict.fromkeys([*missing, *(" ".join(words) for name in _names(claim) if (words := known.lacks(name)))]))
 
 
-def names(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each name as it is written, with its folded words: capitalised words in a row, with 'of' or initials between."""
-    text = _undotted(text)
+def _names(text: str) -> Iterator[list[str]]:
+    """The words of each name, without titles: capitalised words in a row, with 'of' or 'the' between."""
     tokens = _tokens(text)
     headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
-    run: list[_Token] = []
-    for token in (t for t, after in zip(tokens, [*tokens[1:], None], strict=False) if _named(t, after, headline)):
-        owner = run and run[-1].text.endswith("'s")  # 'Saxony's Lusatia' are two names
-        if run and (token.opens or owner or not _GAP.fullmatch(text, run[-1].end, token.start)):
-            yield text[run[0].start : run[-1].end], _essential(run)
-            run = []
-        run.append(token)
-    if run:
-        yield text[run[0].start : run[-1].end], _essential(run)
+    name: list[str] = []
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        word = token.text.lower()
+        if token.opens or word not in _LINKS:
+            if name and (token.opens or not token.capital):
+                yield name
+                name = []
+            if _named(token, after, headline) and word not in _TITLES:
+                name.append(token.text)
+    yield name
 
 
 def _named(token: _Token, after: _Token | None, headline: bool) -> bool:
@@ -117,138 +109,35 @@ def _named(token: _Token, after: _Token | None, headline: bool) -> bool:
         return False
     if not token.opens or headline:
         return not headline or is_name(token.text)
-    before_a_name = after is not None and after.text[0].isupper() and not after.opens and after.start == token.end + 1
+    before_a_name = (
+        after is not None
+        and after.text[0].isupper()
+        and not after.opens
+        and after.start == token.start + len(token.text) + 1
+    )
     return is_name(token.text) or (before_a_name and lookup(token.text).startswith("NNP"))
-
-
-def _essential(run: Sequence[_Token]) -> tuple[str, ...]:
-    kept = [t.text for t in run if t.text.lower() not in _TITLES] or [t.text for t in run]
-    return tuple(_fold(text) for text in kept)
-
-
-def _forms(name: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield name
-    for forms in _SAME:
-        same = [tuple(_fold(w) for w in form.split() if w not in _LINKS) for form in forms]
-        if tuple(name) in same:
-            yield from same
 
 
 def _stems(name: str) -> set[str]:
     """A name and what is left of it without the endings of countries and their people: 'ital' of Italy and Italian."""
-    return {s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT}
+    irregular = {other for names in _SAME if name in names for other in names}
+    return irregular | {
+        s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT
+    }
 
 
 def _tokens(text: str) -> list[_Token]:
+    text = _DOTTED.sub(lambda m: m.group().replace(".", ""), _HONORIFIC.sub(r"\1", text))
     before = ((m, max(0, m.start() - _LOOK_BACK)) for m in _WORD.finditer(text))
     opens = ((m, _OPENING.search("x" * (start > 0) + text[start : m.start()])) for m, start in before)
     return [_Token(m.group(), m.start(), opening is not None) for m, opening in opens]
 
 
-def _undotted(text: str) -> str:
-    return _DOTTED.sub(lambda m: m.group().replace(".", ""), _HONORIFIC.sub(r"\1", text))
-
-
 def _fold(word: str) -> str:
-    """A word without accents, possessive and plural, in lower case unless it is a short acronym."""
+    """A word without accents, possessive and plural, in lower case unless it is a short acronym; a month in full."""
     word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
     word = re.sub(r"'s?$", "", word)
     if len(word) <= _SHORT and word.isupper():
         return word
     word = word.casefold()
-    return word[:-1] if len(word) > _SHORT and re.search(r"[^su]s$", word) else word
-
-
-_CALENDAR = "January Jan|February Feb|March Mar|April Apr|May|June Jun|July Jul|August Aug|September Sept Sep|"
-_CALENDAR += "October Oct|November Nov|December Dec"
-_MONTHS = {name: number for number, of in enumerate(_CALENDAR.split("|"), start=1) for name in of.split()}
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>[12]\d{3})\b"
-_DATES = [
-    re.compile(pattern)
-    for pattern in (
-        rf"\b{_YEAR}-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?\b",
-        rf"\b(?P<day>[0-3]?\d)[./](?P<month>[0-3]?\d)[./]{_YEAR}",
-        rf"\b{_DAY}(?: of|-)? ?{_MONTH}(?:,? (?:of )?{_YEAR})?",
-        rf"\b{_MONTH} (?:the )?{_DAY}\b(?:,? (?:of )?{_YEAR})?",
-        rf"\b{_MONTH},? (?:of )?{_YEAR}",
-        # By itself a month is one inside a sentence only: 'March against …', 'May we …' open one.
-        rf"(?<=[a-z,;] )(?P<month>{'|'.join(m for m in _MONTHS if len(m) > 4 or m in ('May', 'June', 'July'))})\b",
-    )
-]
-_QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'((?:[^\'"]|(?<=\w)\'(?=\w))+)\'(?!\w)')
-_LEFT_OUT = re.compile(r"\[[^\]]*\]|\(?\.\.\.\)?")
-_SHORTEST_QUOTATION = 3  # words; a shorter one is a title, or a word held at arm's length
-_CURRENCY = {
-    "dollar": re.compile(r"\$|\bdollars?\b|\bUSD\b"),
-    "pound": re.compile(r"£|\bpounds?\b|\bGBP\b"),
-    "euro": re.compile(r"€|\beuros?\b|\bEUR\b"),
-    "yen": re.compile(r"¥|\byen\b|\bJPY\b"),
-}
-
-
-def missing_facts(claim: str, passages: Sequence[str]) -> list[str]:
-    """Every number, date, name and quotation of the claim that is in none of the passages, as the claim has it.
-
-    A fact may be written otherwise ('two thirds' and '2/3', '3 May' and '2019-05-03'), it is not worked out ('a
-    majority' is not looked for under '60 %'). Give a passage as 'title. text', since a title says things too.
-    """
-    said_here, texts = plain_text(claim), [plain_text(p) for p in passages]
-    quoted = [q for m in _QUOTED.finditer(said_here) if len((q := m[1] or m[2]).split()) >= _SHORTEST_QUOTATION]
-    missing = [q for q in quoted if not any(_quotes(t, q) for t in texts)]
-    known, dated = number_values(texts), [d for t in texts for d in _dates(t)]
-    known |= {("count", Fraction(key)) for date in dated for key in (date.year, date.day) if key}
-    for date in _dates(said_here):
-        if not any(_agrees(date, other, known) for other in dated):
-            missing.append(date.text)
-        said_here = said_here.replace(date.text, " , ", 1)
-    missing += [n.text for n in find_numbers(said_here) if not n.soft and not is_stated(n, known)]
-    for sign in _CURRENCY.values():
-        if (found := sign.search(said_here)) and not any(sign.search(t) for t in texts):
-            missing.append(found.group())
-    return list(dict.fromkeys([*missing, *missing_names(said_here, texts)]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Date:
-    text: str
-    year: int | None
-    month: int
-    day: int | None
-
-
-def _dates(text: str) -> Iterator[_Date]:
-    """The dates of a plain text; day and month of '03/04/2024' may be either way round."""
-    for pattern in _DATES:
-        for match in pattern.finditer(text):
-            fields = match.groupdict()
-            month, year, day = fields["month"], fields.get("year"), fields.get("day")
-            read = _Date(
-                match.group(), int(year) if year else None, _MONTHS.get(month) or int(month), int(day) if day else None
-            )
-            yield read
-            if month.isdigit() and not match.group().startswith(year or " ") and read.day and read.day <= 12:
-                yield _Date(read.text, read.year, read.day, read.month)
-        text = pattern.sub(" ; ", text)
-
-
-def _agrees(date: _Date, other: _Date, known: frozenset[Key]) -> bool:
-    """Whether a passage's date says what the claim's does; a year may stand elsewhere in the passage."""
-    if date.month != other.month or (date.day and date.day != other.day):
-        return False
-    return not date.year or date.year == other.year or (other.year is None and ("count", Fraction(date.year)) in known)
-
-
-def _quotes(passage: str, quotation: str) -> bool:
-    """Whether the passage has the quotation's words in order; what the quotation leaves out may be anything."""
-    words, at = _flat(passage), 0
-    for part in _LEFT_OUT.split(quotation):
-        at = words.find(_flat(part).strip(".,;:!?- "), at)
-        if at < 0:
-            return False
-    return True
-
-
-def _flat(text: str) -> str:
-    return re.sub(r"\s+", " ", re.sub("[\"']", "", text)).casefold()
+    return _MONTHS.get(word, word[:-1] if len(word) > _SHORT and re.search(r"[^su]s$", word) else word)

@@ -2,12 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 Key = tuple[str, Fraction]
-"""What a number says: ('count', 40), ('ratio', 2/5), ('rank', 3), ('decade', 1990), ('vague', 1000) of 'thousands'."""
+"""What a number says: ('count', 40) of '40' and '40th', ('ratio', 2/5) of '40 %', ('part', 2/5) of 'two fifths'."""
 
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
 _UNITS = {word: value for value, word in enumerate((_SMALL + "seventeen eighteen nineteen").split())}
@@ -27,34 +27,28 @@ _PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
     form: value for word, value in _RANKS.items() if value > 2 for form in (word, f"{word}s")
 }
 _PARTS |= {form: value for word, value in _SCALES.items() for form in (f"{word}th", f"{word}ths")}
-_VAGUE = {"dozens": 12} | {f"{word}s": value for word, value in _SCALES.items()}
-_DECADES = {f"{word[:-1]}ies": value for word, value in _TENS.items()}
-_MULTIPLES = {
-    **dict.fromkeys("twice doubled doubles doubling twofold both pair couple".split(), 2),
-    **dict.fromkeys("thrice triple tripled triples tripling trebled threefold".split(), 3),
-    **dict.fromkeys("quadruple quadrupled fourfold".split(), 4),
-    "tenfold": 10,
-}
-_TIMES = {"half an hour": 30, "a quarter of an hour": 15, "quarter of an hour": 15, "half a century": 50}
-_TIMES |= {"half a year": 6, "half a dozen": 6}
+_HALVES = frozenset("half halve halved halves halving".split())
 _PERCENT = ("%", "percent", "percentage", "pc", "per cent", "per - cent")
-_SOFT = frozenset(("one", "first", "second", "both", "pair", "couple"))  # no numbers in 'one knows', 'a second home'
+_BETWEEN = ("out of every", "out of the", "out of", "in every", "of every", "of the", "of", "in")
+_VAGUE = frozenset(("one", "first", "second"))  # no numbers in 'one knows', 'a second home'
+_MEASURES = ("a", "an", "-", "past")  # 'half an hour', 'half-time', 'half past six'
 _SPACES = re.compile(r"\s+")
 _VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
 _NUMERAL = r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)?"
 _TOKEN = re.compile(rf"{_NUMERAL}|[^\W\d_]+|\S")
 _LARGEST_SHARE = 1000  # 'two in 2019' is no share
+_ROUGHLY = {"part": Fraction(1, 50), "ratio": Fraction(1, 200)}  # 'a third' is said of 34 %, '33 %' of a third
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number as it is written. `keys` are the values that it may stand for, `inner` those of its parts ('one in
-    three' says a third and names a three), `soft` that it may be no number at all."""
+    three' says a third and names a three), `vague` that it may be no number at all."""
 
     text: str
     keys: frozenset[Key]
     inner: frozenset[Key] = frozenset()
-    soft: bool = False
+    vague: bool = False
 
 
 def plain_text(text: str) -> str:
@@ -83,19 +77,22 @@ def number_values(texts: Iterable[str]) -> frozenset[Key]:
 
 
 def is_stated(number: Number, known: frozenset[Key]) -> bool:
-    """Whether one of the number's values is among the known; 'thousands' also where a count of several thousand is, and
-    'the sixth year' where 'year six' is."""
-    if (number.keys | {("count", value) for kind, value in number.keys if kind == "rank"}) & known:
+    """Whether one of the number's values is among the known, or all of its parts are: '3 of 8' where '8 towns' and '3'
+    stand. A part in words stands for any percentage near it."""
+    if number.keys & known:
         return True
-    vague = [value for kind, value in number.keys if kind == "vague"]
-    return any(kind == "count" and 2 * v <= value < 1000 * v for v in vague for kind, value in known)
+    if number.inner and min(value for _, value in number.inner) > 2 and number.inner <= known:
+        return True
+    return any(
+        abs(value - other) <= _ROUGHLY[kind]
+        for kind, value in number.keys
+        for other_kind, other in known
+        if {kind, other_kind} in ({"part"}, {"part", "ratio"})
+    )
 
 
 _Read = tuple[set[Key], set[Key], int]
 _NOTHING: _Read = (set(), set(), 0)
-_HALVES = dict.fromkeys("half halve halved halves halving".split(), Fraction(1, 2))
-_OF_KIND: dict[str, Mapping[str, int | Fraction]] = {"vague": _VAGUE, "decade": _DECADES, "count": _MULTIPLES}
-_OF_KIND |= {"rank": _RANKS, "ratio": _HALVES}
 
 
 class _Scan:
@@ -111,9 +108,11 @@ class _Scan:
         for read in (self._one_word, self._share, self._counted):
             keys, inner, end = read(at)
             if keys:
+                word = self._word(at)
                 text = self._text[self._tokens[at].start() : self._tokens[end - 1].end()]
-                soft = self._word(at) in _SOFT or (self._word(at) == "half" and self._word(end) == "-")
-                return Number(text, frozenset(keys), frozenset(inner), soft and end == at + 1), end
+                vague = word in _VAGUE and end == at + 1
+                vague |= self._past(end, "of an hour") > 0 or (word in _HALVES and self._word(end) in _MEASURES)
+                return Number(text, frozenset(keys), frozenset(inner), vague), end
         return None, at + 1
 
     def _word(self, at: int) -> str:
@@ -129,33 +128,25 @@ class _Scan:
         return 0 < at < len(self._tokens) and self._tokens[at].start() == self._tokens[at - 1].end()
 
     def _one_word(self, at: int) -> _Read:
-        """A word that is a number by itself, or half of one: 'thousands', 'the nineties', 'half an hour'."""
+        """An ordinal or a half: 'the third', 'halved', 'half a million'."""
         word = self._word(at)
-        if word in _SCALES and self._word(at - 1) in ("few", "several", "many"):
-            return {("vague", Fraction(_SCALES[word]))}, set(), at + 1
-        for phrase, amount in _TIMES.items() if word in ("half", "a", "quarter") else ():
-            if end := self._past(at, phrase):
-                return {("count", Fraction(amount))}, set(), end
-        keys: set[Key] = {(kind, Fraction(values[word])) for kind, values in _OF_KIND.items() if word in values}
-        if word in _DECADES:
-            keys |= {("decade", Fraction(1900 + _DECADES[word]))}
-        elif word in _HALVES and self._word(at + 1) in ("a", "-") and self._scale(at + 2)[0] > 1:
+        if word in _HALVES and self._word(at + 1) in ("a", "-") and self._scale(at + 2)[0] > 1:
             scale, end = self._scale(at + 2)
             return {("count", Fraction(scale, 2))}, set(), end
-        return keys, set(), at + 1
+        keys: set[Key] = {("count", Fraction(_RANKS[word]))} if word in _RANKS else set()
+        return keys | ({("part", Fraction(1, 2))} if word in _HALVES else set()), set(), at + 1
 
     def _share(self, at: int) -> _Read:
-        """'One in three', 'two out of every five'."""
+        """'One in three', 'two out of every five', '39 of the 58'."""
         some, end = self._cardinal(at)
-        between = ("out of every", "out of", "in every", "of every", "in")
-        start = next(filter(None, (self._past(end, phrase) for phrase in between)), 0) if some else 0
+        start = next(filter(None, (self._past(end, phrase) for phrase in _BETWEEN)), 0) if some else 0
         whole, end = self._cardinal(start) if start else ([], end)
         if not whole or not some[0] < whole[0] <= _LARGEST_SHARE:
             return _NOTHING
-        return {("ratio", some[0] / whole[0])}, {("count", some[0]), ("count", whole[0])}, end
+        return {("part", some[0] / whole[0])}, {("count", some[0]), ("count", whole[0])}, end
 
     def _counted(self, at: int) -> _Read:
-        """A cardinal with what follows it: 'per cent', 'thirds', 'th', 's'."""
+        """A cardinal with what follows it: 'per cent', 'thirds'."""
         counts, end = self._cardinal(at)
         if not counts:
             return _NOTHING
@@ -163,15 +154,9 @@ class _Scan:
         word = self._word(after)
         if percent := self._percent(after):
             return {("ratio", counts[0] / 100)}, set(), percent
-        if self._touches(end) and word in ("st", "nd", "rd", "th"):
-            return {("rank", counts[0])}, {("count", counts[0])}, end + 1
-        if self._touches(end) and word == "s" and counts[0] % 10 == 0:
-            return {("decade", counts[0]), ("decade", counts[0] + 1900 * (counts[0] < 100))}, set(), end + 1
-        if 10 < counts[0] < 100 and counts[0] % 10 == 0 and 0 < _RANKS.get(word, 0) < 10:
-            return {("rank", counts[0] + _RANKS[word])}, set(), after + 1
         if word in _PARTS and counts[0] < 100:
-            ranks = {("rank", Fraction(_RANKS[word]))} if counts[0] == 1 and word in _RANKS else set()
-            return {("ratio", counts[0] / _PARTS[word]), *ranks}, set(), after + 1
+            ranks = {("count", Fraction(_RANKS[word]))} if counts[0] == 1 and word in _RANKS else set()
+            return {("part", counts[0] / _PARTS[word]), *ranks}, set(), after + 1
         if self._word(at) in ("a", "an") and end == at + 1:
             return _NOTHING
         ratios = {("ratio", c) for c in counts if 0 < c < 1}
@@ -194,17 +179,12 @@ class _Scan:
         value, end = self._below_hundred(at)
         if end == at:
             return [], at
-        follower, later = self._below_hundred(end + 1 if self._word(end) == "-" else end)
-        if 10 < value < 100 and later > end and (10 <= follower < 100):  # 'nineteen eighty-four'
-            return [Fraction(value * 100 + follower)], later
         return self._scaled(Fraction(value), end)
 
     def _scaled(self, value: Fraction, end: int) -> tuple[list[Fraction], int]:
-        """A cardinal's first words carried on: 'two' to 'two hundred and five thousand', 'two' to 'two and a half'."""
+        """A cardinal's first words carried on: 'two' to 'two hundred and five thousand'."""
         total = Fraction(0)
         while True:
-            if self.words[end : end + 3] == ["and", "a", "half"]:
-                value, end = value + Fraction(1, 2), end + 3
             scale, after = self._scale(end)
             if scale == 1:
                 return [total + value], end
@@ -221,8 +201,6 @@ class _Scan:
     def _scale(self, at: int) -> tuple[int, int]:
         """The factor that a word such as 'million' stands for, or 1, and the token after it."""
         at = at + 1 if self._word(at) == "-" else at
-        if self._word(at) == "dozen":
-            return 12, at + 1
         return (_SCALES[self._word(at)], at + 1) if self._word(at) in _SCALES else (1, at)
 
     def _below_hundred(self, at: int) -> tuple[int, int]:
@@ -240,13 +218,8 @@ class _Scan:
             below = int(self._word(end + 1))
             if value < below <= 100:
                 return [value / below], end + 2
-        if re.fullmatch(r"\d/[1-9]", part := "".join(self.words[end : end + 3])):
-            return [value + Fraction(part)], end + 3
         if self._touches(end) and self._word(end) in _SHORT_SCALES:
             return [value * _SHORT_SCALES[self._word(end)], value], end + 1
-        century = self._word(at - 2)
-        if self._word(at - 1) in ("-", "/") and re.fullmatch(r"[12]\d{3}", century) and 10 <= value < 100:
-            return [value + int(century[:2]) * 100, value], end  # '2019-20'
         return self._scaled(value, end)
 
 

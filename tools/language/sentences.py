@@ -9,6 +9,8 @@ from tools.passages import Passage, Sentence
 
 PASSAGE_WORDS = 100
 """The length the papers retrieve at (BERDS §4: blocks of 100 words)."""
+GAP = " … "
+"""Stands between two sentences of a passage that are quoted together and stand apart."""
 
 _LONGEST_SENTENCE = 60
 _SEGMENTED = 4_000  # characters that are segmented at once, which takes time by their square

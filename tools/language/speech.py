@@ -7,6 +7,7 @@ import re
 
 from tools.language.lexicon import is_name
 from tools.language.names import from_title, fullest, is_entitled, is_person, pattern
+from tools.language.sentences import GAP
 from tools.passages import PROBABLY
 
 UNNAMED = "somebody quoted"
@@ -75,7 +76,8 @@ def _subject(left: str) -> str:
 def reported_speaker(sentence: str, passage: str) -> str:
     """The person or body that the passage reports to say the sentence: 'Ana Pereira' of '"…", said Ana Pereira'.
 
-    sentence: one or two sentences of the passage, word for word but for spaces. Empty where the passage speaks for
+    sentence: one or two sentences of the passage, word for word but for spaces; of two that stand apart (`GAP`) the
+    first tells it. Empty where the passage speaks for
     itself, so that its author says it; `UNNAMED` where it stands inside quotation marks of somebody whom the passage
     does not name. A name that is not certain begins with `tools.passages.PROBABLY`.
 
@@ -83,6 +85,8 @@ def reported_speaker(sentence: str, passage: str) -> str:
     """
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
+    if said not in text.replace("\n", " "):
+        said = said.partition(GAP)[0]
     begin = text.replace("\n", " ").find(said)
     if begin < 0 or not said:
         return ""

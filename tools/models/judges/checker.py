@@ -1,22 +1,22 @@
 """A chat model that checks written claims: do the passages that a claim cites say it, and does it serve its side?"""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from prompts import as_data, load_prompt
-from tools.models.batching import batches, run_within
+from tools.models.batching import run_within
 from tools.models.chat.model import ChatModel
-from tools.models.judges.together import Halving, labelled
+from tools.models.judges.together import Halving, as_documents, as_line, labelled
 from tools.passages import Passage
 
-TOGETHER = 20
+TOGETHER = 45
 """Claims of a call at most."""
+_CHARACTERS = 30_000  # of the passages and claims of a call at most
 _CONCURRENT = 8  # calls
 _ATTEMPTS = 2
 _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
@@ -27,7 +27,7 @@ class ClaimCheck:
     """A written claim to check.
 
     side: the statement of the side that it stands under, empty for a claim of no side. objection: it is to argue
-    against that side. passages: those that it cites. hints: what rules did not find in them.
+    against that side. passages: those that it cites. hints: what rules found against it.
     """
 
     text: str
@@ -46,6 +46,10 @@ class ClaimVerdict:
     serves: float = math.nan
     corrected: str = ""
 
+    @property
+    def answered(self) -> bool:
+        return not math.isnan(self.said)
+
 
 class Checked(BaseModel):
     """What the model says of a claim."""
@@ -53,6 +57,7 @@ class Checked(BaseModel):
     claim: str = Field(max_length=20)
     said: Literal["yes", "partly", "no"]
     serves: Literal["yes", "no"]
+    corrected: str = Field(default="", max_length=600)
 
 
 class CheckedClaims(BaseModel):
@@ -72,35 +77,64 @@ class ClaimChecker:
         self._concurrency = min(concurrency, _CONCURRENT)
         self._halving = Halving(TOGETHER)
 
-    async def check(self, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> list[ClaimVerdict]:
-        """A verdict for each claim. Raises ProviderDownError, ProviderReplyError, BudgetError."""
-        found = [ClaimVerdict()] * len(claims)
-        ask = partial(self._check, claims, found)
-        calls = [partial(self._halving.ask, ask, part) for part in batches(range(len(claims)), self._halving.together)]
-        await run_within(seconds, calls, self._concurrency)
-        return found
+    async def check(
+        self, claims: Sequence[ClaimCheck], seconds: float = math.inf, planted: ClaimCheck | None = None
+    ) -> tuple[list[ClaimVerdict], bool]:
+        """A verdict for each claim; and whether the model took the planted claim, which stands in every call and cites
+        a passage that does not say it, for said. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        every = [*claims, *([planted] if planted else [])]
+        found = [ClaimVerdict()] * len(every)
+        fooled: list[bool] = []
 
-    async def _check(self, claims: Sequence[ClaimCheck], found: list[ClaimVerdict], places: Iterable[int]) -> None:
-        missing = list(places)
-        for _ in range(_ATTEMPTS):
-            if not missing:
-                return
-            passages = labelled(dict.fromkeys(p for i in missing for p in claims[i].passages), "P")
-            label_of = {passage.id: label for label, passage in passages.items()}
-            asked = labelled(missing, "C")
-            side = claims[missing[0]].side
-            system, user = load_prompt("check").render(
-                side=f"The side that they are to serve: {as_data('side', side)}" if side else "",
-                passages="\n".join(as_data("passage", p.text, label=label) for label, p in passages.items()),
-                claims="\n".join(
-                    as_data(
-                        "claim", claims[i].text, label=label, cites=" ".join(label_of[p.id] for p in claims[i].passages)
-                    )
-                    for label, i in asked.items()
-                ),
-            )
-            for one in (await self._model.ask(system, user, CheckedClaims)).claims:
-                if one.claim in asked:
-                    said, serves = _PROBABILITY[one.said], _PROBABILITY[one.serves]
-                    found[asked[one.claim]] = ClaimVerdict(said, serves)
-            missing = [i for i in missing if np.isnan(found[i].said)]
+        async def ask(places: Sequence[int]) -> None:
+            missing = list(places)
+            for _ in range(_ATTEMPTS):
+                if missing:
+                    await self._ask(every, [*missing, *range(len(claims), len(every))], found)
+                    fooled.extend(v.said > _PROBABILITY["partly"] for v in found[len(claims) :])
+                    missing = [i for i in missing if not found[i].answered]
+
+        calls = [partial(self._halving.ask, ask, part) for part in _parts(claims, self._halving.together)]
+        await run_within(seconds, calls, self._concurrency)
+        return found[: len(claims)], any(fooled)
+
+    async def _ask(self, claims: Sequence[ClaimCheck], places: Iterable[int], found: list[ClaimVerdict]) -> None:
+        asked = labelled(places, "C")
+        passages = labelled(dict.fromkeys(p for i in asked.values() for p in claims[i].passages), "P")
+        sides = labelled(dict.fromkeys(claims[i].side for i in asked.values() if claims[i].side), "S")
+        label_of = {passage.id: label for label, passage in passages.items()}
+        of_side = {side: label for label, side in sides.items()}
+
+        def shown(label: str, claim: ClaimCheck) -> str:
+            side = {"against" if claim.objection else "for": of_side.get(claim.side, "")}
+            cites = " ".join(label_of[p.id] for p in claim.passages)
+            return as_data("claim", claim.text, label=label, cites=cites, **side, hint="; ".join(claim.hints))
+
+        system, user = load_prompt("check").render(
+            sides="\n".join(["The sides:", *(as_data("side", side, label=label) for label, side in sides.items())]),
+            passages=as_documents(passages),
+            claims="\n".join(shown(label, claims[i]) for label, i in asked.items()),
+        )
+        for one in (await self._model.ask(system, user, CheckedClaims)).claims:
+            if one.claim in asked:
+                corrected = one.corrected.strip() if one.said == "partly" else ""
+                verdict = ClaimVerdict(_PROBABILITY[one.said], _PROBABILITY[one.serves], corrected)
+                found[asked[one.claim]] = verdict
+
+
+def _parts(claims: Sequence[ClaimCheck], together: int) -> Iterator[list[int]]:
+    """The places of the claims of each call, in their order."""
+    part: list[int] = []
+    passages: set[Passage] = set()
+    length = 0
+    for i, claim in enumerate(claims):
+        own = len(claim.text) + sum(len(as_line(p)) for p in {*claim.passages} - passages)
+        if part and (len(part) == together or length + own > _CHARACTERS):
+            yield part
+            part, passages, length = [], set(), 0
+            own = len(claim.text) + sum(len(as_line(p)) for p in {*claim.passages})
+        part.append(i)
+        passages.update(claim.passages)
+        length += own
+    if part:
+        yield part

@@ -1,0 +1,145 @@
+"""A chat model that checks claims: what it is told, in how many calls, and what is made of its answers."""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+
+import pytest
+from model_server import ModelServer, Reply
+
+from tools.models.chat.model import ChatModel
+from tools.models.judges.checker import TOGETHER, ClaimCheck, ClaimChecker, ClaimVerdict
+from tools.passages import Passage
+
+FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
+_CLAIM = re.compile(r'<claim label="(\w+)" cites="([\w ]*)"([^>]*)>(.*?)</claim>')
+_LINE = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A claim of a request: its label, the texts that it cites, its other attributes."""
+
+    label: str
+    text: str
+    cites: list[str]
+    told: str
+
+
+def asked(body: Any) -> list[Asked]:
+    text = unescape(body["messages"][-1]["content"])
+    passages = dict(_LINE.findall(text))
+    return [Asked(label, t, [passages[p] for p in c.split()], told) for label, c, told, t in _CLAIM.findall(text)]
+
+
+def saying(answer: Callable[[Asked], dict[str, str]]) -> Callable[[Any], Any]:
+    """A reply with what `answer` says of each claim, where it is not 'yes'."""
+    usual = {"said": "yes", "serves": "yes", "corrected": ""}
+
+    def reply(body: Any) -> Reply:
+        said = [{"claim": a.label, **usual, **answer(a)} for a in asked(body)]
+        return Reply({"claims": said}, usage=(len(str(body)) // 4, 9))  # of fewer tokens a prompt was cut
+
+    return reply
+
+
+@pytest.fixture
+async def checker(server: ModelServer) -> AsyncIterator[ClaimChecker]:
+    model = ChatModel("test-model", url=server.url, silence=5.0)
+    yield ClaimChecker(model)
+    await model.aclose()
+
+
+def passage(number: int, text: str, document: str = "", **known: Any) -> Passage:
+    return Passage(number, document or f"d{number}", "c", text, position=number, **known)
+
+
+LETTER = {"document": "letter", "title": "A letter to the editor", "publisher": "The Courier", "date": "2024-05-03"}
+FIRST = passage(1, "Ferries carry nurses.", **LETTER)
+SECOND = passage(2, "Nobody pays for a bridge.", speaker="Cllr Moen", section="Debate", **LETTER)
+OTHER = passage(3, "Free ferries are soon cancelled.")
+
+
+async def test_the_claims_of_all_sides_are_one_call_with_headings_speakers_hints_and_each_passage_once(
+    server: ModelServer, checker: ClaimChecker
+) -> None:
+    claims = [
+        ClaimCheck("Ferries carry nurses.", FOR, (SECOND, FIRST)),
+        ClaimCheck("Free ferries end soon.", AGAINST, (OTHER,), hints=("not found: soon", "not found: </claim>")),
+        ClaimCheck("Bridges cost nothing.", FOR, (SECOND,), objection=True),
+        ClaimCheck("Some say this, some that.", "", (FIRST, OTHER)),
+    ]
+    server.on("", saying(lambda a: {"serves": "no"} if "nothing" in a.text else {}))
+    verdicts, fooled = await checker.check(claims)
+    assert ([v.serves for v in verdicts], fooled) == ([0.95, 0.95, 0.05, 0.95], False)
+    [prompt] = server.prompts()
+    heading = '<document title="A letter to the editor" publisher="The Courier" date="2024-05-03">'
+    assert re.search(rf"{heading}\[P\w\w\] Ferries carry nurses.\n\[P\w\w\] Debate \| Cllr Moen: Nobody", prompt)
+    assert all(prompt.count(p.text) == 1 + (p is FIRST) for p in (FIRST, SECOND, OTHER))  # one is a claim's text too
+    sides = {text: label for label, text in re.findall(r'<side label="(\w+)">(.*?)</side>', prompt)}
+    told = {a.text: a.told for a in asked(server.requests[0].body)}
+    assert told["Ferries carry nurses."] == f' for="{sides[FOR]}"'
+    assert told["Bridges cost nothing."] == f' against="{sides[FOR]}"'
+    assert told["Some say this, some that."] == ""
+    assert f' for="{sides[AGAINST]}" hint="not found: soon; not found: &lt;/claim&gt;">' in prompt
+    assert [sorted(a.cites, key=len) for a in asked(server.requests[0].body) if a.text == claims[0].text] == [
+        ["Ferries carry nurses.", "Debate | Cllr Moen: Nobody pays for a bridge."]
+    ]
+
+
+async def test_labels_and_order_are_new_for_each_call(server: ModelServer, checker: ClaimChecker) -> None:
+    server.on("", saying(lambda a: {}), times=12)
+    claims = [ClaimCheck(f"Claim {n}.", FOR, (OTHER,)) for n in range(3)]
+    for _ in range(12):
+        await checker.check(claims)
+    orders = [[(a.label, a.text) for a in asked(r.body)] for r in server.requests]
+    assert len({tuple(text for _, text in order) for order in orders}) > 1
+    assert len({label for order in orders for label, _ in order}) > 20
+
+
+async def test_what_is_said_in_part_comes_back_corrected(server: ModelServer, checker: ClaimChecker) -> None:
+    answers = {"One.": {"said": "partly", "corrected": " One half. "}, "Two.": {"said": "no", "corrected": "Three."}}
+    server.on("", saying(lambda a: answers[a.text]))
+    verdicts, _ = await checker.check([ClaimCheck(text, FOR, (OTHER,)) for text in answers])
+    assert verdicts == [ClaimVerdict(0.3, 0.95, "One half."), ClaimVerdict(0.05, 0.95, "")]
+
+
+async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
+    server: ModelServer, checker: ClaimChecker
+) -> None:
+    planted = ClaimCheck("Claim 1.", FOR, (OTHER,))
+    server.on("", saying(lambda a: {"said": "no"} if a.cites == [OTHER.text] else {}), times=5)
+    many = [ClaimCheck(f"Claim {n}.", FOR, (FIRST,)) for n in range(TOGETHER + 1)]
+    verdicts, fooled = await checker.check(many, planted=planted)
+    assert ([v.said for v in verdicts], fooled) == ([0.95] * len(many), False)
+    assert sorted(len(asked(r.body)) for r in server.requests) == [2, TOGETHER + 1]
+    long = [ClaimCheck(f"Claim {n}.", FOR, (passage(n, f"Word{n} " * 1500),)) for n in range(10, 15)]
+    await checker.check(long, planted=planted)
+    assert sorted(len(asked(r.body)) for r in server.requests[2:]) == [2, 3, 3]
+    assert all(sum(a.cites == [OTHER.text] for a in asked(r.body)) == 1 for r in server.requests)
+
+
+@pytest.mark.parametrize(("said", "fooled"), [("yes", True), ("partly", False), ("no", False)])
+async def test_a_model_that_accepts_the_planted_claim_is_told_of(
+    server: ModelServer, checker: ClaimChecker, said: str, fooled: bool
+) -> None:
+    server.on("", saying(lambda a: {"said": said} if a.cites == [OTHER.text] else {}))
+    verdicts, told = await checker.check(
+        [ClaimCheck("Ferries carry nurses.", FOR, (FIRST,))], planted=ClaimCheck("Ferries carry nurses.", FOR, (OTHER,))
+    )
+    assert ([v.said for v in verdicts], told) == ([0.95], fooled)
+
+
+async def test_what_has_no_verdict_is_asked_once_more_and_then_has_none(
+    server: ModelServer, checker: ClaimChecker
+) -> None:
+    def forgetful(body: Any) -> Any:
+        [known] = [a.label for a in asked(body) if a.text == "One."] or ["C??"]
+        return {"claims": [{"claim": known, "said": "yes", "serves": "yes", "corrected": ""}]}
+
+    server.on("", forgetful, forgetful)
+    verdicts, _ = await checker.check([ClaimCheck(text, FOR, (FIRST,)) for text in ("One.", "Two.")])
+    assert [v.answered for v in verdicts] == [True, False]
+    assert [[a.text for a in asked(r.body)] for r in server.requests][1] == ["Two."]
