@@ -11,7 +11,7 @@ import pytest
 from test_answer import claim, made, state
 from written_answers import answer, cited, stands
 
-from agent.answer.assemble import speaker_of
+from agent.answer.numbering import speaker_of
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.followups import resolve
 from agent.answer.intents import names_of_source

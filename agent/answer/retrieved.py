@@ -134,7 +134,7 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
         stance=side["stance"],
         contrary=side["contrary"],
         status=status,
-        strength=strength(status, coverage["passages"], coverage["sources"], len(chosen)) if coverage else "none",
+        strength=strength(status, coverage["sources"], len(chosen)) if coverage else "none",
         sources=coverage["sources"] if coverage else 0,
         queries=state.get("queries", {}).get(side["id"], []),
         passages=[_passage(p, support.get(p.id), p.id in counted) for p in chosen],

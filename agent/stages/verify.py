@@ -74,6 +74,7 @@ def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
                 side=claim["perspective"],
                 text=decontextualised(claim),
                 tier=claim.get("tier", "case"),
+                objection=claim.get("objection", False),
             )
 
 
