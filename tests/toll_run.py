@@ -1,6 +1,6 @@
 """A run by hand, as a judge that reads documents and a chat model would leave it: should a village toll its bridge?
 
-Twelve documents: nine claims for No, two for Yes, a third way with objections, two documents for no side, one off the
+Fourteen documents: nine claims for No, two for Yes, a third way with objections, two documents for no side, one off the
 question, one copy, one that no claim cites, one unread.
 """
 
@@ -30,6 +30,7 @@ TEXTS = {
     12: "Neighbours who sell their milk across the river would lose a tenth of what they earn.",
     13: "Nobody has counted the carts.",
     14: "Old people visit less when each visit costs a coin.",
+    15: "The mill lies a mile below the bridge.",
 }
 DOCUMENTS = {**{i: i for i in TEXTS}, 14: 4}
 """The document of each passage."""
@@ -44,7 +45,6 @@ def passage(number: int) -> Passage:
 
 
 PASSAGES = {i: passage(i) for i in TEXTS}
-_YES_NO: dict[str, Any] = {"origin": "question"}
 SIDES = [
     Perspective(id="p1", name="Yes", statement=f"Yes: {QUESTION}", stance="supports", contrary="p2", origin="question"),
     Perspective(id="p2", name="No", statement=f"No: {QUESTION}", stance="opposes", contrary="p1", origin="question"),
@@ -107,7 +107,7 @@ def covered(*ids: int) -> Coverage:
 
 def toll_run(**changes: Any) -> RunState:
     support = {"p1": [1, 2], "p2": [3, 4, 5, 12, 13, 14], "p3": [6]}
-    judged = [i for i in TEXTS if i not in (11, 10)] + [10]
+    judged = [i for i in TEXTS if i not in (11, 15)]
     scores = {side: {i: 0.95 if i in mine else 0.05 for i in judged} for side, mine in support.items()}
     against = {side: {i: 0.95 if side == "p3" and i == 7 else 0.05 for i in judged} for side in support}
     made = RunState(

@@ -10,7 +10,7 @@ import streamlit as st
 from agent.answer.files import as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
-from agent.answer.outline import documents
+from agent.answer.outline import documents, perspective
 from agent.answer.requests import again
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
@@ -30,7 +30,6 @@ from agent.answer.words import (
     looked_for,
     more_about,
     named,
-    numbers,
     quoted_head,
     read_as,
     source_line,
@@ -158,14 +157,11 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
 
 def copied(answer: Answer, side: AnswerPerspective) -> str:
     """A side as plain text, each claim with its numbers and below them the sources of these."""
-    claims = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.claims if c.tier == "case"]
-    leaning = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.claims if c.tier == "leaning"]
-    against = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.objections]
-    cited = {n for c in side.all_claims for n in c.citations}
+    blocks = [b for b in perspective(answer, side) if b.citations or b.kind in ("may_speak", "against")]
+    cited = {n for b in blocks for n in b.citations or ()}
     sources = [f"[{c.number}] {source_line(c)}" for c in answer.citations if c.number in cited]
     head = f"{answer.neutral_question} {cited_view.called(answer, side)}"
-    apart = [*([MAY_SPEAK, *leaning] if leaning else []), *([AGAINST_IT, *against] if against else [])]
-    return "\n".join([head, *claims, *apart, "", *sources])
+    return "\n".join([head, *(f"{b.marked} {b.cited}".rstrip() for b in blocks), "", *sources])
 
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:

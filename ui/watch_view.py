@@ -114,9 +114,8 @@ def _take_side(side: SideProgress, event: Event) -> None:
     elif event.kind == "judged":
         side.state = data["status"]
     elif event.kind == "claim":
-        doubt = (
-            "Against it: " if data.get("objection") else "May speak for it: " if data.get("tier") == "leaning" else ""
-        )
+        doubt = "May speak for it: " if data.get("tier") == "leaning" else ""
+        doubt = "Against it: " if data.get("objection") else doubt
         words = f"{doubt}{data['text']}"
         if words not in side.claims:  # a stage done again tells it again
             side.claims.append(words)

@@ -37,17 +37,7 @@ from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
-from agent.state import (
-    Claim,
-    Coverage,
-    Perspective,
-    Quote,
-    Reason,
-    Response,
-    RunState,
-    in_case,
-    quotes_of,
-)
+from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
 from tools.passages import Passage
 from tools.store.store import SAMPLES

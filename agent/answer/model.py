@@ -136,6 +136,17 @@ class _Location(Part):
     speaker: str = ""
 
 
+class SourceFacts(Part):
+    """What is known of a document."""
+
+    collection: str
+    title: str
+    url: str
+    publisher: str
+    kind: SourceKind
+    date: str
+
+
 class Quotation(_Location):
     """Words of a passage that a claim stands on, verbatim; `support` is the judge's probability for its side."""
 
@@ -144,7 +155,7 @@ class Quotation(_Location):
     support: float | None
 
 
-class Citation(_Location):
+class Citation(SourceFacts, _Location):
     """A source, once, with its number; a document in which several people speak has one for each of them. `quote` is
     what was cited of it first, with where it stands; `more` is what else was. `file`: the table that it is a row of,
     where its id does not say."""
@@ -152,13 +163,7 @@ class Citation(_Location):
     number: int
     passage_id: int
     document_id: str
-    collection: str
     quote: str
-    title: str
-    url: str
-    publisher: str
-    kind: SourceKind
-    date: str
     support: float | None
     sample: bool
     file: str = ""
@@ -172,7 +177,7 @@ class DocumentStance(Part):
     argues: Literal["for", "against"]
 
 
-class AnswerDocument(Part):
+class AnswerDocument(SourceFacts):
     """A document that the run found, once. `quoted`: the numbers of its citations. `not_quoted`: why there are none.
 
     'unread': no passage was read. 'off_question': it is about something else. 'no_side': it argues for nothing.
@@ -180,12 +185,6 @@ class AnswerDocument(Part):
     """
 
     id: str
-    collection: str
-    title: str
-    publisher: str
-    url: str
-    kind: SourceKind
-    date: str
     file: str = ""
     stances: list[DocumentStance]
     quoted: list[int]

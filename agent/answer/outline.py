@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.summary import all_looked_into
+from agent.answer.summary import all_looked_into, is_read
 from agent.answer.words import (
     AGAINST_IT,
     ALSO,
@@ -134,12 +134,9 @@ def sources(answer: Answer) -> list[Block]:
 
 def documents(answer: Answer) -> list[Block]:
     """The documents that were read, with what each argues; and how many others were found."""
-    read = [d for d in answer.documents if d.not_quoted != "unread"]
-    more = [Block("document", f"{len(answer.documents) - len(read)} more found, not read")]
-    return [
-        *(Block("document", document_line(answer, d), d.quoted or None) for d in read),
-        *(more if 0 < len(read) < len(answer.documents) else []),
-    ]
+    read = [Block("document", document_line(answer, d), d.quoted or None) for d in answer.documents if is_read(d)]
+    more = len(answer.documents) - len(read)
+    return [*read, *([Block("document", f"{more} more found, not read")] if read and more else [])]
 
 
 def ending(answer: Answer, explain: bool = False) -> list[Block]:
@@ -186,7 +183,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     _sources(page, answer)
     if explain:
         _listed(page, DOCUMENTS, documents(answer))
-        _reasons(page, answer)
+        _listed(page, "Why these passages", [Block("more", why_chosen(answer, p)) for p in answer.chosen])
     _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 
@@ -236,15 +233,6 @@ def _sources(page: _Page, answer: Answer) -> None:
         page.wrap(block.text, first)
         for words in words_behind(answer, citation):
             page.wrap(_in_marks(words), " " * len(first))
-
-
-def _reasons(page: _Page, answer: Answer) -> None:
-    page.lines.append("")
-    page.strong("WHY THESE PASSAGES")
-    for number, passage in enumerate(answer.chosen, start=1):
-        page.wrap(plain(why_chosen(answer, passage)), f"  {number:>2}. ")
-    if not answer.chosen:
-        page.wrap("No passages were chosen by a selection for this answer.", "  ")
 
 
 def _end(page: _Page, answer: Answer, explain: bool) -> None:

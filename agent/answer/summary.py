@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import shorten
 
 from agent.answer.model import AnswerDocument, AnswerPerspective, Note, Outcome
-from agent.state import Coverage, Perspective, RunState, Stance, Target, in_case
+from agent.state import RunState, Stance, Target, in_case
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.question import ANSWERS
@@ -20,8 +20,6 @@ _UNSURE = "is shown; read it before you use it."
 _NEAREST = "Nothing that was found is surely about this question."
 _NAMED = 4  # answers of which each is named with its documents, at most
 _NOT_DONE = ("failed", "degraded", "late")
-SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
-"""'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
 
 def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
@@ -67,7 +65,7 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
     balance = f"{_balance(state)} {_census(state, documents)}".strip()
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("notes", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
-    return f"{on}, {balance[0].lower()}{balance[1:]}" if focus else balance
+    return f"{on}, {balance[:1].lower()}{balance[1:]}" if focus else balance
 
 
 def _what_was_not_done(state: RunState) -> str:
@@ -79,20 +77,28 @@ def _what_was_not_done(state: RunState) -> str:
 def _balance(state: RunState) -> str:
     """What the counts of documents do not say by themselves; empty where both sides have a case."""
     coverage, claims = state["coverage"], state.get("claims", [])
-    by_stance = {p["stance"]: coverage[p["id"]] for p in state["perspectives"] if p["stance"] != "other"}
+    cased = {c["perspective"] for c in claims if in_case(c)}
     found = [p for p in state["perspectives"] if coverage[p["id"]]["status"] != "not_found"]
-    if len(by_stance) < 2 or all(p["stance"] == "other" for p in found):
-        sure = {c["perspective"] for c in claims if in_case(c)}
-        return _answers(found, [p for p in found if p["id"] in sure])
-    stance_of = {p["id"]: p["stance"] for p in state["perspectives"]}
-    shown = [(stance_of[c["perspective"]], in_case(c)) for c in claims if c["perspective"] in stance_of]
-    cased = {stance for stance, case in shown if case} - {"other"}
-    pro, con = by_stance["supports"], by_stance["opposes"]
-    if len(cased) == 2:
-        agreed = [word for word, one, other in (("for", pro, con), ("against", con, pro)) if is_settled(one, other)]
-        return f"The sources found agree {agreed[0]} it." if agreed else ""
-    leaning = {stance_of[c["perspective"]] for c in claims if c.get("tier") == "leaning"} - cased - {"other"}
-    return _one_sided(pro, con, cased, leaning, yes_no=_yes_no(state))
+    facing: dict[Stance, str] = {p["stance"]: p["id"] for p in state["perspectives"] if p["stance"] != "other"}
+    if len(facing) < 2 or all(p["stance"] == "other" for p in found):
+        return _answers(len(found), sum(p["id"] in cased for p in found))
+    sure = {stance for stance, side in facing.items() if side in cased}
+    told = {c["perspective"] for c in claims if not c.get("objection")}
+    leaning = {stance for stance, side in facing.items() if side in told} - sure
+    if not sure:
+        return _unsure(leaning, _yes_no(state))
+    rest: Stance = "opposes" if "supports" in sure else "supports"
+    word, other = ("for" if rest == "opposes" else "against"), coverage[facing[rest]]
+    if len(sure) == 2:
+        return ""
+    if rest in leaning:
+        return f"A case {word} it was found. What may speak for the other side is shown apart."
+    if other["passages"]:
+        lean = f"{count(other['passages'], 'passage')} {'leans' if other['passages'] == 1 else 'lean'}"
+        return f"A case {word} it was found; {lean} the other way without a sentence to quote."
+    if other["leaning"]:
+        return f"A case {word} it was found; nothing that was found surely argues for the other side."
+    return f"All that was found to make a case argues {word} it; no case for the other side was found."
 
 
 def _yes_no(state: RunState) -> bool:
@@ -101,17 +107,22 @@ def _yes_no(state: RunState) -> bool:
 
 def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     """'Of 16 documents read, 4 argue yes, 7 no; 5 take no clear side.' Each is counted once."""
-    read = [d for d in documents if d.not_quoted != "unread"]
-    argued = Counter(_argued(d, state) for d in read if d.stances)
-    if not argued:
-        return ""
-    told = ", ".join(f"{number} {what}" for (_, what), number in sorted(argued.items()))
+    read = list(filter(is_read, documents))
+    why = Counter(d.not_quoted for d in read if d.not_quoted in ("repeats", "off_question"))
+    argued = Counter(_argued(d, state) for d in read if d.stances and d.not_quoted not in why)
+    rest = (
+        (why["repeats"], "says the same as another", "say the same as others"),
+        (len(read) - argued.total() - why.total(), "takes no clear side", "take no clear side"),
+        (why["off_question"], "is off the question", "are off the question"),
+    )
+    told = ", ".join(f"{n} {what}" for (_, what), n in sorted(argued.items()))
     told = told.replace(" ", " argues " if told.startswith("1 ") else " argue ", 1)
-    off = sum(d.not_quoted == "off_question" for d in read)
-    silent = len(read) - argued.total() - off
-    rest = [f"{silent} {'takes' if silent == 1 else 'take'} no clear side"] if silent else []
-    rest += [f"{off} {'is' if off == 1 else 'are'} off the question"] if off else []
-    return f"Of {count(len(read), 'document')} read, {'; '.join([told, *filter(None, [', '.join(rest)])])}."
+    besides = ", ".join(f"{n} {one if n == 1 else more}" for n, one, more in rest if n)
+    return f"Of {count(len(read), 'document')} read, {'; '.join(filter(None, (told, besides)))}." if told else ""
+
+
+def is_read(document: AnswerDocument) -> bool:
+    return document.not_quoted != "unread"
 
 
 def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
@@ -134,15 +145,13 @@ def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     return (place, f"for ‘{shorten(only['name'], 60, placeholder=' …')}’") if named else (0, "for one of them")
 
 
-def _answers(found: Sequence[Perspective], sure: Sequence[Perspective]) -> str:
+def _answers(found: int, sure: int) -> str:
     """The summary of answers beside yes and no; those that are not sure are named for what they are."""
     if not sure:
-        answers = "one answer" if len(found) == 1 else f"{len(found)} answers"
-        return f"{_NEAREST} What may speak for {answers} {_UNSURE}"
-    if len(sure) < len(found):
-        rest = len(found) - len(sure)
-        return f"The sources found give {count(len(sure), 'answer')}; what may speak for {rest} more is shown apart."
-    return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
+        return f"{_NEAREST} What may speak for {'one answer' if found == 1 else f'{found} answers'} {_UNSURE}"
+    if sure < found:
+        return f"The sources found give {count(sure, 'answer')}; what may speak for {found - sure} more is shown apart."
+    return f"The sources found give {'one answer' if found == 1 else f'{found} different answers'}."
 
 
 def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
@@ -155,24 +164,6 @@ def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
     return f"This is the strongest that was found against {what}; what comes nearest to its point stands first."
 
 
-def _one_sided(
-    for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance], *, yes_no: bool = False
-) -> str:
-    """The summary where at most one of the two sides has a case. leaning: sides with words that may speak for them;
-    yes_no: whether the sides are Yes and No to the question."""
-    if not cased:
-        return _unsure(leaning, yes_no)
-    word, other, rest = ("for", against, "opposes") if "supports" in cased else ("against", for_it, "supports")
-    if rest in leaning:
-        return f"A case {word} it was found. What may speak for the other side is shown apart."
-    if other["passages"]:
-        lean = f"{count(other['passages'], 'passage')} {'leans' if other['passages'] == 1 else 'lean'}"
-        return f"A case {word} it was found; {lean} the other way without a sentence to quote."
-    if other.get("leaning"):
-        return f"A case {word} it was found; nothing that was found surely argues for the other side."
-    return f"All that was found to make a case argues {word} it; no case for the other side was found."
-
-
 def _unsure(leaning: set[Stance], yes_no: bool) -> str:
     """The summary where neither of the two sides has a case."""
     if not leaning:
@@ -180,17 +171,6 @@ def _unsure(leaning: set[Stance], yes_no: bool) -> str:
     words = ("for yes", "for no") if yes_no else ("for it", "against it")
     which = "for each" if len(leaning) > 1 else words["supports" not in leaning]
     return f"{_NEAREST} What may speak {which} {_UNSURE}"
-
-
-def is_settled(one: Coverage, other: Coverage) -> bool:
-    """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true', and not
-    where most of what speaks for the side, what only rewords the rest among it, is near to the rest: one voice may
-    speak under many names."""
-    if 2 * one.get("distinct", one["passages"]) < one["passages"] + one.get("reworded", 0):
-        return False
-    enough = one["passages"] >= SETTLED_PASSAGES and one["sources"] >= SETTLED_SOURCES
-    doubt = other["passages"] + len(other.get("leaning", []))  # what may speak for the other side forbids 'agree' too
-    return enough and one["passages"] >= SETTLED_RATIO * doubt
 
 
 def leans_unquoted(state: RunState) -> bool:
@@ -208,19 +188,15 @@ def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
     """That documents are quoted as they were: they were replaced or deleted while the run worked."""
     if not passages:
         return []
-    named = _shortened(list(dict.fromkeys(map(_named, passages))))
+    named = _shortened(
+        list(dict.fromkeys(f"“{shorten(p.title or p.document_id, 90, placeholder=' …')}”" for p in passages))
+    )
     text = f"Replaced or deleted while this was answered, and quoted as it was before: {named}."
     return [Note(kind="scope", text=text)]
 
 
-def _named(passage: Passage) -> str:
-    """'“Walls within walls” (Sample Works, samples/nuclear/03.md)'"""
-    by = ", ".join(filter(None, (passage.speaker, passage.publisher, passage.url or passage.document_id)))
-    return f"“{shorten(passage.title or passage.document_id, 90, placeholder=' …')}” ({by})"
-
-
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
-    notes = [*stage_notes(state), *_reworded(state)]
+    notes = stage_notes(state)
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
         text = f"{count(state['unjudged'], 'passage')} stayed unjudged, past the budget."
         notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
@@ -229,18 +205,6 @@ def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
         if many > 2 * max(1, few):
             text = f"{many} claims for ‘{facing[1].name}’ and {few} for ‘{facing[0].name}’: what was found is unequal."
             notes.append(Note(kind="balance", text=text))
-    return notes
-
-
-def _reworded(state: RunState) -> list[Note]:
-    """Of each side how many passages count once with another, since they say the same in other words."""
-    names = {p["id"]: p["name"] for p in state["perspectives"]}
-    notes = []
-    for side, found in state.get("coverage", {}).items():
-        if number := found["reworded"]:
-            says, counts = ("says", "counts") if number == 1 else ("say", "count")
-            what = f"{count(number, 'passage')} for ‘{names[side]}’ {says} in other words what another one says"
-            notes.append(Note(kind="balance", text=f"{what}, and {counts} once with it."))
     return notes
 
 

@@ -22,7 +22,6 @@ from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, StageNote, decontextualised, in_case
 from tools.errors import DeadlineError, JudgeError
-from tools.language.copies import PARAPHRASE_SLACK
 from tools.passages import Passage
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
@@ -112,13 +111,7 @@ async def _coverage(
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.passages, counted | theses)
     same = await paraphrase_groups(providers.models, passages, passages)
-    coverage = covered(same)
-    near = await paraphrase_groups(
-        providers.models, passages, {i for c in coverage.values() for i in c["ids"]}, slack=PARAPHRASE_SLACK
-    )
-    for c in coverage.values():
-        c["distinct"] = len({near[i] for i in c["ids"] if i in near})
-    return coverage, same
+    return covered(same), same
 
 
 def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
