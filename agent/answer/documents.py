@@ -76,10 +76,16 @@ def documents_of(
 
 def _verdicts(state: RunState) -> set[tuple[int, _Stance]]:
     """The passages that the judge takes to argue for a side, or against one without a contrary."""
-    least, lone = state.get("threshold", 1.0), {p["id"] for p in state["perspectives"] if not p["contrary"]}
-    found = {(i, (p, "for")) for p, mine in state.get("support", {}).items() for i, s in mine.items() if s >= least}
-    against = state.get("opposition", {}).items()
-    return found | {(i, (p, "against")) for p, mine in against if p in lone for i, s in mine.items() if s >= least}
+    least, sides = state.get("threshold", 1.0), {p["id"]: p["contrary"] for p in state["perspectives"]}
+    lone = [side for side, contrary in sides.items() if contrary not in sides]
+    argued = [("for", sides, state.get("support", {})), ("against", lone, state.get("opposition", {}))]
+    return {
+        (i, (side, argues))
+        for argues, asked, scores in argued
+        for side in asked
+        for i, score in scores.get(side, {}).items()
+        if score >= least
+    }
 
 
 def _stances(state: RunState, texts: Mapping[int, int], by_verdicts: bool) -> dict[int, set[_Stance]]:

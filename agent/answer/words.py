@@ -132,7 +132,7 @@ def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
 
 def words_behind(answer: Answer, citation: Citation) -> list[str]:
     """The source's own words behind claims that a model wrote; what a claim quotes is to be read there."""
-    quoted = {c.text for s in answer.perspectives for c in s.all_claims if c.quoted}
+    quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
     return [plain(q) for q in quotes if q not in quoted] if citation.support is not None else []
 
@@ -221,7 +221,7 @@ def document_line(answer: Answer, document: AnswerDocument) -> str:
     """'Who pays? · Fell Blog · 3 May 2025 · for ‘Yes’': title, publisher, date, its sides, and why it is not quoted."""
     names = {s.id: s.name for s in answer.perspectives}
     sides = [f"{s.argues} ‘{names[s.perspective]}’" for s in document.stances if s.perspective in names]
-    why = _NOT_QUOTED.get(document.not_quoted, "" if sides else _NOT_QUOTED["no_side"])
+    why = _NOT_QUOTED.get(document.not_quoted, "" if sides or not names else _NOT_QUOTED["no_side"])
     told = ", ".join(filter(None, [*sides, why]))
     title = ", ".join(filter(None, (document.title or document.id, document.file)))
     return " · ".join(filter(None, (title, document.publisher, day(document.date), told)))
