@@ -127,13 +127,15 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     folded, _, documents = app.expander
     assert folded.label == ":small[+ 5 more]"
     assert [b.label for b in folded.button] == [r"\[6\]", *[r"\[5\]"] * 4]
-    assert "reason 9 against a toll" in html(folded).casefold()
+    assert "reason 9 against a toll" in "".join(e.proto.body for e in folded.get("html")).casefold()
     assert html(app).index("A yearly pass costs") < html(app).index("44 of 46 shops")
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
     assert '<span class="sm-reason">(answers [5])</span>' in html(app)
     assert "<h2>Also on the question, for no side</h2>" in html(app)
-    assert "<li>On the bridge, part 1 · Valley Courier · 1 March 2025 · for ‘Yes’ [1]</li>" in html(documents)
+    assert "<li>On the bridge, part 1 · Valley Courier · 1 March 2025 · for ‘Yes’ [1]</li>" in "".join(
+        e.proto.body for e in documents.get("html")
+    )
     (copied,) = (c.value for c in app.code if "A yearly pass" in c.value)
     assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
 

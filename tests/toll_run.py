@@ -40,7 +40,12 @@ def passage(number: int) -> Passage:
     of = DOCUMENTS[number]
     press = _PRESS.split(",")
     name = press[of - 1] if of <= len(press) else f"Reader {of}"
-    about = {"title": f"On the bridge, part {of}", "publisher": name, "date": f"2025-03-{of:02}", "position": number}
+    about: dict[str, Any] = {
+        "title": f"On the bridge, part {of}",
+        "publisher": name,
+        "date": f"2025-03-{of:02}",
+        "position": number,
+    }
     return Passage(number, f"bridge/{of:02}.md", "bridge", TEXTS[number], kind="news", **about)
 
 

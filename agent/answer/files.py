@@ -24,17 +24,10 @@ _FORMS = {
     **dict.fromkeys(("strength", "may_speak", "against"), "*{}*"),
     **dict.fromkeys(("also", "case", "leaning", "objection", "document", "more", "nearest"), "- {}"),
 }
-_MARKDOWN_LISTS = {
-    "also": [],
-    "case": [],
-    "leaning": [],
-    "objection": [],
-    "source": ["## Sources", ""],
-    "document": [f"## {DOCUMENTS}", ""],
-    "more": [f"## {MORE}", ""],
-    "nearest": [],
-}
-"""Kinds without an empty line between their blocks, and what stands above the first one."""
+_HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": MORE}
+"""What stands above the first block of a kind."""
+_LISTS = (*_HEADINGS, "also", "case", "leaning", "objection", "nearest")
+"""Kinds without an empty line between their blocks."""
 
 
 def to_markdown(
@@ -46,17 +39,21 @@ def to_markdown(
     machine: with the run's whole id, without the list of documents. `explain`: with all that the notes tell. `linked`:
     with the addresses of sources as links. `asked`: when (ISO), where that is to be told.
     """
-    listed = [] if remote else documents(answer)
-    blocks = [*opening(answer), *body(answer), *sources(answer), *listed, *ending(answer, explain)]
     lines: list[str] = []
-    for kind, group in groupby(blocks, key=lambda b: b.kind):
+    for kind, group in groupby(_blocks(answer, explain, documented=not remote), key=lambda b: b.kind):
         items = [_markdown_lines(answer, block, linked) for block in group]
-        if kind in _MARKDOWN_LISTS:
-            lines += [*_MARKDOWN_LISTS[kind], *(line for item in items for line in item), ""]
+        lines += [f"## {_HEADINGS[kind]}", ""] if kind in _HEADINGS else []
+        if kind in _LISTS:
+            lines += [*(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
     lines.append(escape(plain(closing(answer, whole_id=remote, asked=asked))))
     return "\n".join(lines) + "\n"
+
+
+def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[Block]:
+    listed = documents(answer) if documented else []
+    return [*opening(answer), *body(answer), *sources(answer), *listed, *ending(answer, explain)]
 
 
 def title(question: str) -> str:
@@ -118,7 +115,6 @@ _STYLES = {
     "leaning": "List Bullet 2",
     **dict.fromkeys(("objection", "document", "more"), "List Bullet"),
 }
-_HEADINGS = {"document": DOCUMENTS, "more": MORE}
 _ITALIC = ("read_as", "strength", "may_speak", "against")
 
 
@@ -131,21 +127,16 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "") -> bytes:
     about = document.core_properties
     about.title, about.author, about.comments = _xml(answer.question)[:255], "Steelman", ""
     about.created = about.modified = datetime.fromisoformat(asked) if asked else datetime.now(UTC)
-    for block in (*opening(answer), *body(answer)):
-        paragraph = document.add_paragraph(_text(block), style=_STYLES.get(block.kind))
-        if block.kind in _ITALIC:
-            paragraph.runs[0].italic = True
-    if answer.citations:
-        document.add_heading("Sources", 1)
-    for block, citation in zip(sources(answer), answer.citations, strict=True):
-        document.add_paragraph(_xml(f"[{citation.number}] {block.text}"))
-        for words in words_behind(answer, citation):
-            document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
-    for kind, group in groupby([*documents(answer), *ending(answer, explain)], key=lambda b: b.kind):
+    for kind, group in groupby(_blocks(answer, explain), key=lambda b: b.kind):
         if kind in _HEADINGS:
             document.add_heading(_HEADINGS[kind], 1)
         for block in group:
-            document.add_paragraph(_text(block), style=_STYLES.get(block.kind))
+            number = f"[{block.source.number}] " if block.source else ""
+            paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(kind))
+            if kind in _ITALIC:
+                paragraph.runs[0].italic = True
+            for words in words_behind(answer, block.source) if block.source else ():
+                document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
     document.add_paragraph(_xml(plain(closing(answer, asked=asked))))
     buffer = io.BytesIO()
     document.save(buffer)

@@ -252,7 +252,7 @@ class Usage(Part):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
-    passages_judged: int = Field(0, validation_alias=AliasChoices("passages_judged", "pairs_judged"))
+    passages_judged: int = Field(default=0, validation_alias=AliasChoices("passages_judged", "pairs_judged"))
     pages: int = 0
 
 

@@ -179,9 +179,6 @@ def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
         return "" if side.claims else "Nothing that was found surely argues for this side."
     if not cased(side):
         return "Passages lean this way, but none holds a sentence that states the case by itself."
-    if line.status == "thin":
-        few = "a single passage" if line.passages == 1 else "one source only" if line.sources == 1 else ""
-        return f"Too little for a case: {few}." if few else ""
     return ""
 
 
