@@ -105,12 +105,11 @@ class Evidence(TypedDict):
 
 class Coverage(Evidence):
     """How well its evidence covers one perspective: by how many passages, copies counted once, and from how many
-    independent sources. `distinct` is how many groups of passages that are near each other these make."""
+    independent sources."""
 
     status: CoverageStatus
     passages: int
     sources: int
-    distinct: NotRequired[int]
 
 
 class SentenceEvidence(TypedDict):

@@ -109,7 +109,7 @@ def _kept(answer: Answer) -> dict[str, Any]:
     return {
         "outcome": answer.outcome,
         "perspectives": [_side(side, answer) for side in answer.perspectives],
-        "plain": [_claim(claim, answer) for claim in answer.also],
+        "also": [_claim(claim, answer) for claim in answer.also],
         "crux": _claim(answer.crux, answer) if answer.crux else None,
         "citations": [
             {"document": c.document_id, "quotes": [c.quote, *(more.quote for more in c.more)]} for c in answer.citations

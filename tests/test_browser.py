@@ -58,7 +58,7 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
     visitor.until(ended, "the answer")
     assert "search" in "\n".join(seen)
     visitor.answered(PHONES)
-    assert re.search(r"(strong|some|weak): \d+ passages?", visitor.page.inner_text("body"))
+    assert re.search(r"(strong|some|weak): \d+ sources?", visitor.page.inner_text("body"))
     claim = visitor.page.locator(".sm-claim").first.inner_text()
     visitor.cited.first.click()
     source = visitor.page.locator(".sm-source")

@@ -95,7 +95,7 @@ def test_ask_explains_why_each_passage_was_chosen(cli: Cli) -> None:
     _, explained, _ = cli("ask", QUESTION, "--explain")
     assert "WHY THESE PASSAGES" not in plain
     reasons = explained.partition("WHY THESE PASSAGES\n")[2]
-    assert re.search(r"^   1\. .*\(Press \d+\): ", reasons, re.MULTILINE)
+    assert re.search(r"^  • .*\(Press \d+\): ", reasons, re.MULTILINE)
     assert "a new source; relevance 1.00" in " ".join(reasons.split())
 
 

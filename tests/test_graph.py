@@ -71,7 +71,7 @@ async def test_a_small_collection_is_read_whole_and_not_searched_again(settings:
     assert {c.status for c in answer.coverage} == {"supported", "not_found"}
     assert [e.data["stage"] for e in events if e.kind == "stage"].count("judge") == 1
     assert not of_kind(events, "again")
-    assert answer.usage.pairs_judged == len({e.passage.id for e in evidence}) == 40
+    assert answer.usage.passages_judged == len({e.passage.id for e in evidence}) == 40
     assert len(of_kind(events, "found")) == 2
 
 
@@ -80,7 +80,7 @@ async def test_the_budget_counts_passages_and_what_stayed_unjudged_is_counted(se
     async with door(settings, build(judge=judge)) as runs:
         answer, _ = await run(runs, max_passages=10, pool=24, max_rounds=0)
     judged = [p for p in judge.pairs if "stands" in p.text and p.question]
-    assert len({p.text for p in judged}) == answer.usage.pairs_judged == 10
+    assert len({p.text for p in judged}) == answer.usage.passages_judged == 10
     assert {p.statement for p in judged} == {p.statement for p in answer.perspectives}
     found = int(next(n.text for n in answer.notes if n.kind == "unjudged").split()[0])
     assert 24 - 10 <= found <= 40 - 10
@@ -158,7 +158,7 @@ async def test_what_a_slow_judge_managed_is_what_the_answer_is_made_of(settings:
         answer, seconds = await timed_out(runs, 5.0)
     assert seconds < 8
     assert answer.outcome == "answered"
-    assert 4 <= answer.usage.pairs_judged < 13  # 10 pairs a second at most, until 85 % of the time are gone
+    assert 4 <= answer.usage.passages_judged < 13  # 10 pairs a second at most, until 85 % of the time are gone
     passages = [c.passages for c in answer.coverage]
     assert max(passages) - min(passages) <= 1
     assert any(n.kind == "unjudged" for n in answer.notes)

@@ -89,8 +89,7 @@ async def test_many_names_for_one_voice_make_no_agreement(
 ) -> None:
     answer = await asked([*FOR, *AGAINST[:against], *reworded(patterns, 60)], tmp_path, shared_cache)
     assert answer.outcome == "answered"
-    assert " agree " not in answer.summary
-    assert any("in other words" in note.text for note in answer.notes)
+    assert "say the same as others" in answer.summary
     if patterns is PASSAGE:
         assert answer.coverage[0].passages <= len(FOR) + 1
 

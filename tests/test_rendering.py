@@ -13,6 +13,7 @@ from agent.answer.files import check_ending, to_docx, to_html, to_markdown, writ
 from agent.answer.model import (
     Answer,
     AnswerClaim,
+    AnswerDocument,
     AnswerPerspective,
     ChosenPassage,
     Citation,
@@ -22,7 +23,7 @@ from agent.answer.model import (
     strength,
 )
 from agent.answer.outline import to_terminal
-from agent.answer.words import MAY_SPEAK, cased, gap_of, label, named, plain, strength_of
+from agent.answer.words import MAY_SPEAK, gap_of, label, named, plain, strength_of
 from tools.errors import InputError
 
 HOSTILE = [
@@ -42,7 +43,23 @@ HOSTILE = [
 
 
 def answer_with(text: str, **changes: Any) -> Answer:
-    claim = AnswerClaim(text=text, citations=[1], speaker=text)
+    claim = AnswerClaim(text=text, citations=[1], speaker=text, reason=text, answers=[2])
+    facts = {
+        "collection": text,
+        "title": text,
+        "publisher": text,
+        "url": text,
+        "kind": "news",
+        "date": text,
+        "file": text,
+    }
+    document = {
+        **facts,
+        "id": text,
+        "stances": [{"perspective": "p1", "argues": "for"}],
+        "quoted": [1],
+        "not_quoted": "",
+    }
     leaning = AnswerClaim(text="It lasts.", citations=[1], shown=f"[{text}] It lasts.")
     citation = Citation(
         number=1,
@@ -69,7 +86,10 @@ def answer_with(text: str, **changes: Any) -> Answer:
         outcome="answered",
         summary=text,
         perspectives=[
-            AnswerPerspective(id="p1", name=text, statement=text, stance="other", status="thin", claims=[claim]),
+            AnswerPerspective.model_validate(
+                {"id": "p1", "name": text, "statement": text, "stance": "other", "status": "thin"}
+                | {"claims": [claim], "objections": [claim]}
+            ),
             AnswerPerspective(
                 id="p1",
                 name=text,
@@ -82,6 +102,7 @@ def answer_with(text: str, **changes: Any) -> Answer:
         also=[claim],
         crux=claim.model_copy(update={"role": "crux", "quoted": False}),
         citations=[citation, citation.model_copy(update={"number": 2, "url": "javascript:alert(1)"})],
+        documents=[AnswerDocument.model_validate(document)],
         coverage=[line],
         chosen=[why(text), why(text, gain=0.0)],
         notes=[Note(kind="failed", text=text)],
@@ -127,7 +148,7 @@ def test_markdown_shows_the_text_and_obeys_nothing_in_it(text: str) -> None:
     kinds = {t.type for t in [*tokens, *inline]}
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "fence", "code_block", "hr", "table_open"}
     assert not kinds & {"strong_open", "s_open"}
-    assert [t.tag for t in tokens if t.type == "heading_open"] == ["h1", "h2", "h2", "h2"]
+    assert [t.tag for t in tokens if t.type == "heading_open"] == ["h1", "h2", "h2", "h2", "h2", "h2"]
     assert "code_inline" not in kinds
     title = next(t for t in tokens if t.type == "inline")
     assert "".join(c.content for c in title.children or []) == plain(text)
@@ -184,7 +205,7 @@ def leaning_answer(*claims: AnswerClaim, status: Any = "thin", passages: int = 1
     words = {"thin": "weak", "leaning": "unsure", "supported": "some"}[status]
     counts = {"status": status, "strength": words, "passages": passages, "sources": passages, "leaning": 2}
     line = answer.coverage[0].model_copy(update={**counts, "copies": 0})
-    return answer.model_copy(update={"perspectives": [one], "coverage": [line], "plain": []})
+    return answer.model_copy(update={"perspectives": [one], "coverage": [line], "also": []})
 
 
 def test_what_leans_stands_below_the_case_in_the_terminal() -> None:
@@ -231,9 +252,9 @@ def test_a_side_of_which_all_leans_is_unsure_and_nothing_of_it_is_counted() -> N
     [
         ("not_found", 0, 0, 0, 0, "not found", "No passage that was read could be told to make this case."),
         ("leaning", 0, 0, 1, 1, "unsure: 1 passage that may speak for it", ""),
-        ("thin", 1, 1, 3, 1, "weak: 1 passage, 1 source", "Too little for a case: a single passage."),
-        ("supported", 4, 3, 3, 4, "some: 4 passages, 3 sources", ""),
-        ("supported", 4, 3, 3, 2, "some: 4 passages, 3 sources, 2 shown", ""),
+        ("thin", 1, 1, 3, 1, "weak: 1 source (Press), 1 passage", ""),
+        ("supported", 4, 3, 3, 4, "some: 3 sources, 4 passages", ""),
+        ("supported", 4, 3, 3, 2, "some: 3 sources, 4 passages, 2 shown", ""),
     ],
 )
 def test_the_words_for_a_side_count_its_case_alone(
@@ -242,7 +263,7 @@ def test_the_words_for_a_side_count_its_case_alone(
     line = CoverageLine(
         perspective="p1",
         status=status,
-        strength=strength(status, passages, sources, shown),
+        strength=strength(status, sources, shown),
         passages=passages,
         sources=sources,
         copies=0,
@@ -255,7 +276,9 @@ def test_the_words_for_a_side_count_its_case_alone(
     side = AnswerPerspective(
         id="p1", name="For", statement="It is so.", stance="supports", status=status, claims=claims
     )
-    assert (strength_of(line, cased(side)), gap_of(line, side)) == (told, gap)
+    whole = answer_with("Press", perspectives=[side], coverage=[line])
+    whole = whole.model_copy(update={"citations": [whole.citations[0].model_copy(update={"speaker": ""})]})
+    assert (strength_of(whole, side), gap_of(line, side)) == (told, gap)
 
 
 def test_the_question_is_the_title_and_its_answers_the_heads() -> None:

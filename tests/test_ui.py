@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
+from toll_run import toll_answer
 from written_answers import answer, cited, stands
 
 from agent.answer.requests import read_request
@@ -63,11 +64,8 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert shown_run(app)
     until(app, answered)
     assert f"<h1>{QUESTION}</h1>" in html(app)
-    said, more = (
-        "What else its sources say",
-        "More about how this was made",
-    )  # the first of the one side that has a case
-    assert [e.label for e in app.expander] == [said, more]
+    said, more = "What else its sources say", "More about how this was made"  # the first of the one side with a case
+    assert [e.label for e in app.expander] == [said, more, "Documents: what each one argues"]
     assert 'class="sm-group"' in html(app)
     assert len(app.get("vega_lite_chart")) == 1
     again = page(run=shown_run(app))  # a reload, or the link in another browser
@@ -112,7 +110,34 @@ def test_what_may_speak_for_a_side_stands_apart_from_its_case(
     assert 'class="sm-claim leaning"' in shown
     assert 'class="sm-claim case"' not in shown
     assert 'class="sm-claim thesis"' not in shown
-    assert not app.expander  # nothing is told of what the sources of a side without a case say
+    assert [e.label for e in app.expander] == ["Documents: what each one argues"]  # no more of a side without a case
+
+
+def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_folded(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    run, told = "3" * 12, toll_answer()
+    with closing(Database(settings.database_path)) as database:
+        runs = RunStore(database)
+        runs.create(run, run, told.question, RunOptions.of().to_dict(), "a test")
+        runs.finish(run, "a test", "done", {}, told.model_copy(update={"run_id": run}).model_dump_json())
+    app = page(run=run)
+    assert not app.exception
+    folded, _, documents = app.expander
+    assert folded.label == ":small[+ 5 more]"
+    assert [b.label for b in folded.button] == [r"\[6\]", *[r"\[5\]"] * 4]
+    assert "reason 9 against a toll" in "".join(e.proto.body for e in folded.get("html")).casefold()
+    assert html(app).index("A yearly pass costs") < html(app).index("44 of 46 shops")
+    assert ":small[Against it:]" in [m.value for m in app.markdown]
+    assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
+    assert '<span class="sm-reason">(answers [5])</span>' in html(app)
+    assert "<h2>Also on the question, for no side</h2>" in html(app)
+    assert "<li>On the bridge, part 1 · Valley Courier · 1 March 2025 · for ‘Yes’ [1]</li>" in "".join(
+        e.proto.body for e in documents.get("html")
+    )
+    (copied,) = (c.value for c in app.code if "A yearly pass" in c.value)
+    assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
 
 
 def test_what_cannot_be_asked_is_said_and_nothing_is_lost(page: Callable[..., AppTest]) -> None:

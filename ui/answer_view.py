@@ -10,16 +10,19 @@ import streamlit as st
 from agent.answer.files import as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
+from agent.answer.outline import documents, perspective
 from agent.answer.requests import again
 from agent.answer.retrieved import Evidence
 from agent.answer.words import (
+    AGAINST_IT,
+    ALSO,
+    DOCUMENTS,
     MAY_SPEAK,
     MORE,
     NEAREST,
     beside,
     by,
     case,
-    cased,
     claim_text,
     closing,
     gap_of,
@@ -27,7 +30,6 @@ from agent.answer.words import (
     looked_for,
     more_about,
     named,
-    numbers,
     quoted_head,
     read_as,
     source_line,
@@ -44,8 +46,8 @@ from ui.shown import escaped, label, text
 _NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
 _OUT_OF_TIME = ("late", "unjudged")
 _STRENGTH = (
-    "How much was found, not who is right. **strong**: five passages or more, of three sources or more. **some**: two "
-    "or more, of two sources or more. **weak**: less. **unsure**: none that surely argues for this side."
+    "How much was found, not who is right. **strong**: four independent sources or more. **some**: two or three, or a "
+    "single claim shown. **weak**: one source. **unsure**: none that surely argues for this side."
 )
 _MAY_SPEAK = (
     "The judge, the model that reads each sentence beside each side, was not sure enough of these to put them into the "
@@ -79,17 +81,27 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
     _sides(service, run, answer)
-    for number, claim in enumerate(answer.also):
-        cited_view.line(answer, f'<p class="sm-claim">{text(claim_text(claim))}</p>', claim, f"plain-{number}")
+    if answer.also and answer.outcome != "no_sides":
+        st.html(f"<h2>{ALSO}</h2>")
+    cited_view.claims(answer, answer.also, "also")
     show_notes(answer)
     _more_time(service, run, answer)
     evidence = service.evidence(run.id)
     if answer.coverage:
         ledger.show(answer, evidence)
     cited_view.listed(answer)
+    _documents(answer)
     _end(service, run, answer)
     _suggested(service, run, answer, evidence)
     _conversation(answer)
+
+
+def _documents(answer: Answer) -> None:
+    """What was read, folded: what each document argues, and where it is quoted or why not."""
+    if blocks := documents(answer):
+        with st.expander(f"{DOCUMENTS}: what each one argues", key="documents"):
+            items = "".join(f"<li>{text(block.text)} {block.cited}</li>" for block in blocks)
+            st.html(f'<ul class="sm-small">{items}</ul>')
 
 
 def show_notes(answer: Answer) -> None:
@@ -138,24 +150,23 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
     with st.container(horizontal=True, key=f"acts-{side.id}"):
         if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
             ask_view.begin(service, again(answer), "deep", thread=run.id)
-        if side.claims:
+        if side.all_claims:
             with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
                 st.code(copied(answer, side), language=None, wrap_lines=True)
 
 
 def copied(answer: Answer, side: AnswerPerspective) -> str:
     """A side as plain text, each claim with its numbers and below them the sources of these."""
-    claims = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.claims if c.tier == "case"]
-    leaning = [f"{claim_text(c)} {numbers(c.citations)}" for c in side.claims if c.tier == "leaning"]
-    cited = {n for c in side.claims for n in c.citations}
+    blocks = [b for b in perspective(answer, side) if b.citations or b.kind in ("may_speak", "against")]
+    cited = {n for b in blocks for n in b.citations or ()}
     sources = [f"[{c.number}] {source_line(c)}" for c in answer.citations if c.number in cited]
     head = f"{answer.neutral_question} {cited_view.called(answer, side)}"
-    return "\n".join([head, *claims, *([MAY_SPEAK, *leaning] if leaning else []), "", *sources])
+    return "\n".join([head, *(f"{b.marked} {b.cited}".rstrip() for b in blocks), "", *sources])
 
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:
     line = line_of(answer, side)
-    strength = strength_of(line, cased(side))
+    strength = strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
         st.html(f"<b>{text(stance(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
@@ -163,14 +174,15 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
     if said := named(answer, side):
         head = by(said, own.speaker if own else "")
         cited_view.line(answer, f'<p class="sm-thesis">{text(head)}</p>', own, f"{side.id}-head")
-    for number, claim in enumerate(case(side)):
-        words = f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>'
-        cited_view.line(answer, words, claim, f"{side.id}-{number}")
+    cited_view.claims(answer, case(side), side.id)
     if leaning := beside(side):
         _may_speak(answer, side, leaning, folded=bool(case(side)))
     tried = looked_for(answer, side, line) if line.status == "not_found" else ""
     for said in filter(None, (gap_of(line, side), tried)):
         say.small(said)
+    if side.objections:
+        st.markdown(f":small[{AGAINST_IT}]")
+        cited_view.claims(answer, side.objections, f"{side.id}-against")
     if more := source_view.listed(side):
         with st.expander("What else its sources say"):
             st.html(more)

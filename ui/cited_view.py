@@ -1,8 +1,11 @@
 """The numbers of citations, the source that each opens beside the answer, and the list of all sources."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.answer.words import claim_text, numbers, reason_of
 from agent.answer.words import label as stance
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view
@@ -10,6 +13,8 @@ from ui.service import PageService
 from ui.shown import label, text
 
 _OPENED = "source"
+_OPEN = 4
+"""Claims of a side that are not folded."""
 _NONE = "", 0, "", ""
 _SURE = (
     "The judge is the model that reads each passage beside each side. The number, from 0 to 1, is how likely it is by "
@@ -24,6 +29,22 @@ def line(answer: Answer, words: str, claim: AnswerClaim | None, key: str) -> Non
         st.html(words)
         for number in claim.citations if claim else ():
             _number(answer, number, said, f"cite-{key}-{number}")
+
+
+def claims(answer: Answer, of: Sequence[AnswerClaim], key: str) -> None:
+    """Claims, each with its reason and what it replies to; all but the first four are folded."""
+    for number, claim in enumerate(of[:_OPEN]):
+        _claim(answer, claim, f"{key}-{number}")
+    if len(of) > _OPEN:
+        with st.expander(f":small[+ {len(of) - _OPEN} more]", key=f"folded-{key}"):
+            for number, claim in enumerate(of[_OPEN:], start=_OPEN):
+                _claim(answer, claim, f"{key}-{number}")
+
+
+def _claim(answer: Answer, claim: AnswerClaim, key: str) -> None:
+    reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason else ""
+    replies = f' <span class="sm-reason">(answers {numbers(claim.answers)})</span>' if claim.answers else ""
+    line(answer, f'<p class="sm-claim {claim.role}">{reason}{text(claim_text(claim))}{replies}</p>', claim, key)
 
 
 def _number(answer: Answer, number: int, words: str, key: str) -> None:
@@ -83,9 +104,10 @@ def called(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def speaks_for(answer: Answer, number: int) -> str:
-    """'Yes, may speak for No': the sides whose claims cite the source."""
+    """'Yes, may speak for No, against Later': the sides whose claims cite the source."""
     told = []
     for side in answer.perspectives:
         if tiers := {c.tier for c in side.claims if number in c.citations}:
             told.append(("" if "case" in tiers else "may speak for ") + called(answer, side))
+        told += [f"against {called(answer, side)}" for c in side.objections if number in c.citations]
     return ", ".join(dict.fromkeys(told))

@@ -62,7 +62,7 @@ def _place(passage: Passage) -> str:
 
 def listed(side: AnswerPerspective) -> str:
     """What the side's sources say that is not among its claims, as HTML; empty where that is nothing."""
-    shown, claims = "", {claim.text for claim in side.claims}
+    shown, claims = "", {claim.text for claim in side.all_claims}
     for group in side.groups:
         documents, said = len(group.responses), "".join(_response(r, claims) for r in group.responses)
         near = f"{count(documents, 'document')} of {count(group.sources, 'source')}, close in what they say"

@@ -29,6 +29,8 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-claim {{ margin: 0; line-height: 1.5; }}
 .sm-claim.case::before {{ content: "•"; margin-right: .5em; opacity: .6; }}
 .sm-claim.leaning {{ font-size: .95rem; padding-left: .8rem; border-left: 2px dashed {_LINE}; }}
+.sm-reason {{ font-size: .8rem; opacity: .88; }}
+.sm-reason.why::after {{ content: ":"; }}
 .sm-apart {{ margin-top: .8rem; }}
 .sm-small {{ font-size: .85rem; margin: .2rem 0; opacity: .88; }}
 .sm-alert {{ border-left: 4px solid #b08a2e; padding: .6rem .9rem; border-radius: .3rem;
@@ -78,12 +80,13 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
-  .stExpander:not([class*="st-key-may-speak-"] *), .stHtml:has(> .sm-screen), .stTooltipIcon,
-  .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
+  .stExpander:not([class*="st-key-may-speak-"] *, [class*="st-key-folded-"] *), .stHtml:has(> .sm-screen),
+  .stTooltipIcon, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}
-  [class*="st-key-may-speak-"] details::details-content {{ content-visibility: visible; block-size: auto; }}
+  :is([class*="st-key-may-speak-"], [class*="st-key-folded-"]) details::details-content {{
+    content-visibility: visible; block-size: auto; }}
   html, body {{ background: #fff !important; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}

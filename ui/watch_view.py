@@ -114,7 +114,9 @@ def _take_side(side: SideProgress, event: Event) -> None:
     elif event.kind == "judged":
         side.state = data["status"]
     elif event.kind == "claim":
-        words = str(data["text"]) if data.get("tier", "case") == "case" else f"May speak for it: {data['text']}"
+        doubt = "May speak for it: " if data.get("tier") == "leaning" else ""
+        doubt = "Against it: " if data.get("objection") else doubt
+        words = f"{doubt}{data['text']}"
         if words not in side.claims:  # a stage done again tells it again
             side.claims.append(words)
 

@@ -3,44 +3,42 @@ found, and asks what else could be asked."""
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
+from agent.answer.documents import also_claims, cited_passages, documents_of, found_passages, same_texts
 from agent.answer.model import (
     Answer,
     AnswerClaim,
     AnswerPerspective,
     ChosenPassage,
-    Citation,
     Countered,
     CoverageLine,
     DocumentResponse,
     Outcome,
-    Quotation,
     ResponseGroup,
     ResponseSentence,
     Usage,
     passage_fields,
     strength,
 )
+from agent.answer.numbering import Numbering, speaker_of
 from agent.answer.summary import (
     deleted_source_notes,
-    further_reading_notes,
+    leans_unquoted,
     notes_of,
-    passages_without_quotation,
     query_notes,
     stage_notes,
     summarise,
-    uncited_notes,
 )
 from agent.evidence.claims import verbatim
+from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
 from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
-from tools.language.speech import reported_speaker
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -54,34 +52,6 @@ def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
     return total
 
 
-@dataclass
-class _Numbering:
-    """Gives each speaker of a cited document one number, in order of use."""
-
-    passages: dict[int, Passage]
-    citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
-
-    def cite(self, claim: Claim) -> list[int]:
-        quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
-        numbers = (self._number(self.passages[i], q, claim) for i, q in zip(claim["passages"], quotes, strict=True))
-        return list(dict.fromkeys(numbers))
-
-    def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
-        key = passage.document, speaker_of(passage, quote)
-        support = None if claim["role"] in ("also", "crux") else round(claim["support"], 3)
-        known = self.citations.get(key)
-        if known is None:
-            self.citations[key] = citation_of(len(self.citations) + 1, passage, quote, support)
-        elif (passage.id, quote) not in {
-            (known.passage_id, known.quote),
-            *((q.passage_id, q.quote) for q in known.more),
-        }:
-            where = passage_fields(passage, Quotation) | {"speaker": known.speaker}
-            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **where)
-            self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
-        return self.citations[key].number
-
-
 def assemble(
     run_id: str,
     state: RunState,
@@ -89,16 +59,21 @@ def assemble(
     providers: dict[str, str],
     nearest: Sequence[str],
     seconds: float,
+    same: Mapping[int, int] = MappingProxyType({}),
+    *,
+    by_verdicts: bool = False,
 ) -> Answer:
-    """The public answer; `passages` hold at least every passage that a claim or a response quotes, that a reason is of,
-    that is `leaning`, or that counts."""
-    numbering, framing, against = _Numbering(passages), state["framing"], _countered(state)
+    """The public answer; `passages` hold at least every passage that was found, that a claim or a response quotes, or
+    that a reason is of. same, by_verdicts: as `documents_of` takes them."""
+    numbering, framing, against = Numbering(passages), state["framing"], _countered(state)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    sides = [_perspective(p, state.get("coverage", {}).get(p["id"]), claims, numbering) for p in state["perspectives"]]
-    also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
+    for _ in range(2):  # the second time every passage has its numbers, so that a claim can name those that it answers
+        sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
+        also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
     outcome = _outcome(state, sides)
+    documents = documents_of(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
     took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
     notes = notes_of(state, sides) if outcome == "answered" else [*query_notes(state), *stage_notes(state)]
     return Answer(
@@ -108,14 +83,15 @@ def assemble(
         focus="" if against else framing["focus"],
         against=against,
         outcome=outcome,
-        summary=summarise(outcome, state),
+        summary=summarise(outcome, state, documents),
         crux=crux[0] if crux and outcome == "answered" else None,
-        perspectives=sides if outcome in ("answered", "retrieved") or passages_without_quotation(state) else [],
+        perspectives=sides if outcome in ("answered", "retrieved") or leans_unquoted(state) else [],
         also=also,
         citations=list(numbering.citations.values()),
+        documents=documents,
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
-        notes=[*notes, *further_reading_notes(state, passages), *uncited_notes(state, passages, sides)],
+        notes=notes,
         nearest_questions=list(nearest) if outcome in ("nothing_found", "answered") and not framing["focus"] else [],
         providers=providers | state.get("served_by", {}),
         timings=took | {"total": round(seconds, 3)},
@@ -129,7 +105,7 @@ def _usage(counts: dict[str, float]) -> Usage:
         input_tokens=int(counts.get("input_tokens", 0)),
         output_tokens=int(counts.get("output_tokens", 0)),
         cost_usd=None if counts.get("unpriced") else round(counts.get("cost", 0.0), 6),
-        pairs_judged=int(counts.get("passages", 0)),
+        passages_judged=int(counts.get("passages", 0)),
         pages=int(counts.get("pages", 0)),
     )
 
@@ -139,24 +115,26 @@ def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> Outcome:
         return "no_sides"
     if "drafts" not in state and any(state.get("selected", {}).values()):
         return "retrieved"
-    return "answered" if any(s.claims for s in sides) else "nothing_found"
+    return "answered" if any(s.all_claims for s in sides) else "nothing_found"
 
 
 def _perspective(
-    side: Perspective, coverage: Coverage | None, claims: Sequence[Claim], numbering: _Numbering
+    side: Perspective, state: RunState, claims: Sequence[Claim], numbering: Numbering
 ) -> AnswerPerspective:
+    coverage, own = state.get("coverage", {}).get(side["id"]), [c for c in claims if c["perspective"] == side["id"]]
     return AnswerPerspective(
         id=side["id"],
         name=side["name"],
         statement=side["statement"],
         stance=side["stance"],
         status=coverage["status"] if coverage else "not_found",
-        claims=[_claim(c, numbering) for c in claims if c["perspective"] == side["id"]],
+        claims=[_claim(c, numbering) for c in own if not c.get("objection")],
+        objections=[_claim(c, numbering) for c in own if c.get("objection")],
         contrary=side["contrary"],
     )
 
 
-def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> list[ResponseGroup]:
+def _groups(side: AnswerPerspective, state: RunState, numbering: Numbering) -> list[ResponseGroup]:
     """What the documents of a side with a case answer; a sentence that verification refused is not shown."""
     refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
 
@@ -180,7 +158,7 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> 
     ]
 
 
-def _response(response: Response, evidence: Sequence[Quote], numbering: _Numbering) -> DocumentResponse:
+def _response(response: Response, evidence: Sequence[Quote], numbering: Numbering) -> DocumentResponse:
     passage = numbering.passages[response["thesis"]["passage"]]
     thesis, *others = (_sentence(q, numbering.passages[q["passage"]]) for q in (response["thesis"], *evidence))
     cited = numbering.citations.get((passage.document, thesis.speaker))
@@ -204,7 +182,7 @@ def _countered(state: RunState) -> Countered | None:
     return Countered.model_validate(named) if named else None
 
 
-def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
+def _claim(claim: Claim, numbering: Numbering) -> AnswerClaim:
     cited = numbering.cite(claim)
     speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
     return AnswerClaim(
@@ -215,19 +193,9 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
         quoted=not claim.get("written"),
         tier=claim.get("tier", "case"),
         shown=claim.get("shown", ""),
+        reason=claim.get("reason", ""),
+        answers=numbering.answered_by(claim),
     )
-
-
-def speaker_of(passage: Passage, quote: str) -> str:
-    """Who says the quote: the passage's speaker, else whom it reports to say it, else the document's author."""
-    return passage.speaker or reported_speaker(quote, passage.text) or passage.author
-
-
-def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
-    """The passage's document as a source with that number."""
-    sample = passage.collection == SAMPLES
-    known = passage_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
-    return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)
 
 
 def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
@@ -255,7 +223,7 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
         status=found["status"],
         passages=found["passages"],
         sources=found["sources"],
-        strength=strength(found["status"], found["passages"], found["sources"], shown),
+        strength=strength(found["status"], found["sources"], shown),
         copies=found["copies"],
         strongest=round(found["strongest"], 3),
         queries=state.get("queries", {}).get(side["id"], []),
@@ -265,21 +233,23 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
 
 async def answer_of(run_id: str, state: RunState, options: RunOptions, providers: Providers, seconds: float) -> Answer:
     """The public answer; `seconds`: how long the run took."""
-    cited = {i for c in state.get("claims", []) for i in c["passages"]}
     explained = {r["passage"] for r in state.get("reasons", [])}
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
-    leaning = {i for ids in passages_without_quotation(state).values() for i in ids}
-    counted = {i for c in state.get("coverage", {}).values() for i in c["ids"]}
-    passages = await asyncio.to_thread(providers.passages, cited | explained | quoted | leaning | counted)
-    stored = await asyncio.to_thread(providers.store.passages, cited | quoted)
-    nearest: list[str] = []
+    quoted |= cited_passages(state)
+    passages = await asyncio.to_thread(providers.passages, found_passages(state) | explained | quoted)
+    stored = await asyncio.to_thread(providers.store.passages, quoted)
+    nearest, same = list[str](), originals_of(passages)
+    by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     facing = {p["id"] for p in state["perspectives"] if p["stance"] != "other"}
     sure = {c["perspective"] for c in state.get("claims", []) if in_case(c)}
-    if SAMPLES in options.collections and not (sure & facing if facing else sure):
-        with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for
-            nearest = await in_time(
-                options, "verify", nearest_questions(state["framing"]["question"], providers.models)
-            )
-    answer = assemble(run_id, state, passages, providers.names, nearest, seconds)
-    gone = [p for i, p in passages.items() if i in cited | quoted and i not in stored]
+    with contextlib.suppress(DeadlineError):  # courtesies that an answer does not wait for
+        same = await in_time(options, "verify", same_texts(providers.models, state, passages))
+        if by_verdicts and "against" not in state:
+            also = await in_time(options, "verify", also_claims(providers.models, state, passages))
+            state = RunState(**{**state, "claims": [*state.get("claims", []), *also]})
+        if SAMPLES in options.collections and not (sure & facing if facing else sure):
+            asked = state["framing"]["question"]
+            nearest = await in_time(options, "verify", nearest_questions(asked, providers.models))
+    answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
+    gone = [p for i, p in passages.items() if i in quoted and i not in stored]
     return answer.model_copy(update={"notes": [*answer.notes, *deleted_source_notes(gone)]})

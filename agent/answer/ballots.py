@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer.assemble import citation_of
 from agent.answer.model import Answer
-from agent.answer.outline import opening, perspective
+from agent.answer.numbering import citation_of
+from agent.answer.outline import body, opening
 from agent.answer.words import plain, source_line
 from tools.language.grounding import stems
 from tools.language.sentences import prose_of, split_sentences
@@ -73,7 +73,7 @@ class Vote:
 
 def answer_page(answer: Answer) -> Page:
     """The answer's summary and its sides, each claim with its sources."""
-    blocks = [*opening(answer), *(b for side in answer.perspectives for b in perspective(answer, side))]
+    blocks = [*opening(answer), *body(answer)]
     sources = {c.number: plain(source_line(c)) for c in answer.citations}
     return [(b.kind, b.marked, [sources[n] for n in b.citations or ()]) for b in blocks if b.kind not in _NOT_SHOWN]
 

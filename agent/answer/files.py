@@ -10,8 +10,8 @@ from itertools import groupby
 from pathlib import Path
 
 from agent.answer.model import Answer
-from agent.answer.outline import Block, ending, opening, perspective, sources
-from agent.answer.words import MORE, closing, numbers, plain, words_behind
+from agent.answer.outline import Block, body, documents, ending, opening, sources
+from agent.answer.words import DOCUMENTS, MORE, closing, plain, words_behind
 from tools.errors import InputError, StoreError
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -21,18 +21,13 @@ _FORMS = {
     "title": "# {}",
     "head": "## {}",
     "note": "> {}",
-    **dict.fromkeys(("strength", "may_speak"), "*{}*"),
-    **dict.fromkeys(("also", "case", "leaning", "more", "nearest"), "- {}"),
+    **dict.fromkeys(("strength", "may_speak", "against"), "*{}*"),
+    **dict.fromkeys(("also", "case", "leaning", "objection", "document", "more", "nearest"), "- {}"),
 }
-_MARKDOWN_LISTS = {
-    "also": [],
-    "case": [],
-    "leaning": [],
-    "source": ["## Sources", ""],
-    "more": [f"## {MORE}", ""],
-    "nearest": [],
-}
-"""Kinds without an empty line between their blocks, and what stands above the first one."""
+_HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": MORE}
+"""What stands above the first block of a kind."""
+_LISTS = (*_HEADINGS, "also", "case", "leaning", "objection", "nearest")
+"""Kinds without an empty line between their blocks."""
 
 
 def to_markdown(
@@ -41,20 +36,24 @@ def to_markdown(
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
 
     So a bracket without a backslash is one of ours: '[2]' stands for source 2. `remote`: for a reader who is at another
-    machine: with the run's whole id. `explain`: with all that the notes tell. `linked`: with the addresses of sources
-    as links. `asked`: when (ISO), where that is to be told.
+    machine: with the run's whole id, without the list of documents. `explain`: with all that the notes tell. `linked`:
+    with the addresses of sources as links. `asked`: when (ISO), where that is to be told.
     """
-    sides = (block for side in answer.perspectives for block in perspective(answer, side))
-    blocks = [*opening(answer), *sides, *sources(answer), *ending(answer, explain)]
     lines: list[str] = []
-    for kind, group in groupby(blocks, key=lambda b: b.kind):
+    for kind, group in groupby(_blocks(answer, explain, documented=not remote), key=lambda b: b.kind):
         items = [_markdown_lines(answer, block, linked) for block in group]
-        if kind in _MARKDOWN_LISTS:
-            lines += [*_MARKDOWN_LISTS[kind], *(line for item in items for line in item), ""]
+        lines += [f"## {_HEADINGS[kind]}", ""] if kind in _HEADINGS else []
+        if kind in _LISTS:
+            lines += [*(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
     lines.append(escape(plain(closing(answer, whole_id=remote, asked=asked))))
     return "\n".join(lines) + "\n"
+
+
+def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[Block]:
+    listed = documents(answer) if documented else []
+    return [*opening(answer), *body(answer), *sources(answer), *listed, *ending(answer, explain)]
 
 
 def title(question: str) -> str:
@@ -74,8 +73,7 @@ def _markdown_lines(answer: Answer, block: Block, linked: bool) -> list[str]:
         if linked and _ADDRESS.fullmatch(url):
             text = f"<{url}>".join(text.rsplit(escape(url), 1))
         return [first + text, *(f"{' ' * len(first)}- “{escape(w)}”" for w in words_behind(answer, block.source))]
-    cited = text if block.citations is None else f"{text} {numbers(block.citations)}"
-    return [_FORMS.get(block.kind, "{}").format(cited)]
+    return [_FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip())]
 
 
 _STYLE = (
@@ -115,10 +113,9 @@ _STYLES = {
     "also": "List Bullet",
     "case": "List Bullet",
     "leaning": "List Bullet 2",
-    "more": "List Bullet",
+    **dict.fromkeys(("objection", "document", "more"), "List Bullet"),
 }
-_HEADINGS = {"more": MORE}
-_ITALIC = ("read_as", "strength", "may_speak")
+_ITALIC = ("read_as", "strength", "may_speak", "against")
 
 
 def to_docx(answer: Answer, *, explain: bool = False, asked: str = "") -> bytes:
@@ -130,21 +127,16 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "") -> bytes:
     about = document.core_properties
     about.title, about.author, about.comments = _xml(answer.question)[:255], "Steelman", ""
     about.created = about.modified = datetime.fromisoformat(asked) if asked else datetime.now(UTC)
-    for block in (*opening(answer), *(b for side in answer.perspectives for b in perspective(answer, side))):
-        paragraph = document.add_paragraph(_text(block), style=_STYLES.get(block.kind))
-        if block.kind in _ITALIC:
-            paragraph.runs[0].italic = True
-    if answer.citations:
-        document.add_heading("Sources", 1)
-    for block, citation in zip(sources(answer), answer.citations, strict=True):
-        document.add_paragraph(_xml(f"[{citation.number}] {block.text}"))
-        for words in words_behind(answer, citation):
-            document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
-    for kind, group in groupby(ending(answer, explain), key=lambda b: b.kind):
+    for kind, group in groupby(_blocks(answer, explain), key=lambda b: b.kind):
         if kind in _HEADINGS:
             document.add_heading(_HEADINGS[kind], 1)
         for block in group:
-            document.add_paragraph(_xml(block.text), style=_STYLES.get(block.kind))
+            number = f"[{block.source.number}] " if block.source else ""
+            paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(kind))
+            if kind in _ITALIC:
+                paragraph.runs[0].italic = True
+            for words in words_behind(answer, block.source) if block.source else ():
+                document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
     document.add_paragraph(_xml(plain(closing(answer, asked=asked))))
     buffer = io.BytesIO()
     document.save(buffer)
@@ -152,7 +144,7 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "") -> bytes:
 
 
 def _text(block: Block) -> str:
-    return _xml(block.marked if block.citations is None else f"{block.marked} {numbers(block.citations)}")
+    return _xml(f"{block.marked} {block.cited}".rstrip())
 
 
 def _xml(text: str) -> str:

@@ -3,13 +3,14 @@
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from tools.passages import Passage, SourceKind
 
 SCHEMA_VERSION: Literal["3.0"] = "3.0"
 _OF_2 = BeforeValidator(lambda stored: SCHEMA_VERSION if stored == "2.0" else stored)
-"""Opens stored answers of schema 2.0, which lack only what has a default in 3.0."""
+_RENAMED = BeforeValidator(lambda role: "also" if role == "plain" else role)
+"""Both open stored answers of schema 2.0, with the aliases of `also` and `passages_judged`."""
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'retrieved': the run was to end with its passages, and nothing was written."""
@@ -17,7 +18,7 @@ Status = Literal["supported", "thin", "leaning", "not_found"]
 Strength = Literal["strong", "some", "weak", "unsure", "none"]
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
-_STRONG_PASSAGES, _STRONG_SOURCES, _STRONG_SHOWN = 5, 3, 2
+_STRONG_SOURCES, _STRONG_SHOWN = 4, 2
 
 
 class Part(BaseModel):
@@ -36,16 +37,19 @@ class AnswerClaim(Part):
     quotes say it.
     `shown` is the text with what was changed in square brackets, empty where it stands alone. `tier`: 'case' for what
     surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used. `speaker`:
-    whose words are quoted; empty of what a model wrote.
+    whose words are quoted; empty of what a model wrote. `reason`: a word or two for it, empty where none was given.
+    `answers`: numbers of the opposing citations that the claim replies to.
     """
 
     text: str
     citations: list[int]
-    role: Literal["thesis", "case", "also", "crux"] = "case"
+    role: Annotated[Literal["thesis", "case", "also", "crux"], _RENAMED] = "case"
     tier: Literal["case", "leaning"] = "case"
     quoted: bool = True
     shown: str = ""
     speaker: str = ""
+    reason: str = ""
+    answers: list[int] = Field(default_factory=list)
 
 
 class ResponseSentence(Part):
@@ -87,7 +91,8 @@ class ResponseGroup(Part):
 class AnswerPerspective(Part):
     """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite.
 
-    `groups` are what its documents answer, those with the most sources behind them first.
+    `groups` are what its documents answer, those with the most sources behind them first. `objections` argue against a
+    side without a contrary one, and are no part of its `claims`.
     """
 
     id: str
@@ -98,6 +103,12 @@ class AnswerPerspective(Part):
     claims: list[AnswerClaim]
     contrary: str = ""
     groups: list[ResponseGroup] = Field(default_factory=list)
+    objections: list[AnswerClaim] = Field(default_factory=list)
+
+    @property
+    def all_claims(self) -> list[AnswerClaim]:
+        """What argues for the side, and what argues against it."""
+        return [*self.claims, *self.objections]
 
 
 class Countered(Part):
@@ -125,6 +136,17 @@ class _Location(Part):
     speaker: str = ""
 
 
+class SourceFacts(Part):
+    """What is known of a document."""
+
+    collection: str
+    title: str
+    url: str
+    publisher: str
+    kind: SourceKind
+    date: str
+
+
 class Quotation(_Location):
     """Words of a passage that a claim stands on, verbatim; `support` is the judge's probability for its side."""
 
@@ -133,7 +155,7 @@ class Quotation(_Location):
     support: float | None
 
 
-class Citation(_Location):
+class Citation(SourceFacts, _Location):
     """A source, once, with its number; a document in which several people speak has one for each of them. `quote` is
     what was cited of it first, with where it stands; `more` is what else was. `file`: the table that it is a row of,
     where its id does not say."""
@@ -141,17 +163,32 @@ class Citation(_Location):
     number: int
     passage_id: int
     document_id: str
-    collection: str
     quote: str
-    title: str
-    url: str
-    publisher: str
-    kind: SourceKind
-    date: str
     support: float | None
     sample: bool
     file: str = ""
     more: list[Quotation] = Field(default_factory=list)
+
+
+class DocumentStance(Part):
+    """What a document argues about one side. Against a side with a contrary one it argues for the contrary."""
+
+    perspective: str
+    argues: Literal["for", "against"]
+
+
+class AnswerDocument(SourceFacts):
+    """A document that the run found, once. `quoted`: the numbers of its citations. `not_quoted`: why there are none.
+
+    'unread': no passage was read. 'off_question': it is about something else. 'no_side': it argues for nothing.
+    'repeats': it says the same as a quoted passage. 'no_claim': no claim cites what it argues. `file` as in `Citation`.
+    """
+
+    id: str
+    file: str = ""
+    stances: list[DocumentStance]
+    quoted: list[int]
+    not_quoted: Literal["", "repeats", "off_question", "no_side", "unread", "no_claim"]
 
 
 class CoverageLine(Part):
@@ -215,7 +252,7 @@ class Usage(Part):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
-    pairs_judged: int = 0
+    passages_judged: int = Field(default=0, validation_alias=AliasChoices("passages_judged", "pairs_judged"))
     pages: int = 0
 
 
@@ -225,7 +262,8 @@ class Answer(Part):
     `neutral_question` is what was searched for: the question as it was typed, of a follow-up that of its thread, of one
     in another language its English. `focus` is what a follow-up narrows it to, such as "the cost"; `against` is what it
     wants argued against. `crux` says what the dispute turns on, with citations of both sides: a model's sentence,
-    verified as its claims are, or else the points that both cases speak to.
+    verified as its claims are, or else the points that both cases speak to. `also` are sentences of sources on the
+    question that are for no side, the nearest to the question first.
     """
 
     schema_version: Annotated[Literal["3.0"], _OF_2] = SCHEMA_VERSION
@@ -238,8 +276,9 @@ class Answer(Part):
     summary: str
     crux: AnswerClaim | None = None
     perspectives: list[AnswerPerspective]
-    also: list[AnswerClaim] = Field(default_factory=list)
+    also: list[AnswerClaim] = Field(default_factory=list, validation_alias=AliasChoices("also", "plain"))
     citations: list[Citation]
+    documents: list[AnswerDocument] = Field(default_factory=list)
     coverage: list[CoverageLine]
     chosen: list[ChosenPassage] = Field(default_factory=list)
     notes: list[Note]
@@ -249,12 +288,11 @@ class Answer(Part):
     usage: Usage
 
 
-def strength(status: Status, passages: int, sources: int, shown: int) -> Strength:
-    """The word for how well a side is evidenced: strong from five passages of three sources on, of which at least two
-    are shown. shown: claims of its case."""
+def strength(status: Status, sources: int, shown: int) -> Strength:
+    """The word for how well a side is evidenced, by independent sources: weak is one, strong are four or more of which
+    at least two claims are shown. shown: claims of its case."""
     if status == "supported":
-        enough = passages >= _STRONG_PASSAGES and sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN
-        return "strong" if enough else "some"
+        return "strong" if sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN else "some"
     words: dict[Status, Strength] = {"thin": "weak", "leaning": "unsure"}
     return words.get(status, "none")
 

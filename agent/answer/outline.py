@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.summary import all_looked_into
+from agent.answer.summary import all_looked_into, is_read
 from agent.answer.words import (
+    AGAINST_IT,
+    ALSO,
+    DOCUMENTS,
     MAY_SPEAK,
     MORE,
     NEAREST,
     beside,
     by,
     case,
-    cased,
     closing,
     decontextualised,
+    document_line,
     gap_of,
     label,
     line_of,
@@ -29,6 +32,7 @@ from agent.answer.words import (
     plain,
     quoted_head,
     read_as,
+    reason_of,
     source_line,
     strength_of,
     undone,
@@ -40,8 +44,8 @@ from tools.errors import as_installed
 
 Kind = (
     Literal["title", "read_as", "summary", "tried", "crux", "also"]
-    | Literal["head", "strength", "thesis", "case", "may_speak", "leaning", "gap", "looked_for"]
-    | Literal["source", "note", "more", "nearest"]
+    | Literal["head", "strength", "thesis", "case", "may_speak", "leaning", "gap", "looked_for", "against", "objection"]
+    | Literal["source", "document", "note", "more", "nearest"]
 )
 _OMITTED_IF_EMPTY = ("read_as", "gap", "looked_for", "note")
 
@@ -51,8 +55,9 @@ class Block:
     """A heading, a paragraph or a list item.
 
     `citations`: the numbers that follow the text, None where there can be none. `quoted`: the text is a source's own
-    words, to be set in quotation marks. `label`: what stands before a perspective's statement, or in its place.
-    `source`: the citation whose line the text is. `speaker` says what is quoted.
+    words, to be set in quotation marks. `label`: what stands before a perspective's statement, or in its place; or a
+    claim's reason. `source`: the citation whose line the text is. `speaker` says what is quoted. `answers`: the numbers
+    that a claim replies to.
     """
 
     kind: Kind
@@ -62,6 +67,7 @@ class Block:
     label: str = ""
     source: Citation | None = None
     speaker: str = ""
+    answers: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         for name in ("text", "label", "speaker"):  # no rendering shows what a terminal or a page would obey
@@ -73,9 +79,14 @@ class Block:
         text = by(f"“{self.text}”" if self.quoted else self.text, self.speaker)
         return f"{self.label}: {text}" if self.label and text else self.label or text
 
+    @property
+    def cited(self) -> str:
+        """The numbers after the text."""
+        return numbers(self.citations or (), self.answers)
+
 
 def opening(answer: Answer) -> list[Block]:
-    """The question, the summary and the claims that belong to no perspective."""
+    """The question, the summary and what the dispute turns on; of a question of fact what the sources say."""
     return _shown(
         Block("title", answer.question),
         Block("read_as", read_as(answer)),
@@ -84,7 +95,7 @@ def opening(answer: Answer) -> list[Block]:
         *(Block("tried", NEAREST) for _ in answer.nearest_questions[:1]),
         *(Block("nearest", question) for question in answer.nearest_questions),
         *(_claim("crux", c) for c in (answer.crux,) if c),
-        *(_claim("also", c) for c in answer.also),
+        *(_claim("also", c) for c in answer.also if answer.outcome == "no_sides"),
     )
 
 
@@ -94,19 +105,38 @@ def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     return _shown(
         Block("head", named(answer, side), cited, label=label(answer, side), speaker=speaker),
-        Block("strength", strength_of(line, cased(side))),
+        Block("strength", strength_of(answer, side)),
         *(_claim("thesis", c) for c in case(side) if c.role == "thesis"),
         *(_claim("case", c) for c in case(side) if c.role != "thesis"),
         *(Block("may_speak", MAY_SPEAK) for _ in leaning[:1]),
         *(_claim("leaning", c) for c in leaning),
         Block("gap", gap_of(line, side)),
         Block("looked_for", looked_for(answer, side, line)),
+        *(Block("against", AGAINST_IT) for _ in side.objections[:1]),
+        *(_claim("objection", c) for c in side.objections),
     )
+
+
+def body(answer: Answer) -> list[Block]:
+    """All perspectives, and below them what is for none of them."""
+    also = answer.also if answer.outcome != "no_sides" else []
+    return [
+        *(block for side in answer.perspectives for block in perspective(answer, side)),
+        *(Block("head", "", label=ALSO) for _ in also[:1]),
+        *(_claim("also", c) for c in also),
+    ]
 
 
 def sources(answer: Answer) -> list[Block]:
     """The citations."""
     return [Block("source", source_line(c), source=c) for c in answer.citations]
+
+
+def documents(answer: Answer) -> list[Block]:
+    """The documents that were read, with what each argues; and how many others were found."""
+    read = [Block("document", document_line(answer, d), d.quoted or None) for d in answer.documents if is_read(d)]
+    more = len(answer.documents) - len(read)
+    return [*read, *([Block("document", f"{more} more found, not read")] if read and more else [])]
 
 
 def ending(answer: Answer, explain: bool = False) -> list[Block]:
@@ -119,7 +149,8 @@ def ending(answer: Answer, explain: bool = False) -> list[Block]:
 
 def _claim(kind: Kind, claim: AnswerClaim) -> Block:
     text = decontextualised(claim) if claim.quoted else claim.text
-    return Block(kind, text, claim.citations, claim.quoted, speaker=claim.speaker)
+    why = reason_of(claim)
+    return Block(kind, text, claim.citations, claim.quoted, why, speaker=claim.speaker, answers=claim.answers)
 
 
 def _shown(*blocks: Block) -> list[Block]:
@@ -129,9 +160,9 @@ def _shown(*blocks: Block) -> list[Block]:
 _INDENT = " " * 11
 _NARROWEST, _WIDEST = 60, 104
 _FIRST = {
-    **dict.fromkeys(("strength", "thesis", "may_speak", "gap", "looked_for"), _INDENT),
-    **dict.fromkeys(("also", "more", "nearest"), "  • "),
-    "case": f"{_INDENT}• ",
+    **dict.fromkeys(("strength", "thesis", "may_speak", "gap", "looked_for", "against"), _INDENT),
+    **dict.fromkeys(("also", "document", "more", "nearest"), "  • "),
+    **dict.fromkeys(("case", "objection"), f"{_INDENT}• "),
     "leaning": f"{_INDENT}◦ ",
 }
 """What the first line of a block begins with, by its kind."""
@@ -148,9 +179,11 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     page.blocks(*lead)
     for side in answer.perspectives:
         _side(page, answer, side)
+    _listed(page, ALSO, [b for b in body(answer) if b.kind == "also"])
     _sources(page, answer)
     if explain:
-        _reasons(page, answer)
+        _listed(page, DOCUMENTS, documents(answer))
+        _listed(page, "Why these passages", [Block("more", why_chosen(answer, p)) for p in answer.chosen])
     _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 
@@ -183,6 +216,13 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     page.blocks(*([strength] if found else []), *rest)
 
 
+def _listed(page: _Page, head: str, blocks: Sequence[Block]) -> None:
+    if blocks:
+        page.lines.append("")
+        page.strong(head.upper())
+        page.blocks(*blocks)
+
+
 def _sources(page: _Page, answer: Answer) -> None:
     if not answer.citations:
         return
@@ -195,21 +235,9 @@ def _sources(page: _Page, answer: Answer) -> None:
             page.wrap(_in_marks(words), " " * len(first))
 
 
-def _reasons(page: _Page, answer: Answer) -> None:
-    page.lines.append("")
-    page.strong("WHY THESE PASSAGES")
-    for number, passage in enumerate(answer.chosen, start=1):
-        page.wrap(plain(why_chosen(answer, passage)), f"  {number:>2}. ")
-    if not answer.chosen:
-        page.wrap("No passages were chosen by a selection for this answer.", "  ")
-
-
 def _end(page: _Page, answer: Answer, explain: bool) -> None:
     blocks = ending(answer, explain)
-    if more := [b for b in blocks if b.kind == "more"]:
-        page.lines.append("")
-        page.strong(MORE.upper())
-        page.blocks(*more)
+    _listed(page, MORE, [b for b in blocks if b.kind == "more"])
     page.lines.append("")
     page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
     if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
@@ -221,7 +249,8 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
 
 def _text(block: Block) -> str:
     text = by(_in_marks(block.text) if block.quoted else block.text, block.speaker)
-    return text if block.citations is None else f"{text} {numbers(block.citations)}"
+    reason = f"{block.label}: " if block.label and block.kind != "head" else ""
+    return f"{reason}{text} {block.cited}".rstrip()
 
 
 def _in_marks(text: str) -> str:

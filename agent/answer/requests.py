@@ -15,7 +15,7 @@ from agent.answer.followups import argued_with, refers
 from agent.answer.intents import LIKE_FACTS, Encode, asks_for_fact, intent_of
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.named import number_in, quoted_in, side_in, sources_in
-from agent.answer.words import cased, claim_text, day, line_of, numbers, plain, source_line, strength_of
+from agent.answer.words import claim_text, day, numbers, plain, source_line, strength_of
 from agent.answer.words import label as stance_label
 from agent.options import Depth
 from tools.language.question import read_question
@@ -115,14 +115,15 @@ def _said(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
     """The claim after whose it is, and with the doubt where it is of no case."""
     named = stance_label(answer, side)
     named = side.name if named == "Answer" else named
-    return f"{named if claim.tier == 'case' else f'May speak for {named}'}: {claim_text(claim)}"
+    doubt = "Against " if claim in side.objections else "" if claim.tier == "case" else "May speak for "
+    return f"{doubt}{named}: {claim_text(claim)}"
 
 
 def _weighed(_: str, answer: Answer) -> Reply:
     lines: list[tuple[str, list[int]]] = []
     for side in answer.perspectives:
         name = f" ({side.name})" if side.stance == "other" else ""
-        lines.append((f"{stance_label(answer, side)}{name}: {strength_of(line_of(answer, side), cased(side))}", []))
+        lines.append((f"{stance_label(answer, side)}{name}: {strength_of(answer, side)}", []))
     return Reply("The evidence by side", [*lines, ("How much was found is no measure of who is right.", [])])
 
 
@@ -211,7 +212,7 @@ def _claims(answer: Answer, known: set[int]) -> list[tuple[AnswerPerspective, An
 
 
 def _of(side: AnswerPerspective, known: set[int]) -> list[AnswerClaim]:
-    return [claim for claim in side.claims if known & set(claim.citations)]
+    return [claim for claim in side.all_claims if known & set(claim.citations)]
 
 
 def _of_side(asked: str, answer: Answer) -> Reply | Question:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from agent.answer.model import Answer, Note, Part, Status, Strength, Usage, passage_fields, strength
+from agent.answer.model import Answer, Note, Part, SourceFacts, Status, Strength, Usage, passage_fields, strength
 from agent.state import Perspective, RunState
-from tools.passages import Passage, SourceKind
+from tools.passages import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,15 @@ def search_order(state: RunState) -> list[int]:
     return list(dict.fromkeys([*state.get("question_results", []), *in_turn]))
 
 
-class RetrievedPassage(Part):
+class RetrievedPassage(SourceFacts):
     """A passage that was chosen for a side. `support` is the judge's probability for that side, null where it was not
     judged; `counts`: the side's coverage counts it. `speaker` says it, `author` wrote its document."""
 
     passage_id: int
     document_id: str
-    collection: str
     text: str
-    title: str
-    url: str
-    publisher: str
     speaker: str = ""
     author: str = ""
-    kind: SourceKind
-    date: str
     support: float | None
     counts: bool
 
@@ -134,7 +128,7 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
         stance=side["stance"],
         contrary=side["contrary"],
         status=status,
-        strength=strength(status, coverage["passages"], coverage["sources"], len(chosen)) if coverage else "none",
+        strength=strength(status, coverage["sources"], len(chosen)) if coverage else "none",
         sources=coverage["sources"] if coverage else 0,
         queries=state.get("queries", {}).get(side["id"], []),
         passages=[_passage(p, support.get(p.id), p.id in counted) for p in chosen],

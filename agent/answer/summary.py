@@ -6,32 +6,29 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import shorten
 
-from agent.answer.model import AnswerPerspective, Note, Outcome
-from agent.state import Coverage, Perspective, RunState, Stance, Target, in_case
+from agent.answer.model import AnswerDocument, AnswerPerspective, Note, Outcome
+from agent.state import RunState, Stance, Target, in_case
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.question import ANSWERS
 from tools.language.words import count
 from tools.passages import Passage
 
-_LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
 THOUGH = "though not all could be searched, read or judged; the notes say what failed"
 """What stands beside 'nothing was found' where something failed."""
 _UNSURE = "is shown; read it before you use it."
 _NEAREST = "Nothing that was found is surely about this question."
+_NAMED = 4  # answers of which each is named with its documents, at most
 _NOT_DONE = ("failed", "degraded", "late")
-SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
-"""'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
 
-def summarise(outcome: Outcome, state: RunState) -> str:
-    """One or two sentences on what the sources found say, from counts alone; and whether time ran out before all was
+def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
+    """One to three sentences on what the documents say, from counts alone; and whether time ran out before all was
     looked into."""
-    if not (late := ran_out(state)):
-        return _summary(outcome, state)
-    if outcome == "nothing_found" and not passages_without_quotation(state):
+    late = ran_out(state)
+    if late and outcome == "nothing_found" and not leans_unquoted(state):
         return f"{late} No case for a side was found by then, which does not say that there is none."
-    return f"{_summary(outcome, state)} {late}"
+    return f"{_summary(outcome, state, documents)} {late}".rstrip()
 
 
 def ran_out(state: RunState) -> str:
@@ -48,7 +45,7 @@ def all_looked_into(kinds: Iterable[str]) -> bool:
     return not any(kind in _NOT_DONE for kind in kinds)
 
 
-def _summary(outcome: Outcome, state: RunState) -> str:
+def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
     if outcome == "no_sides":
         return (
             "This looks like a question of fact, without sides to take. Steelman is for contentious questions: "
@@ -62,13 +59,13 @@ def _summary(outcome: Outcome, state: RunState) -> str:
         return f"Passages that support {covered} of {count(len(state['coverage']), 'side')}; nothing was written."
     if outcome == "nothing_found":
         on, though = f" on {focus}" if focus else "", _what_was_not_done(state)
-        if passages_without_quotation(state):
+        if leans_unquoted(state):
             return f"No sentence was found{on} that makes a case by itself, for any side of this question{though}."
         return f"Nothing was found{on} that makes a case for any side of this question{though}."
-    balance = _balance(state)
+    balance = f"{_balance(state)} {_census(state, documents)}".strip()
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("notes", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
-    return f"{on}, {balance[0].lower()}{balance[1:]}" if focus else balance
+    return f"{on}, {balance[:1].lower()}{balance[1:]}" if focus else balance
 
 
 def _what_was_not_done(state: RunState) -> str:
@@ -78,34 +75,83 @@ def _what_was_not_done(state: RunState) -> str:
 
 
 def _balance(state: RunState) -> str:
-    coverage = state["coverage"]
-    by_stance = {p["stance"]: coverage[p["id"]] for p in state["perspectives"] if p["stance"] != "other"}
+    """What the counts of documents do not say by themselves; empty where both sides have a case."""
+    coverage, claims = state["coverage"], state.get("claims", [])
+    cased = {c["perspective"] for c in claims if in_case(c)}
     found = [p for p in state["perspectives"] if coverage[p["id"]]["status"] != "not_found"]
-    others = [p for p in found if p["stance"] == "other"]
-    claims = state.get("claims", [])
-    if len(by_stance) < 2 or len(others) == len(found):
-        sure = {c["perspective"] for c in claims if in_case(c)}
-        return _answers(found, [p for p in found if p["id"] in sure])
-    shown = {p["stance"]: [c for c in claims if c["perspective"] == p["id"]] for p in state["perspectives"]}
-    cased = {stance for stance, mine in shown.items() if any(map(in_case, mine))}
-    pro, con = by_stance["supports"], by_stance["opposes"]
-    further = _beside([p for p in others if coverage[p["id"]]["status"] != "leaning"])
-    if {"supports", "opposes"} <= cased:
-        return _verdict(pro, con) + further
-    leaning = {stance for stance, mine in shown.items() if mine} - cased
-    yes_no = any(p["name"] in ANSWERS["polar"] for p in state["perspectives"])
-    return _one_sided(pro, con, cased, leaning, yes_no=yes_no) + further
+    facing: dict[Stance, str] = {p["stance"]: p["id"] for p in state["perspectives"] if p["stance"] != "other"}
+    if len(facing) < 2 or all(p["stance"] == "other" for p in found):
+        return _answers(len(found), sum(p["id"] in cased for p in found))
+    sure = {stance for stance, side in facing.items() if side in cased}
+    told = {c["perspective"] for c in claims if not c.get("objection")}
+    leaning = {stance for stance, side in facing.items() if side in told} - sure
+    if not sure:
+        return _unsure(leaning, _yes_no(state))
+    rest: Stance = "opposes" if "supports" in sure else "supports"
+    word, other = ("for" if rest == "opposes" else "against"), coverage[facing[rest]]
+    if len(sure) == 2:
+        return ""
+    if rest in leaning:
+        return f"A case {word} it was found. What may speak for the other side is shown apart."
+    if other["passages"]:
+        lean = f"{count(other['passages'], 'passage')} {'leans' if other['passages'] == 1 else 'lean'}"
+        return f"A case {word} it was found; {lean} the other way without a sentence to quote."
+    if other["leaning"]:
+        return f"A case {word} it was found; nothing that was found surely argues for the other side."
+    return f"All that was found to make a case argues {word} it; no case for the other side was found."
 
 
-def _answers(found: Sequence[Perspective], sure: Sequence[Perspective]) -> str:
+def _yes_no(state: RunState) -> bool:
+    return any(p["name"] in ANSWERS["polar"] for p in state["perspectives"])
+
+
+def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
+    """'Of 16 documents read, 4 argue yes, 7 no; 5 take no clear side.' Each is counted once."""
+    read = list(filter(is_read, documents))
+    why = Counter(d.not_quoted for d in read if d.not_quoted in ("repeats", "off_question"))
+    argued = Counter(_argued(d, state) for d in read if d.stances and d.not_quoted not in why)
+    rest = (
+        (why["repeats"], "says the same as another", "say the same as others"),
+        (len(read) - argued.total() - why.total(), "takes no clear side", "take no clear side"),
+        (why["off_question"], "is off the question", "are off the question"),
+    )
+    told = ", ".join(f"{n} {what}" for (_, what), n in sorted(argued.items()))
+    told = told.replace(" ", " argues " if told.startswith("1 ") else " argue ", 1)
+    besides = ", ".join(f"{n} {one if n == 1 else more}" for n, one, more in rest if n)
+    return f"Of {count(len(read), 'document')} read, {'; '.join(filter(None, (told, besides)))}." if told else ""
+
+
+def is_read(document: AnswerDocument) -> bool:
+    return document.not_quoted != "unread"
+
+
+def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
+    """The one class of a document that takes a side, after its place in the sentence: yes or no before other ways."""
+    sides, supported = state["perspectives"], {s.perspective for s in document.stances if s.argues == "for"}
+    mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
+    faced = len({p["stance"] for p in sides} - {"other"}) == 2
+    if not mine:
+        return len(sides) + 2, f"only against {'another way' if faced else 'an answer'}"
+    if faced:
+        facing = [(place, p["stance"]) for place, p in mine if p["stance"] != "other"]
+        words = {"supports": "yes", "opposes": "no"} if _yes_no(state) else {"supports": "for", "opposes": "against"}
+        if len(facing) == 1:
+            return facing[0][0], words[facing[0][1]]
+        return len(sides) + (not facing), "both ways" if facing else "for another way"
+    if len(mine) > 1:
+        return len(sides), "for more than one"
+    place, only = mine[0]
+    named = len(sides) <= _NAMED
+    return (place, f"for ‘{shorten(only['name'], 60, placeholder=' …')}’") if named else (0, "for one of them")
+
+
+def _answers(found: int, sure: int) -> str:
     """The summary of answers beside yes and no; those that are not sure are named for what they are."""
     if not sure:
-        answers = "one answer" if len(found) == 1 else f"{len(found)} answers"
-        return f"{_NEAREST} What may speak for {answers} {_UNSURE}"
-    if len(sure) < len(found):
-        rest = len(found) - len(sure)
-        return f"The sources found give {count(len(sure), 'answer')}; what may speak for {rest} more is shown apart."
-    return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
+        return f"{_NEAREST} What may speak for {'one answer' if found == 1 else f'{found} answers'} {_UNSURE}"
+    if sure < found:
+        return f"The sources found give {count(sure, 'answer')}; what may speak for {found - sure} more is shown apart."
+    return f"The sources found give {'one answer' if found == 1 else f'{found} different answers'}."
 
 
 def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
@@ -115,30 +161,7 @@ def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
         return f"Nothing was found that speaks against {what}."
     if not any(map(in_case, state.get("claims", []))):
         return f"No source found surely speaks against {what}. What may {_UNSURE}"
-    counted = [c for c in state["coverage"].values() if c["passages"]]
-    weight = f" The contrary view has {' and '.join(map(_weight, counted))}." if counted else ""
-    return f"This is the strongest that was found against {what}; what comes nearest to its point stands first.{weight}"
-
-
-def _one_sided(
-    for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance], *, yes_no: bool = False
-) -> str:
-    """The summary where at most one of the two sides has a case. leaning: sides with words that may speak for them;
-    yes_no: whether the sides are Yes and No to the question."""
-    if not cased - {"other"}:
-        return _unsure(leaning - {"other"}, yes_no)
-    word, one, other, rest = (
-        ("for", for_it, against, "opposes") if "supports" in cased else ("against", against, for_it, "supports")
-    )
-    if rest in leaning:
-        return f"A case {word} it was found ({_weight(one)}). What may speak for the other side is shown apart."
-    if other["passages"]:
-        lean = "leans" if other["passages"] == 1 else "lean"
-        without = f"{_weight(other)} {lean} the other way without a sentence to quote."
-        return f"A case {word} it was found ({_weight(one)}); {without}"
-    if other.get("leaning"):
-        return f"A case {word} it was found ({_weight(one)}); nothing that was found surely argues for the other side."
-    return f"All that was found to make a case argues {word} it ({_weight(one)}); no case for the other side was found."
+    return f"This is the strongest that was found against {what}; what comes nearest to its point stands first."
 
 
 def _unsure(leaning: set[Stance], yes_no: bool) -> str:
@@ -150,108 +173,38 @@ def _unsure(leaning: set[Stance], yes_no: bool) -> str:
     return f"{_NEAREST} What may speak {which} {_UNSURE}"
 
 
-def _verdict(for_it: Coverage, against: Coverage) -> str:
-    for word, one, other in (("for", for_it, against), ("against", against, for_it)):
-        if is_settled(one, other):
-            return f"The sources found agree {word} it: {_weight(one)}, with dissent in {_weight(other)}."
-    return f"The sources found disagree: {_weight(for_it)} for, {_weight(against)} against."
-
-
-def is_settled(one: Coverage, other: Coverage) -> bool:
-    """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true', and not
-    where most of what speaks for the side, what only rewords the rest among it, is near to the rest: one voice may
-    speak under many names."""
-    if 2 * one.get("distinct", one["passages"]) < one["passages"] + one.get("reworded", 0):
-        return False
-    enough = one["passages"] >= SETTLED_PASSAGES and one["sources"] >= SETTLED_SOURCES
-    doubt = other["passages"] + len(other.get("leaning", []))  # what may speak for the other side forbids 'agree' too
-    return enough and one["passages"] >= SETTLED_RATIO * doubt
-
-
-def _weight(coverage: Coverage) -> str:
-    return f"{count(coverage['passages'], 'passage')} from {count(coverage['sources'], 'source')}"
-
-
-def _beside(others: Sequence[Perspective]) -> str:
-    what = "something else" if len(others) == 1 else "other ways"
-    return f" Some propose {what} beside yes and no." if others else ""
-
-
-def passages_without_quotation(state: RunState) -> dict[str, list[int]]:
-    """The passages that speak most for each side that has no sentence to quote, best first."""
-    if "drafts" not in state or "against" in state:
-        return {}
+def leans_unquoted(state: RunState) -> bool:
+    """Whether passages speak for a side that has no sentence to quote."""
     quoted = {c["perspective"] for c in state.get("claims", [])}
-    found = {side: c["ids"][:_LOOKED_AT] for side, c in state.get("coverage", {}).items() if side not in quoted}
-    return {side: ids for side, ids in found.items() if ids}
+    found = {side for side, c in state.get("coverage", {}).items() if c["ids"]}
+    return "drafts" in state and "against" not in state and bool(found - quoted)
 
 
 _FEW_UNJUDGED = 5  # passages: so few change nothing
-_TO_READ = 3  # documents that are named of a side without a sentence to quote
 _UNREAD_SHOWN = 3
-
-
-def further_reading_notes(state: RunState, passages: dict[int, Passage]) -> list[Note]:
-    """Where to read what leans to a side without a sentence to quote."""
-    notes = []
-    names = {p["id"]: p["name"] for p in state["perspectives"]}
-    for side, ids in passages_without_quotation(state).items():
-        sources = dict.fromkeys(_named(passages[i]) for i in ids if i in passages)
-        if sources:
-            text = f"To read on ‘{names[side]}’, which has no sentence to quote: {'; '.join([*sources][:_TO_READ])}."
-            notes.append(Note(kind="thin", text=text))
-    return notes
-
-
-def uncited_notes(state: RunState, passages: dict[int, Passage], sides: Sequence[AnswerPerspective]) -> list[Note]:
-    """The documents that count for a side and are neither cited for it nor among what its documents answer."""
-    notes = []
-    for side in sides if "drafts" in state else []:
-        cited = {i for c in state.get("claims", []) if c["perspective"] == side.id for i in c["passages"]}
-        answering = {r["thesis"]["passage"] for r in state.get("responses", []) if r["perspective"] == side.id}
-        shown = {passages[i].document for i in {*cited, *(answering if side.groups else ())} if i in passages}
-        counted = [passages[i] for i in state.get("coverage", {})[side.id]["ids"] if i in passages]
-        more = dict.fromkeys(_named(p) for p in counted if p.document not in shown)
-        if more and side.claims:
-            notes.append(Note(kind="scope", text=f"Counted for ‘{side.name}’ and not quoted: {'; '.join(more)}."))
-    return notes
 
 
 def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
     """That documents are quoted as they were: they were replaced or deleted while the run worked."""
     if not passages:
         return []
-    named = _shortened(list(dict.fromkeys(map(_named, passages))))
+    named = _shortened(
+        list(dict.fromkeys(f"“{shorten(p.title or p.document_id, 90, placeholder=' …')}”" for p in passages))
+    )
     text = f"Replaced or deleted while this was answered, and quoted as it was before: {named}."
     return [Note(kind="scope", text=text)]
 
 
-def _named(passage: Passage) -> str:
-    """'“Walls within walls” (Sample Works, samples/nuclear/03.md)'"""
-    by = ", ".join(filter(None, (passage.speaker, passage.publisher, passage.url or passage.document_id)))
-    return f"“{shorten(passage.title or passage.document_id, 90, placeholder=' …')}” ({by})"
-
-
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
-    notes = [*stage_notes(state), *_reworded(state)]
+    notes = stage_notes(state)
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
         text = f"{count(state['unjudged'], 'passage')} stayed unjudged, past the budget."
         notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
-    room = [len(s.claims) for s in sides if s.stance != "other"]
-    if len(room) == 2 and max(room) > 2 * max(1, min(room)):
-        notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))
-    return notes
-
-
-def _reworded(state: RunState) -> list[Note]:
-    """Of each side how many passages count once with another, since they say the same in other words."""
-    names = {p["id"]: p["name"] for p in state["perspectives"]}
-    notes = []
-    for side, found in state.get("coverage", {}).items():
-        if number := found["reworded"]:
-            says, counts = ("says", "counts") if number == 1 else ("say", "count")
-            what = f"{count(number, 'passage')} for ‘{names[side]}’ {says} in other words what another one says"
-            notes.append(Note(kind="balance", text=f"{what}, and {counts} once with it."))
+    if len(facing := sorted((s for s in sides if s.stance != "other"), key=lambda s: len(s.claims))) == 2:
+        few, many = (len(s.claims) for s in facing)
+        if many > 2 * max(1, few):
+            text = f"{many} claims for ‘{facing[1].name}’ and {few} for ‘{facing[0].name}’: what was found is unequal."
+            notes.append(Note(kind="balance", text=text))
     return notes
 
 

@@ -11,6 +11,7 @@ from agent.answer.model import (
     FOOTER_NOTE_KINDS,
     Answer,
     AnswerClaim,
+    AnswerDocument,
     AnswerPerspective,
     ChosenPassage,
     Citation,
@@ -25,6 +26,9 @@ from tools.language.words import count
 from tools.passages import Passage
 
 MAY_SPEAK = "May speak for this side; read it before you use it:"
+AGAINST_IT = "Against it:"
+ALSO = "Also on the question, for no side"
+DOCUMENTS = "Documents"
 NEAREST = "Nearest topics here:"
 REMINDER = "Check what matters to you against the sources."
 MORE = "More about how this was made"
@@ -35,6 +39,13 @@ _LONGEST_BRIEF = 160
 _WORTH_SAYING = 0.05  # by which a chance was raised
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
+_NOT_QUOTED = {
+    "repeats": "not quoted: says the same as another",
+    "no_claim": "not quoted",
+    "no_side": "no clear side",
+    "off_question": "off the question",
+    "unread": "not read",
+}
 _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 
 
@@ -104,6 +115,11 @@ def claim_text(claim: AnswerClaim) -> str:
     return by(f"“{decontextualised(claim)}”", claim.speaker) if claim.quoted else claim.text
 
 
+def reason_of(claim: AnswerClaim) -> str:
+    """'Cost': a label to stand before the claim."""
+    return claim.reason[:1].upper() + claim.reason[1:]
+
+
 def by(words: str, speaker: str) -> str:
     """'“Phones distract.” – Cllr Faulds'"""
     return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_NAME, placeholder=" …"))))
@@ -116,14 +132,15 @@ def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
 
 def words_behind(answer: Answer, citation: Citation) -> list[str]:
     """The source's own words behind claims that a model wrote; what a claim quotes is to be read there."""
-    quoted = {c.text for s in answer.perspectives for c in s.claims if c.quoted}
+    quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
     return [plain(q) for q in quotes if q not in quoted] if citation.support is not None else []
 
 
-def numbers(citations: Iterable[int]) -> str:
-    """'[1] [4]'"""
-    return " ".join(f"[{n}]" for n in citations)
+def numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
+    """'[1] [4]', or with the numbers of what is replied to '[1] (answers [3])'"""
+    replying = [f"(answers {numbers(answers)})"] if answers else []
+    return " ".join([*(f"[{n}]" for n in citations), *replying])
 
 
 def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
@@ -131,18 +148,27 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 
-def strength_of(line: CoverageLine, shown: int) -> str:
-    """'strong: 7 passages, 5 sources, 4 shown', or the plain word that nothing was found, or nothing sure."""
+def strength_of(answer: Answer, side: AnswerPerspective) -> str:
+    """'strong: 5 sources, 7 passages, 4 shown', or the plain word that nothing was found, or nothing sure. A side that
+    rests on one source names it."""
+    line, shown = line_of(answer, side), cased(side)
     if line.status == "not_found":
         return "not found"
     if line.status == "leaning":
         return f"unsure: {count(line.leaning, 'passage')} that may speak for it"
     if not shown:
         return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
-    counts = f"{count(line.passages, 'passage')}, {count(line.sources, 'source')}"
+    cited = {n for c in side.claims for n in c.citations}
+    only = next((_owner(c) for c in answer.citations if c.number in cited and line.sources == 1), "")
+    sources = count(line.sources, "source") + (f" ({only})" if only else "")
     copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
     few = f", {shown} shown" if shown < line.passages else ""
-    return f"{line.strength}: {counts}{few}{copies}"
+    return f"{line.strength}: {sources}, {count(line.passages, 'passage')}{few}{copies}"
+
+
+def _owner(source: Citation) -> str:
+    name = source.publisher or source.title or source.document_id
+    return shorten(plain(", ".join(filter(None, (source.speaker, name)))), _LONGEST_NAME, placeholder=" …")
 
 
 def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
@@ -153,9 +179,6 @@ def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
         return "" if side.claims else "Nothing that was found surely argues for this side."
     if not cased(side):
         return "Passages lean this way, but none holds a sentence that states the case by itself."
-    if line.status == "thin":
-        few = "a single passage" if line.passages == 1 else "one source only" if line.sources == 1 else ""
-        return f"Too little for a case: {few}." if few else ""
     return ""
 
 
@@ -189,6 +212,16 @@ def source_line(citation: Citation) -> str:
         " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
         + f" {place}"
     )
+
+
+def document_line(answer: Answer, document: AnswerDocument) -> str:
+    """'Who pays? · Fell Blog · 3 May 2025 · for ‘Yes’': title, publisher, date, its sides, and why it is not quoted."""
+    names = {s.id: s.name for s in answer.perspectives}
+    sides = [f"{s.argues} ‘{names[s.perspective]}’" for s in document.stances if s.perspective in names]
+    why = _NOT_QUOTED.get(document.not_quoted, "" if sides or not names else _NOT_QUOTED["no_side"])
+    told = ", ".join(filter(None, [*sides, why]))
+    title = ", ".join(filter(None, (document.title or document.id, document.file)))
+    return " · ".join(filter(None, (title, document.publisher, day(document.date), told)))
 
 
 def undone(notes: Sequence[Note]) -> str:

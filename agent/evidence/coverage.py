@@ -199,13 +199,10 @@ def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
     return list(first.values())
 
 
-async def paraphrase_groups(
-    models: Models, passages: dict[int, Passage], ids: Collection[int], *, slack: float = 0.0
-) -> dict[int, int]:
+async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
     """Of each of the passages the first one, by id, that says the same, be it word for word or in other words.
 
-    What says the same in other words is told by thresholds of the embedded encoder, and by no other one. `slack`: by
-    how much a passage may fall short of them.
+    What says the same in other words is told by thresholds of the embedded encoder, and by no other one.
     """
     kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
     originals = originals_of(kept)
@@ -218,7 +215,7 @@ async def paraphrase_groups(
     parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
     why = [reason_of(mine[0].text) if len(mine) == 1 else "" for mine in sentences]
     of = dict(zip(given := [w for w in why if w], await models.encode(given), strict=True)) if any(why) else {}
-    groups = await asyncio.to_thread(group_paraphrases, parts, slack, [of.get(w) for w in why])
+    groups = await asyncio.to_thread(group_paraphrases, parts, [of.get(w) for w in why])
     first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
     return {i: first[original] for i, original in originals.items()}
 

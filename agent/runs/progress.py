@@ -55,5 +55,5 @@ class Progress:
             return f"{side}: {count(data['passages'], 'passage')} in support."
         if event.kind == "claim":
             sure = "verified" if data.get("tier", "case") == "case" else "may speak for it"
-            return f"{side}, {sure}: {data['text']}"
+            return f"{side}, {'against it' if data.get('objection') else sure}: {data['text']}"
         return "Done." if event.kind == "done" else ""

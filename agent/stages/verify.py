@@ -24,7 +24,6 @@ from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, StageNote, decontextualised, in_case
 from tools.errors import DeadlineError, JudgeError
-from tools.language.copies import PARAPHRASE_SLACK
 from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
 
@@ -77,7 +76,8 @@ async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
     for claim in claims:
         side, tier = claim["perspective"], claim.get("tier", "case")
-        report(runtime, "claim", side=side, text=decontextualised(claim), tier=tier)
+        objection = claim.get("objection", False)
+        report(runtime, "claim", side=side, text=decontextualised(claim), tier=tier, objection=objection)
 
 
 async def _coverage(
@@ -102,13 +102,7 @@ async def _coverage(
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.passages, counted | theses)
     same = await paraphrase_groups(providers.models, passages, passages)
-    coverage = covered(same)
-    near = await paraphrase_groups(
-        providers.models, passages, {i for c in coverage.values() for i in c["ids"]}, slack=PARAPHRASE_SLACK
-    )
-    for c in coverage.values():
-        c["distinct"] = len({near[i] for i in c["ids"] if i in near})
-    return coverage, same
+    return covered(same), same
 
 
 def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:

@@ -47,8 +47,8 @@ Answers a contentious question with every side's strongest case from the sources
 Use it when people reasonably disagree (policy, ethics, plans, 'should we …', 'is X good for …'), when the user wants \
 both sides or counter-arguments, or before you argue for one side yourself. Not for plain facts, sums or code. \
 Sentences in quotation marks stand in their source word for word and [n] is the source's number: keep both. A side \
-that is 'not found' was looked for without success; say so rather than fill it in from memory. 'The sources found \
-agree' counts evidence and does not say what is true. Takes seconds to minutes."""
+that is 'not found' was looked for without success; say so rather than fill it in from memory. The counts \
+of documents do not say what is true. Takes seconds to minutes."""
 _RETRIEVE = """\
 Finds passages for every side of a contentious question, without writing an answer: sides with their best passages, \
 each with its source and the probability that it supports its side. Use it when you want to write the answer \

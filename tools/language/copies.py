@@ -117,23 +117,14 @@ REASON_COSINE = 0.58
 
 _SAME_MATTER = 0.5  # cosine of sentences that want the same for the same reason, at least
 
-PARAPHRASE_SLACK = 0.12
-"""By how much less two passages are near each other without saying the same: the nearest different arguments for one
-view of the gold lie 0.19 below, and its farthest wordings of one argument 0.07."""
-
 
 def paraphrase_margin(
-    one: Vectors,
-    other: Vectors,
-    reasons: tuple[Vectors | None, Vectors | None] = (None, None),
-    *,
-    either: bool = False,
+    one: Vectors, other: Vectors, reasons: tuple[Vectors | None, Vectors | None] = (None, None)
 ) -> float:
     """By how much two passages exceed the cosine of paraphrases: from 0 on they are some.
 
     one, other: unit vectors of their sentences, (n, dimensions). reasons: of the reason of a passage that is one
-    sentence, (dimensions,), None where it gives none. either: by their reasons or as a whole, whichever is nearer; else
-    by their reasons where both give one.
+    sentence, (dimensions,), None where it gives none. Where both give one, their reasons are compared, else the whole.
     """
     if not len(one) or not len(other):
         return -1.0
@@ -142,29 +133,23 @@ def paraphrase_margin(
     whole = near - PARAPHRASE_COSINES[min(len(short), len(PARAPHRASE_COSINES)) - 1]
     if reasons[0] is None or reasons[1] is None:
         return whole
-    by_reason = min(float(reasons[0] @ reasons[1]) - REASON_COSINE, near - _SAME_MATTER)
-    return max(whole, by_reason) if either else by_reason
+    return min(float(reasons[0] @ reasons[1]) - REASON_COSINE, near - _SAME_MATTER)
 
 
-def group_paraphrases(
-    passages: Sequence[Vectors], slack: float = 0.0, reasons: Sequence[Vectors | None] | None = None
-) -> list[int]:
+def group_paraphrases(passages: Sequence[Vectors], reasons: Sequence[Vectors | None] | None = None) -> list[int]:
     """For each passage the index of the first passage that it is a paraphrase of (its own when it is none).
 
     A passage joins the group that it is nearest to, by the mean over the group's members, so that no chain of passages
-    that are each a little like the next becomes one group. `slack`: by how much the margin may fall short, and then in
-    either way. `reasons`: as `paraphrase_margin` takes them, for each passage.
+    that are each a little like the next becomes one group. `reasons`: of each passage, as `paraphrase_margin` has them.
     """
     why = reasons or [None] * len(passages)
     groups: dict[int, list[int]] = {}
     for i, mine in enumerate(passages):
         near = {
-            first: float(
-                np.mean([paraphrase_margin(mine, passages[j], (why[i], why[j]), either=slack > 0) for j in have])
-            )
+            first: float(np.mean([paraphrase_margin(mine, passages[j], (why[i], why[j])) for j in have]))
             for first, have in groups.items()
         }
         best = max(near, key=near.__getitem__, default=i)
-        groups.setdefault(best if near.get(best, -1.0) >= -slack else i, []).append(i)
+        groups.setdefault(best if near.get(best, -1.0) >= 0 else i, []).append(i)
     first = {i: group for group, members in groups.items() for i in members}
     return [first[i] for i in range(len(passages))]

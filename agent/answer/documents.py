@@ -1,0 +1,122 @@
+"""The documents that a run found: what each argues, by which numbers it is quoted, or why it is not; and sentences on
+the question that are for no side."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from agent.answer.model import AnswerDocument, Citation, passage_fields
+from agent.answer.retrieved import judged_passages
+from agent.evidence.coverage import originals_of, paraphrase_groups
+from agent.models.inference import Models
+from agent.state import Claim, RunState, asked_query, in_case
+from tools.language.quotable import stands_alone
+from tools.language.sentences import passage_sentences
+from tools.passages import Passage
+
+_ON_QUESTION = 0.35  # cosine of a sentence to the question
+_MOST_ALSO = 5
+_ORDER = ("", "no_claim", "repeats", "no_side", "off_question", "unread")
+_Stance = tuple[str, str]
+"""A perspective's id, and 'for' or 'against'."""
+
+
+def found_passages(state: RunState) -> set[int]:
+    """The ids of all passages that were read, were candidates or are cited."""
+    return (judged_passages(state) | cited_passages(state)).union(*state.get("candidates", {}).values())
+
+
+def cited_passages(state: RunState) -> set[int]:
+    """The ids of all passages that claims cite."""
+    return {i for c in state.get("claims", []) for i in c["passages"]}
+
+
+async def same_texts(models: Models, state: RunState, passages: dict[int, Passage]) -> dict[int, int]:
+    """For each passage the first one that says the same; those that take a side are compared by meaning, too."""
+    originals = originals_of(passages)
+    weighed = (cited_passages(state) | {i for i, _ in _verdicts(state)}) & {*originals}
+    reworded = await paraphrase_groups(models, passages, {originals[i] for i in weighed})
+    return {i: reworded.get(first, first) for i, first in originals.items()}
+
+
+def documents_of(
+    state: RunState,
+    passages: Mapping[int, Passage],
+    citations: Sequence[Citation],
+    same: Mapping[int, int],
+    *,
+    by_verdicts: bool,
+) -> list[AnswerDocument]:
+    """Each document once: the quoted ones by their numbers, then those that take a side, then the others.
+
+    same: for each passage the first that says the same. by_verdicts: a judge's
+    verdict on a passage is its stance; otherwise only what was read sentence by sentence is.
+    """
+    texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
+    read, off, quoted = (
+        {texts.get(i, i) for i in ids}
+        for ids in (judged_passages(state), state.get("off_question", []), cited_passages(state))
+    )
+    argued = _stances(state, texts, by_verdicts)
+    documents: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i in texts:
+        documents[passages[i].document].append(i)
+    found = list[AnswerDocument]()
+    for key, ids in documents.items():
+        own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
+        silent = "unread" if not own & read else "off_question" if own & read <= off else "no_side"
+        unquoted = "repeats" if own & quoted else "no_claim" if stances else silent
+        first, told = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
+        cited = [c.number for c in citations if passages[c.passage_id].document == key]
+        known = passage_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
+        found.append(AnswerDocument.model_validate(known | {"not_quoted": "" if cited else unquoted}))
+    return sorted(found, key=lambda d: (_ORDER.index(d.not_quoted), d.quoted))
+
+
+def _verdicts(state: RunState) -> set[tuple[int, _Stance]]:
+    """The passages that the judge takes to argue for a side, or against one without a contrary."""
+    least, sides = state.get("threshold", 1.0), {p["id"]: p["contrary"] for p in state["perspectives"]}
+    lone = [side for side, contrary in sides.items() if contrary not in sides]
+    argued = [("for", sides, state.get("support", {})), ("against", lone, state.get("opposition", {}))]
+    return {
+        (i, (side, argues))
+        for argues, asked, scores in argued
+        for side in asked
+        for i, score in scores.get(side, {}).items()
+        if score >= least
+    }
+
+
+def _stances(state: RunState, texts: Mapping[int, int], by_verdicts: bool) -> dict[int, set[_Stance]]:
+    """What each passage argues: what counts for a side or is cited for it, and what the judge found; and what passages
+    that say the same argue, unless the judge read this one and found otherwise."""
+    verdicts, judged = _verdicts(state), judged_passages(state)
+    stated = verdicts if by_verdicts else set()
+    stated |= {(i, (side, "for")) for side, c in state.get("coverage", {}).items() for i in c["ids"]}
+    for claim in state.get("claims", []):
+        if claim["perspective"] and (in_case(claim) or claim.get("objection")):
+            stance: _Stance = claim["perspective"], "against" if claim.get("objection") else "for"
+            stated |= {(i, stance) for i in claim["passages"]}
+    shared: dict[int, set[_Stance]] = defaultdict(set)
+    for i, stance in stated:
+        shared[texts.get(i, i)].add(stance)
+    return {
+        i: {s for s in shared[first] if (i, s) in stated | verdicts or i not in judged} for i, first in texts.items()
+    }
+
+
+async def also_claims(models: Models, state: RunState, passages: Mapping[int, Passage]) -> list[Claim]:
+    """Sentences of passages that the judge read and found to take no side: of each document the one nearest to the
+    question, the nearest five in all."""
+    silent = judged_passages(state) - {i for i, _ in _verdicts(state)} - {*state.get("off_question", [])}
+    read = (s for i in sorted(silent & {*passages}) for s in passage_sentences(passages[i]))
+    if not (sentences := [s for s in read if stands_alone(s.text)]):
+        return []
+    nearness = await models.encode_sentences(sentences) @ (await models.encode([asked_query(state["framing"])]))[0]
+    nearest = dict[tuple[str, str], Claim]()
+    for at in (int(i) for i in np.argsort(-nearness, kind="stable") if nearness[i] >= _ON_QUESTION):
+        said = sentences[at]
+        claim = Claim(perspective="", text=said.text, passages=[said.passage.id], support=0.0, role="also")
+        nearest.setdefault(said.passage.document, claim)
+    return list(nearest.values())[:_MOST_ALSO]

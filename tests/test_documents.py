@@ -1,0 +1,216 @@
+"""What the answer tells of each document, what argues against a side, and what speaks to the question for no side."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from toll_run import CLAIMS, PASSAGES, QUESTION, TEXTS, covered, toll_answer, toll_run, written
+
+from agent.answer.assemble import assemble
+from agent.answer.documents import also_claims, documents_of, same_texts
+from agent.answer.files import to_docx, to_html, to_markdown
+from agent.answer.model import Answer
+from agent.answer.outline import to_terminal
+from agent.models.inference import Models
+from agent.runs.progress import Progress
+from agent.runs.store import Event
+from tools.models.encoders.encoder import MiniLM
+from tools.passages import Passage, Sentence
+from ui.watch_view import progress_of
+
+
+def told(answer: Answer) -> dict[str, tuple[str, list[int], str]]:
+    """By document what it argues, its numbers, and why it is not quoted."""
+    return {
+        d.id.removeprefix("bridge/").removesuffix(".md"): (
+            " ".join(f"{s.argues} {s.perspective}" for s in d.stances),
+            d.quoted,
+            d.not_quoted,
+        )
+        for d in answer.documents
+    }
+
+
+def test_each_document_stands_in_the_answer_once_with_what_it_argues_and_why_it_is_not_quoted() -> None:
+    answer = toll_answer()
+    assert list(told(answer).items()) == [
+        ("01", ("for p1", [1], "")),
+        ("02", ("for p1", [2], "")),
+        ("03", ("for p2", [3], "")),
+        ("04", ("for p2", [4], "")),
+        ("05", ("for p2", [5], "")),
+        ("12", ("for p2", [6], "")),
+        ("06", ("for p3", [7], "")),
+        ("07", ("against p3", [8], "")),
+        ("08", ("", [9], "")),
+        ("13", ("for p2", [], "no_claim")),
+        ("11", ("for p2", [], "repeats")),
+        ("09", ("", [], "no_side")),
+        ("10", ("", [], "off_question")),
+        ("15", ("", [], "unread")),
+    ]
+    assert answer.summary == (
+        "Of 13 documents read, 2 argue yes, 5 no, 1 for another way, 1 only against another way; "
+        "1 says the same as another, 2 take no clear side, 1 is off the question."
+    )
+    assert answer.documents[0].model_dump(exclude={"stances", "quoted", "not_quoted", "id", "file"}) == {
+        "collection": "bridge",
+        "title": "On the bridge, part 1",
+        "publisher": "Valley Courier",
+        "url": "",
+        "kind": "news",
+        "date": "2025-03-01",
+    }
+    assert answer.usage.passages_judged == 13
+
+
+def test_where_sentences_were_read_a_verdict_on_a_passage_is_no_stance() -> None:
+    state = toll_run(claims=CLAIMS[:1], coverage={"p1": covered(1), "p2": covered(3), "p3": covered()})
+    answer = assemble("toll", state, PASSAGES, {"all": "test"}, [], 1.0)
+    assert {i: stances for i, (stances, _, _) in told(answer).items() if stances} == {"01": "for p1", "03": "for p2"}
+    assert told(answer)["04"] == ("", [], "no_side")
+
+
+def test_a_document_may_argue_for_several_sides_and_a_passage_that_leans_is_no_stance() -> None:
+    leaning = {**written("p1", "It may be.", 9), "tier": "leaning"}
+    state = toll_run(claims=[*CLAIMS, leaning, written("p1", "Both.", 14)])
+    found = told(toll_answer(state))
+    assert found["04"][0] == "for p1 for p2"
+    assert found["09"][0] == ""
+    assert found["09"][1]  # it is quoted all the same
+    assert "1 both ways" in toll_answer(state).summary
+
+
+def test_a_document_is_what_its_collection_and_key_say() -> None:
+    twins = {i: replace(PASSAGES[i], document_id="1", key=f"/x/{name}.csv#1") for i, name in ((8, "a"), (9, "b"))}
+    found = documents_of(toll_run(claims=[]), {**PASSAGES, **twins}, [], {}, by_verdicts=True)
+    assert sorted(d.file for d in found if d.id == "1") == ["a.csv", "b.csv"]
+
+
+class Reading:
+    """The real encoder where a run has its models."""
+
+    def __init__(self, encoder: MiniLM) -> None:
+        self.encoder = encoder
+
+    async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encoder.encode(texts)
+
+    async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+        return await self.encode([s.text for s in sentences])
+
+
+async def test_copies_are_known_wherever_they_are_and_rewordings_where_they_take_a_side(encoder: MiniLM) -> None:
+    reworded = "A tollhouse would cost more than it takes in during its first six years."
+    passages = {**PASSAGES, 13: replace(PASSAGES[13], text=reworded), 9: replace(PASSAGES[9], text=reworded + " So.")}
+    same = await same_texts(cast("Models", Reading(encoder)), toll_run(), passages)
+    assert (same[11], same[13], same[9]) == (5, 3, 3)
+    assert {i for i, first in same.items() if i != first} == {9, 11, 13}
+
+
+async def test_sentences_for_no_side_are_of_read_documents_each_its_nearest_and_five_at_most(encoder: MiniLM) -> None:
+    near = "The village bridge has been free of any toll for two hundred years."
+    passages = dict(PASSAGES)
+    for i in range(20, 27):
+        passages[i] = replace(PASSAGES[8], id=i, text=f"{near} Sheep graze on hill number {i}.", key=str(i))
+    passages[27] = replace(passages[20], id=27, text="A toll on the village bridge was debated in 1904.")
+    judged = dict.fromkeys([9, 13, *range(20, 28)], 0.05)
+    state = toll_run(support={"p1": judged, "p2": {**judged, 13: 0.95}, "p3": judged}, off_question=[21])
+    found = await also_claims(cast("Models", Reading(encoder)), state, passages)
+    assert [c["text"] for c in found].count(near) == 4  # of document 20 a sentence that is nearer
+    assert passages[27].text in [c["text"] for c in found]
+    assert not {21, 13, 9} & {i for c in found for i in c["passages"]}  # off the question, of a side, about the weather
+    assert {(c["role"], c["perspective"], len(c["passages"])) for c in found} == {("also", "", 1)}
+    assert await also_claims(cast("Models", Reading(encoder)), toll_run(off_question=[*TEXTS]), passages) == []
+
+
+# Objections, reasons, replies
+
+
+def test_what_argues_against_a_side_is_apart_from_its_case_and_replies_name_the_numbers() -> None:
+    answer = toll_answer()
+    yes, no, card = answer.perspectives
+    assert [(c.reason, c.answers) for c in yes.claims] == [("cost", []), ("traffic", [5])]
+    assert (no.claims[0].answers, len(no.claims)) == ([1], 9)
+    assert [(c.text, c.citations, c.answers) for c in card.objections] == [(CLAIMS[-1]["text"], [8], [7])]
+    assert [c.text for c in card.claims] == [CLAIMS[-2]["text"]]
+    assert next(line for line in answer.coverage if line.perspective == "p3").strength == "weak"
+    missing = toll_run(claims=[written("p1", "Those who cross should pay.", 1, answers=9), *CLAIMS[2:]])
+    assert toll_answer(missing).perspectives[0].claims[0].answers == []  # no claim cites what it answers
+    lone = toll_run(claims=CLAIMS[-1:], coverage={side: covered() for side in ("p1", "p2", "p3")})
+    assert toll_answer(lone).outcome == "answered"
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])
+def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
+    import docx
+
+    answer = toll_answer()
+    shown = {
+        "terminal": lambda: to_terminal(answer, 104, bold=False).replace('"', "“"),
+        "markdown": lambda: to_markdown(answer).replace("\\", ""),
+        "remote": lambda: to_markdown(answer, remote=True).replace("\\", ""),  # for MCP and OpenAI's clients
+        "html": lambda: to_html(answer),
+        "docx": lambda: "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(answer))).paragraphs),
+    }[form]()
+    flat = " ".join(shown.split())
+    assert all(claim["text"] in flat for claim in CLAIMS)
+    assert "Safety: Carters would" in flat
+    assert flat.index("A yearly pass costs") < flat.index("Against it:") < flat.index("Trade: 44 of 46 shops")
+    assert flat.casefold().index("44 of 46 shops") < flat.casefold().index("also on the question, for no side")
+    if form != "html":
+        assert "highway. [2] (answers [5])" in flat
+    listed = "Reader 13 · 13 March 2025 · for ‘No’, not quoted"
+    assert (listed in flat) is (form in ("markdown", "html", "docx"))
+    if listed in flat:
+        assert "Reader 11 · 11 March 2025 · for ‘No’, not quoted: says the same as another" in flat
+        assert "Upper Farm · 8 March 2025 · no clear side" in flat
+        assert "1 more found, not read" in flat
+        assert "part 15" not in flat
+    assert "part 9 · Post Office · 9 March 2025 · no clear side" in to_terminal(answer, 104, False, explain=True)
+
+
+def test_a_claim_that_argues_against_its_side_says_so_while_it_runs() -> None:
+    sides = [{"id": "p3", "name": "A yearly pass", "statement": "Each household should buy a yearly pass."}]
+    events = [
+        Event(1, 1.0, "sides", {"sides": sides}),
+        Event(2, 2.0, "claim", {"side": "p3", "text": "Shops were against it.", "tier": "case", "objection": True}),
+    ]
+    progress = Progress()
+    assert [step[1] for e in events if (step := progress.step(e))][1] == (
+        "A yearly pass, against it: Shops were against it."
+    )
+    assert progress_of(events).sides["p3"].claims == ["Against it: Shops were against it."]
+
+
+# Older answers
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_answers_that_were_stored_before_open(version: str) -> None:
+    stored = json.loads(toll_answer().model_dump_json())
+    stored |= {"schema_version": version, "plain": [{**c, "role": "plain"} for c in stored.pop("also")]}
+    stored["usage"]["pairs_judged"] = stored["usage"].pop("passages_judged")
+    del stored["documents"]
+    for side in stored["perspectives"]:
+        del side["objections"]
+        for claim in side["claims"]:
+            del claim["reason"], claim["answers"]
+    answer = Answer.model_validate_json(json.dumps(stored))
+    assert ([c.role for c in answer.also], answer.usage.passages_judged) == (["also"], 13)
+    assert (answer.schema_version, answer.documents) == ("3.0", [])
+    shown: Any = to_markdown(answer)
+    assert QUESTION in shown
+    assert "## Documents" not in shown
+    assert json.loads(answer.model_dump_json())["also"][0]["role"] == "also"
+
+
+def test_passages_that_are_gone_since_are_left_out() -> None:
+    gone: dict[int, Passage] = {i: p for i, p in PASSAGES.items() if i not in (9, 13)}
+    answer = assemble("toll", toll_run(), gone, {"all": "test"}, [], 1.0, {i: i for i in gone}, by_verdicts=True)
+    assert not {"09", "13"} & told(answer).keys()
