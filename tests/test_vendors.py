@@ -91,7 +91,7 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
 
         return reply
 
-    crux = {"text": "", "passages": []}
+    crux = {"text": "", "claims": []}
     stages = {"expand": SIDES, "again": QUERIES, "crux": crux, "write": case_of, "check": said_all}
     for stage, said in stages.items():
         reply = by(said) if callable(said) else reply_of(vendor, said, 100, 10)

@@ -27,7 +27,7 @@ from tools.passages import Block, SourceDocument
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
 
-QUESTION = "Should ferries be free?"
+QUESTION, REPRINT = "Should ferries be free?", "print it again"
 YES, NO = f"Yes: {QUESTION}", f"No: {QUESTION}"
 PAIR = (side(1, YES, "supports", "p2"), side(2, NO, "opposes", "p1"))
 LETTER = "Ferries should be free. A nurse on the far shore pays nine pounds a day to reach the ward where she works."
@@ -84,7 +84,7 @@ class Bench:
         against: dict[str, dict[int, float]] = {p["id"]: {} for p in sides}
         for i, passage in self.passages.items():
             said = next((v for words, v in verdicts.items() if words in passage.text), {})
-            if "print it again" not in passage.text:  # the judge reads a text once
+            if REPRINT not in passage.text or REPRINT in verdicts:  # the judge reads a text once
                 for own in sure:
                     sure[own][i], against[own][i] = said.get(own, (0.05, 0.05))
         originals = originals_of(self.passages)
@@ -208,6 +208,13 @@ async def test_every_claim_is_kept_with_its_reason_and_what_it_answers(bench: Be
     # The model wrote nothing for the other side, whose one passage is quoted.
     assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("trippers")}
     assert "The model wrote nothing for 'side 2'" in " ".join(n["message"] for n in found["notes"])
+
+
+async def test_a_copy_with_the_opposite_verdict_is_not_cited(bench: Bench) -> None:
+    said = {"text": LETTER.split(". ")[1], "passages": [1], "reason": "cost", "answers": 2}
+    bench.server.on(STAGES["write"], {"claims": [said]})
+    found = await bench.run({REPRINT: NO_OF_IT, LETTER: YES_OF_IT})
+    assert [(c["passages"], c.get("answers")) for c in found["drafts"]] == [([bench.id(LETTER)], bench.id(REPRINT))]
 
 
 async def test_an_open_question_has_objections(bench: Bench) -> None:
