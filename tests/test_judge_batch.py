@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from answering_model import QUESTION as VOTING
-from answering_model import SIDES, STAGES, case_of, read_request, said_all
+from answering_model import SIDES, STAGES, case_of, read_request
 from model_server import ModelServer, Reply
 
 from agent.answer.files import to_markdown
@@ -28,8 +28,7 @@ from tools.passages import Block, Passage, SourceDocument
 QUESTION = "Should ferries be free?"
 YES, NO = "Ferries should be free.", "Ferries should not be free."
 FOR, AGAINST, STRAY = "Free ferries carry everybody.", "Free ferries are soon cancelled.", "Bakers bake bread."
-_PASSAGE = re.compile(r'<passage label="(\w+)">(.*?)</passage>', re.DOTALL)
-_CLAIM = re.compile(r'<claim label="(\w+)" cites="([\w ]*)">(.*?)</claim>')
+_CLAIM = re.compile(r'<claim label="(\w+)" cites="([\w ]*)"(?: for="(\w+)")?[^>]*>(.*?)</claim>')
 
 Body = dict[str, Any]
 Said = Callable[[dict[str, str], dict[str, str]], Any]
@@ -55,21 +54,6 @@ def rightly(sides: dict[str, str], passages: dict[str, str]) -> Any:
     off = [label for text, label in passages.items() if text == STRAY]
     other = [label for text, label in passages.items() if text not in (*said, STRAY)]
     return {"verdicts": given, "no_side": other, "off_question": off}
-
-
-def checked_by(body: Body, serves: Callable[[str], bool]) -> Any:
-    """A claim is said where its words stand."""
-    text = prompt_of(body)
-    passages, word = dict(_PASSAGE.findall(text)), {True: "yes", False: "no"}
-    checks = [
-        {
-            "claim": label,
-            "said": word[claim in "".join(passages[p] for p in cites.split())],
-            "serves": word[serves(claim)],
-        }
-        for label, cites, claim in _CLAIM.findall(text)
-    ]
-    return {"claims": checks}
 
 
 @pytest.fixture
@@ -287,9 +271,15 @@ async def test_what_was_judged_clear_counts_beside_a_writer_that_quotes() -> Non
 
 
 def checked_by_words(body: Body) -> Any:
-    """A claim serves the side that agrees with it about 'not'."""
-    against = "<side>Voting should not" in prompt_of(body)
-    return checked_by(body, lambda claim: ("should not be" in claim) == against)
+    """A claim is said where its words stand, and serves the side that its passage agrees with about 'not'."""
+    sides, passages = ({label: text for text, label in found.items()} for found in read_request(body))
+    checks = []
+    for label, cites, side, claim in _CLAIM.findall(prompt_of(body)):
+        cited = " ".join(passages[p] for p in cites.split())
+        serves = not side or ("should not be" in cited) == ("should not" in sides[side])
+        said = claim in cited or (not side and "97" not in claim)  # what a dispute turns on is in nobody's words
+        checks.append({"claim": label} | {k: "yes" if v else "no" for k, v in (("said", said), ("serves", serves))})
+    return {"claims": checks}
 
 
 def with_inventions(body: Body) -> Any:
@@ -299,26 +289,24 @@ def with_inventions(body: Body) -> Any:
     return {"claims": [*invented, *made]}
 
 
-_NUMBERED = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
-_SPEAKER = re.compile(r"said the \w+ of \w+")
+_NUMBERED = re.compile(r'<claim number="(\d+)">(.*?)</claim>')
+_SPEAKER = re.compile(r"said (the \w+ of \w+)")
 
 
 def crux_of(body: Body, invented: str = "") -> Any:
-    """What two of the library's texts, one on each side, part about."""
-    yes, no = (
-        next((n, t) for n, t in _NUMBERED.findall(prompt_of(body)) if ("should not be" in t) == against)
-        for against in (False, True)
-    )
-    speakers = [" ".join(_SPEAKER.findall(text)[0].split()[1:]) for _, text in (yes, no)]
-    text = f"{speakers[0].capitalize()} said that voting should be compulsory, while {speakers[1]} said that voting "
-    return {"text": f"{text}should not be compulsory{invented}.", "passages": [int(yes[0]), int(no[0])]}
+    """What two claims, one of each side, part about."""
+    claims = [(int(n), text) for n, text in _NUMBERED.findall(prompt_of(body)) if "said the" in text]
+    yes, no = (next((n, t) for n, t in claims if ("should not be" in t) == against) for against in (False, True))
+    one, other = (_SPEAKER.findall(text)[0] for _, text in (yes, no))
+    text = f"{one[0].upper()}{one[1:]} said that voting should be compulsory, while {other} said that voting should not be"
+    return {"text": f"{text} compulsory{invented}.", "claims": [yes[0], no[0]]}
 
 
 async def asked_with(crux: Callable[[Body], Any]) -> Answer:
     with ModelServer(strict=False) as server:
         server.on(STAGES["expand"], {**SIDES, "perspectives": SIDES["perspectives"][:2]})
         server.on(STAGES["judge"], judged_by_words)
-        server.on(STAGES["check"], said_all)
+        server.on(STAGES["check"], checked_by_words)
         server.on(STAGES["crux"], crux)
         server.on(STAGES["write"], case_of)
         async with Runs(load_settings(openai_base_url=server.url, model="m")) as runs:
@@ -340,7 +328,7 @@ async def test_what_the_dispute_turns_on_stands_on_top_and_cites_both_sides() ->
     "crux",
     [
         lambda body: crux_of(body, ", as 97 per cent of voters found"),
-        lambda body: {**crux_of(body), "passages": crux_of(body)["passages"][:1]},
+        lambda body: {**crux_of(body), "claims": crux_of(body)["claims"][:1]},
         lambda body: Reply("no", status=500),
     ],
     ids=["with a figure that nobody gives", "citing one side", "not at all"],
@@ -352,7 +340,7 @@ async def test_what_does_not_hold_does_not_stand_on_top(crux: Callable[[Body], A
 
 
 @pytest.mark.usefixtures("library")
-async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_and_quotes_fill_it() -> None:
+async def test_a_run_is_judged_in_batches_and_shows_what_its_writer_keeps_to_its_sources() -> None:
     two = {**SIDES, "perspectives": SIDES["perspectives"][:2]}
     with ModelServer(strict=False) as server:
         server.on(STAGES["expand"], two)
