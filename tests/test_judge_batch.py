@@ -298,7 +298,9 @@ def crux_of(body: Body, invented: str = "") -> Any:
     claims = [(int(n), text) for n, text in _NUMBERED.findall(prompt_of(body)) if "said the" in text]
     yes, no = (next((n, t) for n, t in claims if ("should not be" in t) == against) for against in (False, True))
     one, other = (_SPEAKER.findall(text)[0] for _, text in (yes, no))
-    text = f"{one[0].upper()}{one[1:]} said that voting should be compulsory, while {other} said that voting should not be"
+    text = (
+        f"{one[0].upper()}{one[1:]} said that voting should be compulsory, while {other} said that voting should not be"
+    )
     return {"text": f"{text} compulsory{invented}.", "claims": [yes[0], no[0]]}
 
 

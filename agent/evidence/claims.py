@@ -79,7 +79,8 @@ class _Draft:
         self._look_up()
 
     def _look_up(self) -> None:
-        self.hints = () if self.is_verbatim else tuple(word_hints(self.claim["text"], self.document))
+        hints = word_hints(self.claim["text"], self.document, both_sides=self.is_crux)
+        self.hints = () if self.is_verbatim else tuple(hints)
 
     @property
     def is_verbatim(self) -> bool:
