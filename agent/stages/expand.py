@@ -107,6 +107,7 @@ def _shown(lead: Sentence) -> str:
 
 
 MOST_SIDES = 6
+_BESIDE = 2  # positions beside yes and no at most: each has its own case to write
 _Form = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
 
 
@@ -236,7 +237,7 @@ async def _sides(
             chosen.append(_perspective(f"p{len(chosen) + 1}", side.model_copy(update={"stance": "other"})))
     if len(chosen) < (1 if framing["form"] == "open" else 2):
         raise ProviderReplyError(f"{model.name} gave fewer than two different perspectives.")
-    return chosen[:MOST_SIDES]
+    return chosen[: 2 + _BESIDE if framing["form"] in ANSWERS else MOST_SIDES]
 
 
 async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:

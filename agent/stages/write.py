@@ -111,7 +111,10 @@ async def _read(models: Models, briefs: Sequence[Brief], seconds: float) -> list
 
 _READ = 14  # passages that no judge of documents found for the side, at most; more only dilute the request
 _CITED = 3
+_CLAIMS = 12  # for a side of a dispute
+_CLAIMS_WITHOUT_CONTRARY = 8  # for any other one, beside its objections
 _OF_A_SIDE = 2  # passages of each side that a crux cites
+_READ_FOR_CRUX = 5  # claims of each side, the first ones
 _LONGEST = 500
 _LEAD = re.compile(
     r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I
@@ -147,7 +150,7 @@ class WrittenCrux(BaseModel):
 
 
 _OBJECTIONS = """
-objections: up to 6 claims of the same form, one for each distinct reason against the side, from the passages against \
+objections: up to 4 claims of the same form, one for each distinct reason against the side, from the passages against \
 it; their answers are 0."""
 
 
@@ -168,6 +171,7 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         focus=_focus(brief.framing),
         passages=as_documents({str(n): p for n, p in enumerate(mine, 1)}),
         opposing=f"Against the side speak:\n{as_documents(against)}" if opposing else "",
+        limit=str(_CLAIMS if brief.contrary else _CLAIMS_WITHOUT_CONTRARY),
         objections=_OBJECTIONS if objected else "",
     )
     shown = [*mine, *opposing]
@@ -186,7 +190,7 @@ async def crux_by_chat(
 ) -> Claim | None:
     """A sentence from the numbered claims of both sides, which cites their passages."""
     numbers = count(1)
-    shown = [(p["statement"], {next(numbers): claim for claim in claims}) for p, claims in sides]
+    shown = [(p["statement"], {next(numbers): claim for claim in claims[:_READ_FOR_CRUX]}) for p, claims in sides]
     told = (
         "\n".join([as_data("side", side), *(as_data("claim", decontextualised(c), number=n) for n, c in own.items())])
         for side, own in shown

@@ -168,7 +168,7 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
     found, start = list(blocks), 0
     opens = [not b.speaker and bool(pattern("SALUTATION").match(b.text)) for b in found]
     titled = any(pattern("LETTERS").search(b.text) for b in found[:3] if len(b.text) < SHORT)
-    for i, block in enumerate(found if titled or sum(opens) > 1 else ()):
+    for i, block in enumerate(found if titled or any(opens) else ()):
         name = block.text[: block.bold] or block.text
         signed = pattern("SIGNED").fullmatch(name) if len(block.text) < SHORT else None
         if block.speaker or block.form == "heading" or opens[i]:
