@@ -87,8 +87,8 @@ async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_p
         assert settings.provider == settings.judge == "auto"
         answer, _ = await answer_of(settings)
         asked = requests_by_length(printed["OPENAI_BASE_URL"].removesuffix("/v1"))
-    assert asked["5"] >= answer.usage.pairs_judged > 10  # a verdict has four tokens at most …
-    assert asked["+Inf"] - asked["5"] > 3  # … and what a stage writes has no such limit
+    assert asked["5"] >= 2 * answer.usage.pairs_judged > 20  # a verdict for each side has four tokens at most …
+    assert asked["+Inf"] - asked["5"] >= 3  # … and what a stage writes has no such limit
     assert answer.outcome == "answered"
     assert answer.providers["judge"].startswith("chat-judge-tiny-")
     assert "tiny" in {who for stage, who in answer.providers.items() if stage != "judge"}
