@@ -17,7 +17,7 @@ async def test_a_finished_run_has_a_line_for_each_pair_that_was_judged(settings:
     async with door(settings, build(judge)) as runs:
         answer = await runs.answer(await runs.start(QUESTION))
         lines = await runs.evidence(answer.run_id[:6])
-    assert len({e.passage.id for e in lines}) == answer.usage.pairs_judged > 10
+    assert len({e.passage.id for e in lines}) == answer.usage.passages_judged > 10
     assert [e.side for e in lines] == sorted(e.side for e in lines)
     for line in answer.coverage:
         mine = [e for e in lines if e.side == line.perspective]

@@ -18,6 +18,7 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from agent.state import RunState
+from tools.budget import Budget, StageLog, budget_scope
 from tools.documents.ingest import Ingester
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -157,6 +158,16 @@ async def test_what_has_no_verdict_is_asked_once_more_and_then_not_judged(
     assert found.support[:, 0].round(2).tolist() == pytest.approx([0.95, 0.05])
     assert np.isnan([*found.support[:, 1], *found.opposition[:, 1], found.on_question[1]]).all()
     assert FOR not in server.prompts()[1]
+
+
+async def test_what_was_judged_before_the_budget_ended_counts(server: ModelServer, judge: BatchJudge) -> None:
+    server.on("", replying(lambda _, passages: {"no_side": [*passages.values()]}))
+    log = StageLog()
+    with budget_scope(Budget(max_calls=1), log):
+        found = await judge.read(QUESTION, BOTH, passages_of(*(f"Passage {n}." for n in range(TOGETHER + 1))))
+    assert len(server.requests) == 1
+    assert np.isfinite(found.on_question).sum() == 13
+    assert [kind for kind, _ in log.notes] == ["unjudged"]
 
 
 async def test_single_pairs_are_read_by_the_same_request(server: ModelServer, judge: BatchJudge) -> None:

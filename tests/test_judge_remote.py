@@ -16,8 +16,9 @@ from prompts import read_prompt
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.models.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
-from tools.models.judges.judge import Pair
+from tools.models.judges.judge import Pair, Side
 from tools.models.judges.server import ScoreJudge
+from tools.passages import Passage
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})
 
@@ -39,6 +40,24 @@ def number(text: str) -> int:
     found = re.search(r"Bridge (\d+) stands", text)
     assert found is not None, text
     return int(found[1]) - 100
+
+
+@pytest.mark.parametrize("kind", [chat, scores])
+async def test_each_passage_is_read_for_all_sides_and_what_supports_the_contrary_opposes(kind: Any) -> None:
+    def said(text: str) -> float:
+        passage, statement = (re.findall(f"<{tag}>(.*?)</", text)[0] for tag in ("passage", "statement"))
+        return agreeing(statement, passage)
+
+    def agreeing(statement: str, passage: str) -> float:
+        return 0.75 if statement in passage else 0.25
+
+    sides = Side("Keep it.", "Sell it."), Side("Sell it.", "Keep it."), Side("Rent it.")
+    passages = [Passage(n, f"d{n}", "c", text) for n, text in enumerate(("Keep it.", "Sell it. Rent it."))]
+    with ModelServer(judge=said, score=agreeing) as server:
+        found = await kind(server).read("What of it?", sides, passages)
+    assert found.support == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]))
+    assert found.opposition == pytest.approx(np.array([[0.25, 0.75], [0.75, 0.25], [0, 0]]))
+    assert np.isnan(found.on_question).all()
 
 
 # --- what a chat model's answer means ---------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from prompts import as_data, load_prompt
+from tools.budget import NOT_ALL_JUDGED, current_log
+from tools.errors import BudgetError
 from tools.models.batching import batches, run_within
 from tools.models.chat.model import ChatModel
 from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side, verdicts_of
@@ -76,14 +78,19 @@ class BatchJudge(Judge):
     async def read(
         self, question: str, sides: Sequence[Side], passages: Sequence[Passage], seconds: float = math.inf
     ) -> PassageVerdicts:
-        """In steps of the grades. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        """In steps of the grades. Raises ProviderDownError, ProviderReplyError, and BudgetError before any verdict."""
         number, found = len(passages), np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
         order = sorted(range(number), key=lambda i: (passages[i].document, passages[i].position))
         characters = sum(len(as_line(p)) for p in passages)
         calls = max(1, math.ceil(number / self._halving.together), math.ceil(characters / _CHARACTERS))
         ask = partial(self._ask, question, sides, passages, found)
         parts = batches(order, math.ceil(number / calls)) if passages else ()
-        await run_within(seconds, [partial(self._halving.ask, ask, part) for part in parts], self._concurrency)
+        try:
+            await run_within(seconds, [partial(self._halving.ask, ask, part) for part in parts], self._concurrency)
+        except BudgetError as exc:
+            if np.isnan(found[-1]).all():
+                raise
+            current_log().note("unjudged", f"Not every passage was judged: {exc}", NOT_ALL_JUDGED)
         return verdicts_of(sides, found[: len(sides)], found[len(sides) : -1], found[-1])
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
