@@ -238,6 +238,7 @@ async def test_an_open_question_has_objections(bench: Bench) -> None:
         [None, "crews", [crews], guest],
         [True, "room", [guest], None],
     ]
+    assert found["coverage"]["p1"]["leaning"] == []  # what argues against a side does not lean to it
     assert len([p for p in bench.server.prompts() if STAGES["write"] in p]) == 1, (
         "nothing was judged for the other side"
     )

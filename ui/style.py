@@ -31,6 +31,7 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-claim.leaning {{ font-size: .95rem; padding-left: .8rem; border-left: 2px dashed {_LINE}; }}
 .sm-reason {{ font-size: .8rem; opacity: .88; }}
 .sm-reason.why::after {{ content: ":"; }}
+.sm-reason:not(.why) {{ white-space: nowrap; }}
 .sm-apart {{ margin-top: .8rem; }}
 .sm-small {{ font-size: .85rem; margin: .2rem 0; opacity: .88; }}
 .sm-alert {{ border-left: 4px solid #b08a2e; padding: .6rem .9rem; border-radius: .3rem;

@@ -88,7 +88,8 @@ async def _coverage(
     judged, on_focus, read = state.get("coverage", {}), state.get("on_focus", {}), state.get("sentence_evidence", {})
 
     def cited_by(perspective: str) -> Cited | None:
-        own = [(i, in_case(c)) for c in claims or () if c["perspective"] == perspective for i in c["passages"]]
+        mine = [c for c in claims or () if c["perspective"] == perspective and not c.get("objection")]
+        own = [(i, in_case(c)) for c in mine for i in c["passages"]]
         return None if claims is None else Cited([i for i, case in own if case], [i for i, case in own if not case])
 
     def covered(same: Mapping[int, int]) -> dict[str, Coverage]:
