@@ -37,7 +37,7 @@ from agent.runs.service import Runs
 from agent.settings import load_settings
 from evals.metrics.measure import Ratio
 from tools.documents.ingest import Ingester
-from tools.language.grounding import content_overlap
+from tools.language.grounding import stems
 from tools.passages import SourceDocument
 
 GOLD = Path(__file__).parent / "gold_claims"
@@ -114,7 +114,8 @@ class Script:
         return {"claims": [{"text": c["text"], "passages": cited} for c, cited in written]}
 
     def checkedclaims(self, claim: Json, passage: Json, cites: Json, **_: Any) -> Json:
-        true = {c["text"]: c for c in self.offered if c["kind"] == "true"} | {t: None for t, good in self.crux if good}
+        true: Json = {c["text"]: c for c in self.offered if c["kind"] == "true"}
+        true |= {text: None for text, good in self.crux if good}
         said = []
         for label, text in claim.items():
             cited = [passage[p] for p in cites[label].split()]
@@ -155,6 +156,12 @@ class Script:
         self.asked[text] += 1
         drawn = random.Random(f"1|{self.asked[text]}|{text}")
         return drawn if self.manner == "tenth" and drawn.random() < 0.1 else None
+
+
+def content_overlap(claim: str, passage: str) -> float:
+    """Share of the claim's different stems that occur in the passage, 0 to 1."""
+    asked = {*stems(claim)}
+    return len(asked.intersection(stems(passage))) / max(1, len(asked))
 
 
 def alike(passage: str, page: str) -> bool:

@@ -1,6 +1,7 @@
 """How the claims that a model wrote are voted on: who is asked a second time, and how two votes are joined."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,7 +15,7 @@ from test_checker import Asked, asked, saying
 
 from agent.evidence.claims import FOOLED, UNCHECKED, ClaimVerifier
 from agent.models.inference import Models
-from agent.state import Claim, RunState
+from agent.state import Claim
 from tools.budget import Budget, StageLog, budget_scope
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -23,7 +24,7 @@ from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
-LOG = {"title": "The harbour log", "publisher": "Fellside Press", "date": "2024-05-03"}
+LOG: Any = {"title": "The harbour log", "publisher": "Fellside Press", "date": "2024-05-03"}
 PASSAGES = {
     p.id: p
     for p in (
@@ -53,11 +54,10 @@ class Bench:
     """A verifier over a scripted model, and what came of it."""
 
     def __init__(self, models: Models) -> None:
-        names = {"for": FOR, "against": AGAINST}
+        names: Any = {"for": FOR, "against": AGAINST}
         sides = [{"id": i, "name": i, "statement": s, "stance": "other", "origin": "model"} for i, s in names.items()]
-        state: Any = RunState(
-            perspectives=[{**side, "contrary": other} for side, other in zip(sides, ("against", "for"), strict=True)]
-        )
+        contrary = ("against", "for")
+        state: Any = {"perspectives": [{**s, "contrary": c} for s, c in zip(sides, contrary, strict=True)]}
         store = SimpleNamespace(document_passages=self._document)
         providers: Any = SimpleNamespace(store=store, passages=self._passages, models=models, quote=None)
         self.checks = ClaimVerifier(providers, state, models.judge(), lambda: 60.0)
@@ -89,7 +89,11 @@ async def bench(server: ModelServer, tmp_path: Path) -> AsyncIterator[Bench]:
 
 def answering(*words: str) -> list[Callable[[Any], Any]]:
     """A reply for each call that says the word of each claim; of a planted one 'no'."""
-    return [saying(lambda a, w=w: {"said": "no" if a.cites == [PLANTED] else w}) for w in words]
+    return [saying(partial(_word, said)) for said in words]
+
+
+def _word(said: str, a: Asked) -> dict[str, str]:
+    return {"said": "no" if a.cites == [PLANTED] else said}
 
 
 SOUND = "Each day forty nurses take the ferry to work."

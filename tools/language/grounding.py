@@ -44,12 +44,6 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(analyzer().analyze(clean(text)))
 
 
-def content_overlap(claim: str, passage: str) -> float:
-    """Share of the claim's different content words whose stems occur in the passage, 0 to 1; 0 when it has none."""
-    asked = _content(claim)
-    return len(asked & _content(passage)) / len(asked) if asked else 0.0
-
-
 def evidence(claim: str, passage: str) -> str:
     """The sentence of the passage that has most content words of the claim, with one more where that has a number, a
     name or two words of the claim which the first lacks; in the passage's order, `GAP` between them if they are apart.

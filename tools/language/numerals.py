@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,31 +11,38 @@ Key = tuple[str, Fraction]
 
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
 _UNITS = {word: value for value, word in enumerate((_SMALL + "seventeen eighteen nineteen").split())}
-_TENS = {w: 10 * v for v, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
+_UNITS |= {w: 10 * v for v, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
 _SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12, "trn": 10**12}
-_RANKS = dict(
-    zip(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
-        range(1, 13),
-        strict=True,
-    )
+_SHORT_SCALES = {"k": 10**3, "mn": 10**6, "mln": 10**6, "m": 10**6, "bn": 10**9, "trn": 10**12, "tn": 10**12}
+_RANKS = {w: v for v, w in enumerate("third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 3)}
+_RANKS |= {f"{word.removesuffix('y')}{'ie' * word.endswith('y')}th": v for word, v in _UNITS.items() if v > 12}
+_PARTS = {"half": 2, "halve": 2, "quarter": 4} | _RANKS | {f"{word}th": value for word, value in _SCALES.items()}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_DIGITS = r"(?:\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)?)"
+_MORE = rf"(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )(?:{_any_of([*_UNITS, *_SCALES])})\b)*"
+_CARDINAL = (
+    rf"(?:{_DIGITS}(?:[ -](?:{_any_of(_SCALES)})\b|(?:{_any_of(_SHORT_SCALES)})\b)?"
+    rf"|\b(?:{_any_of(_UNITS)})\b{_MORE}|\ban? (?:{_any_of(_SCALES)})\b{_MORE})"
 )
-_RANKS |= {f"{word}th": value for word, value in _UNITS.items() if value > 12}
-_RANKS |= {f"{word[:-1]}ieth": value for word, value in _TENS.items()}
-_PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
-    form: value for word, value in _RANKS.items() if value > 2 for form in (word, f"{word}s")
-}
-_PARTS |= {form: value for word, value in _SCALES.items() for form in (f"{word}th", f"{word}ths")}
-_HALVES = frozenset("half halve halved halves halving".split())
-_PERCENT = ("%", "percent", "percentage", "pc", "per cent", "per - cent")
-_BETWEEN = ("out of every", "out of the", "out of", "in every", "of every", "of the", "of", "in")
-_VAGUE = frozenset(("one", "first", "second"))  # no numbers in 'one knows', 'a second home'
-_MEASURES = ("a", "an", "-", "past")  # 'half an hour', 'half-time', 'half past six'
-_SPACES = re.compile(r"\s+")
+_PERCENT = r"(?: |-)?(?:%|percent(?:age)?\b|per[ -]+cent\b|pc\b)"
+_NUMBER = re.compile(
+    rf"(?P<half>\bhal(?:f|ve[sd]?|ving)\b)(?:[ -]a[ -](?P<scale>{_any_of(_SCALES)})\b)?"
+    rf"|(?P<above>\d+)/(?P<below>\d+)(?![\d/])"
+    rf"|(?P<some>{_CARDINAL}|\ban?(?= (?:{_any_of(_PARTS)})\b))"
+    rf"(?:(?P<percent>{_PERCENT})|[ -](?P<part>{_any_of(_PARTS)})s?\b"
+    rf"| (?:out )?(?:of|in)(?: every| the)? (?P<whole>{_CARDINAL})(?!{_PERCENT})"
+    rf"|(?P<ranged>(?=(?: to | or | and | ?- ?){_CARDINAL}{_PERCENT})))?"
+    rf"|\b(?P<rank>{_any_of(_RANKS)})\b",
+    re.IGNORECASE,
+)
 _VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
-_NUMERAL = r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)?"
-_TOKEN = re.compile(rf"{_NUMERAL}|[^\W\d_]+|\S")
+_SPACES = re.compile(r"\s+")
+_NO_HALF = re.compile(r" an?\b| ?-| past\b")  # 'half an hour', 'half-time', 'half past six'
 _LARGEST_SHARE = 1000  # 'two in 2019' is no share
 _ROUGHLY = {"part": Fraction(1, 50), "ratio": Fraction(1, 200)}  # 'a third' is said of 34 %, '33 %' of a third
 
@@ -58,17 +65,14 @@ def plain_text(text: str) -> str:
     return _SPACES.sub(" ", re.sub("[‘’‚‛ʼ´`]", "'", re.sub("[“”„‟«»]", '"', text))).strip()
 
 
-def find_numbers(text: str) -> list[Number]:
+def find_numbers(text: str) -> Iterator[Number]:
     """The numbers of a text that `plain_text` made plain, in order."""
-    scan = _Scan(text)
-    found: list[Number] = []
     at = 0
-    while at < len(scan.words):
-        number, end = scan.number(at)
-        if number is not None:
-            found.append(number)
-        at = max(end, at + 1)
-    return found
+    while match := _NUMBER.search(text, at):
+        number = _read(match)
+        at = match.start() + max(len(number.text), 1)
+        if number.keys:
+            yield number
 
 
 def number_values(texts: Iterable[str]) -> frozenset[Key]:
@@ -91,136 +95,49 @@ def is_stated(number: Number, known: frozenset[Key]) -> bool:
     )
 
 
-_Read = tuple[set[Key], set[Key], int]
-_NOTHING: _Read = (set(), set(), 0)
+def _read(match: re.Match[str]) -> Number:
+    said = {name: text.lower() for name, text in match.groupdict().items() if text is not None}
+    some, inner = _values(said.get("some", "")), frozenset[Key]()
+    text, vague = match[0], said.get("some") == match[0].lower() == "one"
+    if scale := said.get("scale"):
+        keys = {("count", Fraction(_SCALES[scale], 2))}
+    elif "half" in said:
+        keys, vague = {("part", Fraction(1, 2))}, bool(_NO_HALF.match(match.string, match.end()))
+    elif "above" in said:
+        above, below = int(said["above"]), int(said["below"])
+        keys = {("part", Fraction(above, below))} if above < below <= 100 else set()
+        text = text if keys else said["above"]
+        keys = keys or {("count", Fraction(above))}
+    elif "percent" in said:
+        keys = {("ratio", some[0] / 100)}
+    elif part := said.get("part"):
+        keys, vague = {("part", some[0] / _PARTS[part])}, match.string.startswith(" of an hour", match.end())
+        keys |= {("count", Fraction(_RANKS[part]))} if some[0] == 1 and part in _RANKS else set()
+    elif "whole" in said and some[0] < (whole := _values(said["whole"])[0]) <= _LARGEST_SHARE:
+        keys, inner = {("part", some[0] / whole)}, frozenset({("count", some[0]), ("count", whole)})
+    elif "rank" in said:
+        keys = {("count", Fraction(_RANKS[said["rank"]]))}
+    else:
+        text = match["some"]
+        keys = {("count", value) for value in some} | {("ratio", value) for value in some if 0 < value < 1}
+        keys |= {("ratio", some[0] / 100)} if "ranged" in said else set()
+    return Number(text, frozenset(keys), inner, vague)
 
 
-class _Scan:
-    """The tokens of a text with what can be read at each of them; positions are token numbers."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(_TOKEN.finditer(text))
-        self.words = [t.group().lower() for t in self._tokens]
-
-    def number(self, at: int) -> tuple[Number | None, int]:
-        """The number that starts at a token, and the token after it."""
-        for read in (self._one_word, self._share, self._counted):
-            keys, inner, end = read(at)
-            if keys:
-                word = self._word(at)
-                text = self._text[self._tokens[at].start() : self._tokens[end - 1].end()]
-                vague = word in _VAGUE and end == at + 1
-                vague |= self._past(end, "of an hour") > 0 or (word in _HALVES and self._word(end) in _MEASURES)
-                return Number(text, frozenset(keys), frozenset(inner), vague), end
-        return None, at + 1
-
-    def _word(self, at: int) -> str:
-        return self.words[at] if 0 <= at < len(self.words) else ""
-
-    def _past(self, at: int, phrase: str) -> int:
-        """The token after a phrase that stands at a token, or 0."""
-        words = phrase.split()
-        return at + len(words) if self.words[at : at + len(words)] == words else 0
-
-    def _touches(self, at: int) -> bool:
-        """Whether nothing stands between a token and the one before it."""
-        return 0 < at < len(self._tokens) and self._tokens[at].start() == self._tokens[at - 1].end()
-
-    def _one_word(self, at: int) -> _Read:
-        """An ordinal or a half: 'the third', 'halved', 'half a million'."""
-        word = self._word(at)
-        if word in _HALVES and self._word(at + 1) in ("a", "-") and self._scale(at + 2)[0] > 1:
-            scale, end = self._scale(at + 2)
-            return {("count", Fraction(scale, 2))}, set(), end
-        keys: set[Key] = {("count", Fraction(_RANKS[word]))} if word in _RANKS else set()
-        return keys | ({("part", Fraction(1, 2))} if word in _HALVES else set()), set(), at + 1
-
-    def _share(self, at: int) -> _Read:
-        """'One in three', 'two out of every five', '39 of the 58'."""
-        some, end = self._cardinal(at)
-        start = next(filter(None, (self._past(end, phrase) for phrase in _BETWEEN)), 0) if some else 0
-        whole, end = self._cardinal(start) if start else ([], end)
-        if not whole or not some[0] < whole[0] <= _LARGEST_SHARE:
-            return _NOTHING
-        return {("part", some[0] / whole[0])}, {("count", some[0]), ("count", whole[0])}, end
-
-    def _counted(self, at: int) -> _Read:
-        """A cardinal with what follows it: 'per cent', 'thirds'."""
-        counts, end = self._cardinal(at)
-        if not counts:
-            return _NOTHING
-        after = end + 1 if self._word(end) == "-" else end
-        word = self._word(after)
-        if percent := self._percent(after):
-            return {("ratio", counts[0] / 100)}, set(), percent
-        if word in _PARTS and counts[0] < 100:
-            ranks = {("count", Fraction(_RANKS[word]))} if counts[0] == 1 and word in _RANKS else set()
-            return {("part", counts[0] / _PARTS[word]), *ranks}, set(), after + 1
-        if self._word(at) in ("a", "an") and end == at + 1:
-            return _NOTHING
-        ratios = {("ratio", c) for c in counts if 0 < c < 1}
-        until = self._cardinal(end + 1)[1] if word in ("to", "or", "and") or self._word(end) == "-" else end
-        ranged = {("ratio", counts[0] / 100)} if until > end and self._percent(until) else set()
-        return {("count", c) for c in counts} | ratios | ranged, set(), end
-
-    def _percent(self, at: int) -> int:
-        """The token after 'per cent', however it is written; 0 where it does not stand."""
-        return max(self._past(at, phrase) for phrase in _PERCENT)
-
-    def _cardinal(self, at: int) -> tuple[list[Fraction], int]:
-        """The values that a cardinal may have, likeliest first, and the token after it; none where there is none."""
-        word = self._word(at)
-        if word[:1].isdigit():
-            return self._digits(at)
-        if word in ("a", "an"):
-            scale, end = self._scale(at + 1)
-            return [Fraction(scale)], end if scale > 1 else at + 1
-        value, end = self._below_hundred(at)
-        if end == at:
-            return [], at
-        return self._scaled(Fraction(value), end)
-
-    def _scaled(self, value: Fraction, end: int) -> tuple[list[Fraction], int]:
-        """A cardinal's first words carried on: 'two' to 'two hundred and five thousand'."""
-        total = Fraction(0)
-        while True:
-            scale, after = self._scale(end)
-            if scale == 1:
-                return [total + value], end
-            value, end = value * scale, after
-            start = end + (self._word(end) in ("and", "-"))
-            more, after = self._below_hundred(start)
-            if after > start and scale == 100:
-                value, end = value + more, after
-            elif after > start:
-                total, value, end = total + value, Fraction(more), after
-                if self._scale(end)[0] == 1:
-                    return [total + value], end
-
-    def _scale(self, at: int) -> tuple[int, int]:
-        """The factor that a word such as 'million' stands for, or 1, and the token after it."""
-        at = at + 1 if self._word(at) == "-" else at
-        return (_SCALES[self._word(at)], at + 1) if self._word(at) in _SCALES else (1, at)
-
-    def _below_hundred(self, at: int) -> tuple[int, int]:
-        word = self._word(at)
-        if word in _TENS:
-            unit = at + 2 if self._word(at + 1) == "-" else at + 1
-            if 0 < _UNITS.get(self._word(unit), 0) < 10:
-                return _TENS[word] + _UNITS[self._word(unit)], unit + 1
-            return _TENS[word], at + 1
-        return (_UNITS[word], at + 1) if word in _UNITS else (0, at)
-
-    def _digits(self, at: int) -> tuple[list[Fraction], int]:
-        value, end = _decimal(self._word(at)), at + 1
-        if self._word(end) == "/" and self._word(end + 1).isdigit() and self._word(end + 2) != "/":
-            below = int(self._word(end + 1))
-            if value < below <= 100:
-                return [value / below], end + 2
-        if self._touches(end) and self._word(end) in _SHORT_SCALES:
-            return [value * _SHORT_SCALES[self._word(end)], value], end + 1
-        return self._scaled(value, end)
+def _values(cardinal: str) -> list[Fraction]:
+    """The values that a cardinal may have, likeliest first: '5m' are millions, or metres."""
+    if found := re.match(_DIGITS, cardinal):
+        value, scale = _decimal(found[0]), cardinal[found.end() :].strip(" -")
+        return [value * _SHORT_SCALES[scale], value] if scale in _SHORT_SCALES else [value * _SCALES.get(scale, 1)]
+    total, part = 0, 0
+    for word in re.findall("[a-z]+", cardinal):
+        if word == "hundred":
+            part = max(part, 1) * 100
+        elif word in _SCALES:
+            total, part = total + max(part, 1) * _SCALES[word], 0
+        else:
+            part += _UNITS.get(word, 0)
+    return [Fraction(total + part or cardinal.startswith("a"))]  # 'a' third
 
 
 def _decimal(digits: str) -> Fraction:
