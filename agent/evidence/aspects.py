@@ -8,6 +8,7 @@ model, or where what it wrote does not hold, it names the points that claims of 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import combinations
 
 from agent.state import Claim, Perspective, RunState, decontextualised, in_case
 from tools.language.quotable import stands_alone
@@ -106,12 +107,20 @@ def add_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
 
 def opposed_sides(state: RunState, claims: Sequence[Claim]) -> Sides | None:
     """The two strongest perspectives that oppose each other, each with the claims of its case; None where there are no
-    two with a case. They are the contrary ones, or of an open question those with the most independent sources."""
+    two with a case. They are the contrary ones. Of an open question they are the two that most passages speak for and
+    against; among equals those with the most independent sources."""
     known, coverage = {p["id"]: p for p in state.get("perspectives", [])}, state.get("coverage", {})
     cases = {p: [c for c in claims if c["perspective"] == p and in_case(c)] for p in known}
-    ranked = sorted(filter(cases.get, known), key=lambda p: -coverage[p]["sources"] if p in coverage else 0)
-    contrary = ([i, p["contrary"]] for i, p in known.items() if p["contrary"] in known)
-    sides = [(known[p], cases[p]) for p in next(contrary, ranked[:2]) if cases[p]]
+    opposition = state.get("opposition", {})
+    against = {p: {i for i, s in scores.items() if s >= state["threshold"]} for p, scores in opposition.items()}
+
+    def strength(pair: tuple[str, str]) -> tuple[int, int]:
+        both = [against.get(q, set()) & {*coverage[p]["ids"]} for p, q in (pair, pair[::-1]) if p in coverage]
+        return sum(map(len, both)), sum(coverage[p]["sources"] for p in pair if p in coverage)
+
+    contrary = ((i, p["contrary"]) for i, p in known.items() if p["contrary"] in known)
+    open_pair = max(combinations(filter(cases.get, known), 2), key=strength, default=())
+    sides = [(known[p], cases[p]) for p in next(contrary, open_pair) if cases[p]]
     return (sides[0], sides[1]) if len(sides) == 2 else None
 
 

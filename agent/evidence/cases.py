@@ -59,7 +59,7 @@ async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[B
             support=support.get(p["id"], {}),
             limit=limit,
             judge=models.judge(models.own_judge.name) if providers.quote or read else judge,
-            opposing=support.get(p["contrary"], {}),
+            opposing=state.get("opposition", {}).get(p["id"], {}),
             well_judged=read,
         )
         for p in state["perspectives"]

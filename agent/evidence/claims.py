@@ -30,6 +30,7 @@ from agent.state import (
 from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions
+from tools.language.copies import copy_groups
 from tools.language.facts import missing_facts
 from tools.language.grounding import evidence, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
@@ -79,8 +80,18 @@ class _Draft:
         self._look_up()
 
     def _look_up(self) -> None:
-        hints = word_hints(self.claim["text"], self.document, both_sides=self.is_crux)
+        cited = "" if self.is_crux else "\n".join(p.text for p in self.passages)
+        hints = word_hints(self.claim["text"], self.document, cited)
         self.hints = () if self.is_verbatim else tuple(hints)
+
+    @property
+    def originals(self) -> tuple[Passage, ...]:
+        """The passages that it cites, without copies of each other."""
+        return tuple(
+            p
+            for p, n in zip(self.passages, copy_groups([p.text for p in self.passages]), strict=True)
+            if p is self.passages[n]
+        )
 
     @property
     def is_verbatim(self) -> bool:
@@ -208,7 +219,7 @@ class ClaimVerifier:
             return
         objects = (bool(d.claim.get("objection")) for d in drafts)
         checks = [
-            ClaimCheck(d.claim["text"], d.side, d.passages, objection, d.hints)
+            ClaimCheck(d.claim["text"], d.side, d.originals, objection, d.hints)
             for d, objection in zip(drafts, objects, strict=True)
         ]
         try:

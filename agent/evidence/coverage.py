@@ -18,7 +18,7 @@ from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions, in_time
 from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
 from tools.errors import SteelmanError
-from tools.language.addressed import has_prompt_injection
+from tools.language.addressed import has_prompt_injection, without_orders
 from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
 from tools.language.sentences import passage_sentences
@@ -48,9 +48,11 @@ def filter_passages(
     rows of tables and captions, which answer questions of fact and argue for nothing.
     """
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
-    speaking = {p.id for p in found if any(map(has_prompt_injection, (p.title, p.section, p.text)))}
-    addressed = {p.title or p.document_id: p.url or p.document_id for p in found if p.id in speaking}
-    found = [p for p in found if p.id not in speaking]
+    speaking = [p for p in found if any(map(has_prompt_injection, (p.title, p.section, p.text)))]
+    addressed = {p.title or p.document_id: p.url or p.document_id for p in speaking}
+    # What a passage says before its orders may be an argument; `Providers.passages` cuts the rest.
+    silent = {p.id for p in speaking if has_prompt_injection(p.title + "\n" + p.section) or not without_orders(p.text)}
+    found = [p for p in found if p.id not in silent]
     if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
         return FilteredPassages([p.id for p in found], {}, addressed)
     foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
@@ -64,8 +66,9 @@ async def search_store(
     vector = (await providers.models.encode_queries([query]))[0]
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
     ids = [h.passage_id for h in hits]
-    passages = await asyncio.to_thread(providers.store.passages, ids)
-    return await asyncio.to_thread(filter_passages, ids, passages, query, tables=tables), passages
+    stored = await asyncio.to_thread(providers.store.passages, ids)
+    kept = await asyncio.to_thread(filter_passages, ids, stored, query, tables=tables)
+    return kept, await asyncio.to_thread(providers.passages, ids)
 
 
 ENOUGH_PASSAGES = 2

@@ -15,7 +15,7 @@ import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
+from agent.evidence.cases import CLEAR, NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
 from agent.evidence.coverage import sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
@@ -150,14 +150,14 @@ class WrittenCrux(BaseModel):
 
 
 _OBJECTIONS = """
-objections: up to 4 claims of the same form, one for each distinct reason against the side, from the passages against \
-it; their answers are 0."""
+objections: up to 4 claims of the same form, one for each distinct reason against the side that any of the passages \
+gives; their answers are 0."""
 
 
 async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     mine = _by_document(brief.passages if brief.well_judged else brief.passages[:_READ])
     opposing = _by_document(brief.against)
-    objected = bool(opposing) and not brief.contrary
+    objected = not brief.contrary and (bool(opposing) or any(brief.opposing.get(p.id, 0.0) >= CLEAR for p in mine))
     if not mine and not objected:
         return []
     against = {str(n): p for n, p in enumerate(opposing, len(mine) + 1)}

@@ -35,8 +35,8 @@ def _saying(claim: AnswerClaim, cited: Sequence[Citation], reply: Reply) -> list
         return [any(stands(claim.text, text) for text in of) for of in texts]
     headings = (f"{c.title}. {c.publisher}. {c.speaker}. {c.date}." for c in cited)
     told = ["\n".join([heading, *of]) for heading, of in zip(headings, texts, strict=True)]
-    together = not word_hints(claim.text, "\n".join(told))
-    alone = [bool(of) and not word_hints(claim.text, text) for of, text in zip(texts, told, strict=True)]
+    together = not word_hints(claim.text, "\n".join(told), "\n".join(told))
+    alone = [bool(of) and not word_hints(claim.text, text, text) for of, text in zip(texts, told, strict=True)]
     return alone if any(alone) else [together and bool(of) for of in texts]
 
 

@@ -9,9 +9,11 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from tools.language.sentences import split_sentences
+
 _MACHINE = (
     r"(?:AIs?|A\.I\.|LLMs?|(?:chat|search|answer)[ -]?bots?|assistants?|crawlers?|summari[sz]ers?|language models?"
-    r"|AI[ -](?:systems?|tools?|models?|assistants?)|automated readers?|the model)"
+    r"|(?:AI|automated)[ -](?:systems?|tools?|models?|assistants?|agents?|readers?)|the model)"
 )
 _ANSWER = r"(?:answer|reply|response|output|summary|overview|report)"
 _THIS = r"(?:this|the present|these) (?:text|page|article|passage|document|site|question)s?"
@@ -52,6 +54,21 @@ def has_prompt_injection(text: str) -> bool:
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
     return bool(_SPEAKING.search(_SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
+
+
+def without_orders(text: str) -> str:
+    """The text up to the first sentence that gives such orders, since what follows may belong to them; empty where the
+    orders are no sentence of their own."""
+    if not has_prompt_injection(text):
+        return text
+    end = 0
+    for sentence in split_sentences(text):
+        start = text.find(sentence, end)
+        if start < 0 or has_prompt_injection(sentence):
+            break
+        end = start + len(sentence)
+    kept = text[:end].rstrip()
+    return "" if has_prompt_injection(kept) else kept
 
 
 _HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"

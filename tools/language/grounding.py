@@ -23,17 +23,15 @@ _REMEMBERED = 4096  # texts
 _DOCUMENTS = 128
 
 
-def word_hints(claim: str, document: str, *, both_sides: bool = False) -> list[str]:
+def word_hints(claim: str, document: str, passages: str) -> list[str]:
     """What speaks against a claim by its words: facts and parts that the document lacks, a denial of what it says.
 
-    document: all of its text, with its title, and what else is known of it. both_sides: the claim says what two sides
-    hold, so that a denial in the documents speaks for it.
+    document: all of its text, with its title, and what else is known of it. passages: those cited, in which a denial is
+    looked for; empty for a claim that says what two sides hold.
     """
     hints = [f"not found: {fact}" for fact in missing_facts(claim, document)]
     hints += [f"hardly a word found: {part}" for part in _additions(claim, document)]
-    return (
-        [*hints, "the document seems to say the opposite"] if not both_sides and _is_denied(claim, document) else hints
-    )
+    return [*hints, "the passages seem to say the opposite"] if _is_denied(claim, passages) else hints
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -14,9 +14,9 @@ from tools.models.chat.model import ChatModel
 from tools.models.judges.together import Halving, as_documents, as_line, labelled
 from tools.passages import Passage
 
-TOGETHER = 45
+TOGETHER = 64
 """Claims of a call at most."""
-_CHARACTERS = 30_000  # of the passages and claims of a call at most
+_CHARACTERS = 40_000  # of the passages and claims of a call at most
 _CONCURRENT = 8  # calls
 _ATTEMPTS = 2
 _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
@@ -52,7 +52,7 @@ class ClaimVerdict:
 
 
 class Checked(BaseModel):
-    """What the model says of a claim."""
+    """What the model says of a claim that does not hold as it is."""
 
     claim: str = Field(max_length=20)
     said: Literal["yes", "partly", "no"]
@@ -63,7 +63,8 @@ class Checked(BaseModel):
 class CheckedClaims(BaseModel):
     """What the model is asked for."""
 
-    claims: list[Checked] = Field(max_length=4 * TOGETHER)
+    hold: list[str] = Field(default_factory=list, max_length=4 * TOGETHER)
+    others: list[Checked] = Field(default_factory=list, max_length=4 * TOGETHER)
 
 
 class ClaimChecker:
@@ -110,13 +111,17 @@ class ClaimChecker:
             cites = " ".join(label_of[p.id] for p in claim.passages)
             return as_data("claim", claim.text, label=label, cites=cites, **side, hint="; ".join(claim.hints))
 
+        told = [as_data("side", side, label=label) for label, side in sides.items()]
         system, user = load_prompt("check").render(
-            sides="\n".join(["The sides:", *(as_data("side", side, label=label) for label, side in sides.items())]),
+            sides="\n".join(["The sides:", *told]) if told else "",
             passages=as_documents(passages),
             claims="\n".join(shown(label, claims[i]) for label, i in asked.items()),
         )
-        for one in (await self._model.ask(system, user, CheckedClaims)).claims:
-            if one.claim in asked:
+        checked = await self._model.ask(system, user, CheckedClaims)
+        for label in filter(asked.__contains__, checked.hold):
+            found[asked[label]] = ClaimVerdict(_PROBABILITY["yes"], _PROBABILITY["yes"])
+        for one in checked.others:
+            if one.claim in asked:  # what stands in both lists does not hold
                 corrected = one.corrected.strip() if one.said == "partly" else ""
                 verdict = ClaimVerdict(_PROBABILITY[one.said], _PROBABILITY[one.serves], corrected)
                 found[asked[one.claim]] = verdict
