@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from prompts import as_data, one_line
 from tools.errors import PromptTooLongError
-from tools.language.sentences import prose_of
 from tools.models.batching import batches
 from tools.models.chat.servers import refuse_cut_prompts
 from tools.passages import Passage
@@ -81,4 +80,4 @@ def as_line(passage: Passage) -> str:
     """'section | speaker: text' on one line, without what its document's heading says already."""
     section = f"{passage.section} | " if passage.section not in ("", passage.title) else ""
     speaker = f"{passage.speaker}: " if passage.speaker else ""
-    return one_line(section + speaker + prose_of(passage.text))
+    return one_line(section + speaker + passage.text)
