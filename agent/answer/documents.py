@@ -8,6 +8,7 @@ import numpy as np
 
 from agent.answer.model import AnswerDocument, Citation, passage_fields
 from agent.answer.retrieved import judged_passages
+from agent.evidence.cases import CLEAR
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
 from agent.state import Claim, RunState, asked_query, in_case
@@ -15,7 +16,7 @@ from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences
 from tools.passages import Passage
 
-_ON_QUESTION = 0.35  # cosine of a sentence to the question
+_ON_QUESTION = 0.5  # cosine of a sentence to the question
 _MOST_ALSO = 5
 _ORDER = ("", "no_claim", "repeats", "no_side", "off_question", "unread")
 _Stance = tuple[str, str]
@@ -74,9 +75,10 @@ def documents_of(
     return sorted(found, key=lambda d: (_ORDER.index(d.not_quoted), d.quoted))
 
 
-def _verdicts(state: RunState) -> set[tuple[int, _Stance]]:
-    """The passages that the judge takes to argue for a side, or against one without a contrary."""
-    least, sides = state.get("threshold", 1.0), {p["id"]: p["contrary"] for p in state["perspectives"]}
+def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _Stance]]:
+    """The passages that the judge takes to argue for a side, or against one without a contrary; from the probability
+    `least` on, by default the judge's threshold."""
+    least, sides = least or state.get("threshold", 1.0), {p["id"]: p["contrary"] for p in state["perspectives"]}
     lone = [side for side, contrary in sides.items() if contrary not in sides]
     argued = [("for", sides, state.get("support", {})), ("against", lone, state.get("opposition", {}))]
     return {
@@ -92,8 +94,9 @@ def _stances(state: RunState, texts: Mapping[int, int], by_verdicts: bool) -> di
     """What each passage argues: what counts for a side or is cited for it, and what the judge found; and what passages
     that say the same argue, unless the judge read this one and found otherwise."""
     verdicts, judged = _verdicts(state), judged_passages(state)
-    stated = verdicts if by_verdicts else set()
-    stated |= {(i, (side, "for")) for side, c in state.get("coverage", {}).items() for i in c["ids"]}
+    # What is only weakly for a side does not make it the document's.
+    counted = {(i, (side, "for")) for side, c in state.get("coverage", {}).items() for i in c["ids"]}
+    stated = _verdicts(state, CLEAR) if by_verdicts else counted
     for claim in state.get("claims", []):
         if claim["perspective"] and (in_case(claim) or claim.get("objection")):
             stance: _Stance = claim["perspective"], "against" if claim.get("objection") else "for"

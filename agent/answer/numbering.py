@@ -28,7 +28,8 @@ class Numbering:
     def answered_by(self, claim: Claim) -> list[int]:
         """The numbers by which claims that stand elsewhere cite the passage that the claim answers."""
         own, answered = (claim["perspective"], claim.get("objection", False)), claim.get("answers")
-        return sorted({n for i, *where, n in self.uses if i == answered and tuple(where) != own})
+        cited = {n for i, *_, n in self.uses if i in claim["passages"]}
+        return sorted({n for i, *where, n in self.uses if i == answered and tuple(where) != own} - cited)
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = passage.document, speaker_of(passage, quote)

@@ -87,11 +87,8 @@ class _Draft:
     @property
     def originals(self) -> tuple[Passage, ...]:
         """The passages that it cites, without copies of each other."""
-        return tuple(
-            p
-            for p, n in zip(self.passages, copy_groups([p.text for p in self.passages]), strict=True)
-            if p is self.passages[n]
-        )
+        firsts = dict.fromkeys(copy_groups([p.text for p in self.passages]))
+        return tuple(self.passages[n] for n in firsts)
 
     @property
     def is_verbatim(self) -> bool:
