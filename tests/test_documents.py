@@ -9,13 +9,14 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from toll_run import CLAIMS, PASSAGES, QUESTION, TEXTS, covered, toll_answer, toll_run, written
+from toll_run import CLAIMS, PASSAGES, QUESTION, SIDES, TEXTS, covered, toll_answer, toll_run, written
 
 from agent.answer.assemble import assemble
 from agent.answer.documents import also_claims, documents_of, same_texts
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
+from agent.answer.words import document_line
 from agent.models.inference import Models
 from agent.runs.progress import Progress
 from agent.runs.store import Event
@@ -127,6 +128,16 @@ async def test_sentences_for_no_side_are_of_read_documents_each_its_nearest_and_
     assert not {21, 13, 9} & {i for c in found for i in c["passages"]}  # off the question, of a side, about the weather
     assert {(c["role"], c["perspective"], len(c["passages"])) for c in found} == {("also", "", 1)}
     assert await also_claims(cast("Models", Reading(encoder)), toll_run(off_question=[*TEXTS]), passages) == []
+
+
+def test_a_document_is_said_to_argue_for_sides_as_their_heads_call_them() -> None:
+    named = [{**SIDES[0], "name": "Charge them", "statement": "Charge a toll."}]
+    named += [{**SIDES[1], "name": "Leave it free", "statement": "Charge no toll."}, {**SIDES[2]}]
+    answer = toll_answer(toll_run(perspectives=named))
+    lines = [document_line(answer, answer.documents[n]) for n in (0, 2, 6, 7)]
+    argued = [line.rpartition(" · ")[2] for line in lines]
+    assert argued == ["for it", "against it", "for ‘A yearly pass’", "against ‘A yearly pass’"]
+    assert "2 argue for, 5 against, 1 for another way" in answer.summary
 
 
 # Objections, reasons, replies

@@ -22,6 +22,7 @@ from agent.answer.words import (
     NEAREST,
     beside,
     by,
+    called,
     case,
     claim_text,
     closing,
@@ -160,7 +161,7 @@ def copied(answer: Answer, side: AnswerPerspective) -> str:
     blocks = [b for b in perspective(answer, side) if b.citations or b.kind in ("may_speak", "against")]
     cited = {n for b in blocks for n in b.citations or ()}
     sources = [f"[{c.number}] {source_line(c)}" for c in answer.citations if c.number in cited]
-    head = f"{answer.neutral_question} {cited_view.called(answer, side)}"
+    head = f"{answer.neutral_question} {called(answer, side)}"
     return "\n".join([head, *(f"{b.marked} {b.cited}".rstrip() for b in blocks), "", *sources])
 
 

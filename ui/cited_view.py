@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.words import claim_text, numbers, reason_of
-from agent.answer.words import label as stance
+from agent.answer.model import Answer, AnswerClaim, Citation
+from agent.answer.words import called, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view
 from ui.service import PageService
@@ -96,11 +95,6 @@ def listed(answer: Answer) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
             _number(answer, citation.number, "", f"cite-list-{citation.number}")
             st.html(f'<div><b>{text(title)}</b><p class="sm-small">{text(about)}</p></div>')
-
-
-def called(answer: Answer, side: AnswerPerspective) -> str:
-    """What a side is called away from its card: where it stands on the question, or its own name."""
-    return side.name if side.stance == "other" else stance(answer, side)
 
 
 def speaks_for(answer: Answer, number: int) -> str:

@@ -7,7 +7,8 @@ import streamlit as st
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence
-from ui import cited_view, say
+from agent.answer.words import called
+from ui import say
 from ui.shown import label
 from ui.style import INK, STANCES
 
@@ -40,7 +41,7 @@ def names(answer: Answer) -> dict[str, str]:
     """A short name for each side, all of them different."""
     found: dict[str, str] = {}
     for side in answer.perspectives:
-        short = label(cited_view.called(answer, side), _LONGEST_NAME)
+        short = label(called(answer, side), _LONGEST_NAME)
         found[side.id] = short if short not in found.values() else f"{short} ({side.id})"
     return found
 

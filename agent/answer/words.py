@@ -46,6 +46,7 @@ _NOT_QUOTED = {
     "off_question": "off the question",
     "unread": "not read",
 }
+_FACING = ("for", "For"), ("for", "Against")
 _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 
 
@@ -62,6 +63,11 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     return _LABELS[side.stance] if sided else "Answer"
+
+
+def called(answer: Answer, side: AnswerPerspective) -> str:
+    """What a side is called away from its head: where it stands on the question, or its own name."""
+    return side.name if side.stance == "other" else label(answer, side)
 
 
 def named(answer: Answer, side: AnswerPerspective) -> str:
@@ -216,12 +222,14 @@ def source_line(citation: Citation) -> str:
 
 def document_line(answer: Answer, document: AnswerDocument) -> str:
     """'Who pays? · Fell Blog · 3 May 2025 · for ‘Yes’': title, publisher, date, its sides, and why it is not quoted."""
-    names = {s.id: s.name for s in answer.perspectives}
-    sides = [f"{s.argues} ‘{names[s.perspective]}’" for s in document.stances if s.perspective in names]
+    names = {s.id: called(answer, s) for s in answer.perspectives}
+    told = [(s.argues, names[s.perspective]) for s in document.stances if s.perspective in names]
+    sides = [f"{name.lower()} it" if (a, name) in _FACING else f"{a} ‘{name}’" for a, name in told]
     why = _NOT_QUOTED.get(document.not_quoted, "" if sides or not names else _NOT_QUOTED["no_side"])
-    told = ", ".join(filter(None, [*sides, why]))
     title = ", ".join(filter(None, (document.title or document.id, document.file)))
-    return " · ".join(filter(None, (title, document.publisher, day(document.date), told)))
+    return " · ".join(
+        filter(None, (title, document.publisher, day(document.date), ", ".join(filter(None, [*sides, why]))))
+    )
 
 
 def undone(notes: Sequence[Note]) -> str:
