@@ -34,7 +34,7 @@ from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_
 CLEAR = 0.8
 """The probability from which a judge that reads documents was clear about a passage."""
 _CLEAR_SHOWN = 24  # passages for a perspective at most
-_SHOWN = 8  # up to which passages that are only weakly for it are added
+_SHOWN = 6  # up to which passages that are only weakly for it are added
 _AGAINST = 2  # passages against a perspective whose contrary has them in its own case
 _OBJECTIONS = 4  # passages against any other one
 

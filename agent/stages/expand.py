@@ -96,7 +96,7 @@ def sides_of_question(framing: FramingState) -> list[Perspective]:
     ]
 
 
-_LONGEST_LEAD = 250  # characters of a sentence, of a title
+_LONGEST_LEAD = 180  # characters
 
 
 def _shown(lead: Sentence) -> str:

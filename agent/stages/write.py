@@ -33,6 +33,7 @@ from agent.state import (
 )
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
+from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
 from tools.models.judges.together import as_documents
@@ -112,7 +113,7 @@ async def _read(models: Models, briefs: Sequence[Brief], seconds: float) -> list
 _READ = 14  # passages that no judge of documents found for the side, at most; more only dilute the request
 _CITED = 3
 _CLAIMS = 12  # for a side of a dispute
-_CLAIMS_WITHOUT_CONTRARY = 8  # for any other one, beside its objections
+_ANSWER_CLAIMS, _OTHER_CLAIMS = 8, 6  # for an answer to an open question, and for a way beside yes and no
 _OF_A_SIDE = 2  # passages of each side that a crux cites
 _READ_FOR_CRUX = 5  # claims of each side, the first ones
 _LONGEST = 500
@@ -150,8 +151,8 @@ class WrittenCrux(BaseModel):
 
 
 _OBJECTIONS = """
-objections: up to 4 claims of the same form, one for each distinct reason against the side that any of the passages \
-gives; their answers are 0."""
+objections: up to {objections} claims of the same form, one for each distinct reason against the side that any of the \
+passages gives; their answers are 0."""
 
 
 async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
@@ -161,6 +162,7 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     if not mine and not objected:
         return []
     against = {str(n): p for n, p in enumerate(opposing, len(mine) + 1)}
+    limit = _claims_wanted(brief)
     case = await ask_model(
         model,
         "write",
@@ -171,8 +173,8 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         focus=_focus(brief.framing),
         passages=as_documents({str(n): p for n, p in enumerate(mine, 1)}),
         opposing=f"Against the side speak:\n{as_documents(against)}" if opposing else "",
-        limit=str(_CLAIMS if brief.contrary else _CLAIMS_WITHOUT_CONTRARY),
-        objections=_OBJECTIONS if objected else "",
+        limit=str(limit),
+        objections=_OBJECTIONS.format(objections=limit // 2) if objected else "",
     )
     shown = [*mine, *opposing]
     claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _points(w.text)]
@@ -183,6 +185,12 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         *_new_sources_first(claims, source_of),
         *(Claim(**{**c, "objection": True}) for c in _new_sources_first(objections, source_of)),
     ]
+
+
+def _claims_wanted(brief: Brief) -> int:
+    if brief.contrary or brief.framing["form"] == "counter":
+        return _CLAIMS
+    return _OTHER_CLAIMS if brief.framing["form"] in ANSWERS else _ANSWER_CLAIMS
 
 
 async def crux_by_chat(

@@ -27,7 +27,7 @@ from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side, verdic
 from tools.models.judges.together import Halving, as_documents, as_line, labelled
 from tools.passages import Passage
 
-TOGETHER = 25
+TOGETHER = 40
 """Passages of a call at most."""
 _CHARACTERS = 24_000  # of the passages of a call at most
 _SIDES = 12  # statements of a call at most
