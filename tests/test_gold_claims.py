@@ -47,7 +47,7 @@ LOST = {"dev": 2, "last": 1}  # true claims at most, of 47 and 49
 SHOWN = {("dev", "all"): 12, ("last", "all"): 12, ("dev", "tenth"): 3, ("last", "tenth"): 3}
 POOR = {"embedded": 22}  # sides with fewer than three sources at most, of about 28; of the others 2 or 3 of 15
 _ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?[^>]*>(.*?)</\1>', re.DOTALL)
-_LINE = re.compile(r"(?:^|<document[^>]*>)\[(P\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)  # a passage in a document
+_LINE = re.compile(r"(?:^|<document[^>]*>)\[(\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)  # a passage in a document
 _CITES = re.compile(r'<claim label="(\w+)" cites="([\w ]*)"')
 
 
@@ -59,7 +59,7 @@ class Script:
     """The model on one topic. waiting: claims not written yet; offered: those of the present run."""
 
     def __init__(self, topic: Json, claims: list[Json], manner: str) -> None:
-        self.sides = {topic[side]: side for side in ("for", "against")}
+        self.question, self.sides = topic["question"], {topic[side]: side for side in ("for", "against")}
         self.pages = {
             p["id"]: p | {"plain": " ".join(p["text"].split())} for p in rows("pages") if p["topic"] == topic["topic"]
         }
@@ -87,31 +87,37 @@ class Script:
             said = getattr(self, body["response_format"]["json_schema"]["name"].lower())(**found)
         return Reply(said, delay=self.delay)
 
-    def plannedsides(self, **_: Any) -> Json:
+    def plannedquestion(self, **_: Any) -> Json:
         stances = {"for": "supports", "against": "opposes"}
-        return {"perspectives": [{"name": s, "statement": t, "stance": stances[s]} for t, s in self.sides.items()]}
+        sides = [{"name": s, "statement": t, "stance": stances[s]} for t, s in self.sides.items()]
+        asked = {"form": "polar", "question": self.question, "language": "English", "focus": ""}
+        return {**asked, "perspectives": sides}
 
     def plannedqueries(self, statement: Json, **_: Any) -> Json:
         return {"queries": [f"{how} {statement['']}" for how in ("evidence that", "reasons why")]}
 
     def verdicts(self, side: Json, passage: Json, **_: Any) -> Json:
         labels, said = {self.sides[text]: label for label, text in side.items()}, []
+        stray: list[str] = []
         for place, (label, text) in enumerate(passage.items()):
-            known = next((p["side"] for p in self.pages.values() if text in p["plain"] or p["plain"] in text), "stray")
+            known = next((p["side"] for p in self.pages.values() if alike(text, p["plain"])), "stray")
             if drawn := self.errs(text):
                 known = drawn.choice([s for s in ("for", "against", "stray") if s != known])
             if (self.manner == "first" and place == 0) or (self.manner == "favour" and known == "mixed"):
                 known = next(iter(labels))
-            sides = [labels[s] for s in labels if known in (s, "mixed")] or ["none"]
-            said += [{"passage": label, "side": s, "grade": "weak" if known == "mixed" else "clear"} for s in sides]
-        return {"verdicts": said}
+            grade = {"stance": "for", "grade": "weak" if known == "mixed" else "clear"}
+            of = [{"passage": label, "side": labels[s], **grade} for s in labels if known in (s, "mixed")]
+            said += of
+            stray += [] if of else [label]
+        return {"verdicts": said, "no_side": stray, "off_question": []}
 
     def writtencase(self, statement: Json, passage: Json, **_: Any) -> Json:
         of = [c for c in self.waiting if c["side"] == self.sides[statement[""]]]
-        written = [(c, cited) for c in of if (cited := self.cited(c, passage))][:6]
+        written = [(c, cited) for c in of if (cited := self.cited(c, passage))][:12]
         self.offered += [c for c, _ in written]
         self.waiting = [c for c in self.waiting if c not in self.offered]
-        return {"claims": [{"text": c["text"], "passages": cited} for c, cited in written]}
+        usual = {"reason": "", "answers": 0}
+        return {"claims": [{"text": c["text"], "passages": cited, **usual} for c, cited in written]}
 
     def checkedclaims(self, claim: Json, passage: Json, cites: Json, **_: Any) -> Json:
         true: Json = {c["text"]: c for c in self.offered if c["kind"] == "true"}
@@ -146,7 +152,7 @@ class Script:
         pages = [self.pages[key]["plain"] for key in claim["pages"] if key in self.pages]
         if not pages:
             return [99]  # a passage that nobody has shown
-        of = [(int(number), text) for number, text in shown.items() if any(text in page for page in pages)]
+        of = [(int(number), text) for number, text in shown.items() if any(alike(text, page) for page in pages)]
         of = sorted(of, key=lambda c: -content_overlap(claim["text"], c[1]))[:3]
         whole, found = (content_overlap(claim["text"], " ".join(of)) for of in (pages, [text for _, text in of]))
         return [number for number, _ in of] if found >= 0.9 * whole else []
