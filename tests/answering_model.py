@@ -41,7 +41,7 @@ STAGES = {
     "again": "new queries that could find",
     "judge": "Read each passage for every side",
     "write": "one for each distinct reason",
-    "check": "For every claim:",
+    "check": "Check every claim",
     "crux": "Find the one point",
 }
 """Words of each stage's prompt; 'expand' is the plan, which frames the question too."""
@@ -93,6 +93,13 @@ _CITED = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)$", re.MULTILINE)
 _CHECKED = re.compile(r'<claim label="(\w+)" cites="([\w ]*)"[^>]*>(.*?)</claim>')
 
 
+def check_reply(verdicts: Sequence[dict[str, str]]) -> dict[str, Any]:
+    """The reply of a model with these verdicts on claims."""
+    yes = {"said": "yes", "serves": "yes"}
+    hold = [v["claim"] for v in verdicts if yes.items() <= v.items()]
+    return {"hold": hold, "others": [{"corrected": "", **v} for v in verdicts if v["claim"] not in hold]}
+
+
 def said_all(body: Body) -> dict[str, Any]:
     """A check that finds every claim in its passages whose words stand there."""
     text = unescape(body["messages"][-1]["content"])
@@ -101,7 +108,7 @@ def said_all(body: Body) -> dict[str, Any]:
         label: "yes" if {*claim.split()} <= set().union(*map(passages.__getitem__, cites.split())) else "no"
         for label, cites, claim in _CHECKED.findall(text)
     }
-    return {"claims": [{"claim": label, "said": word, "serves": "yes"} for label, word in said.items()]}
+    return check_reply([{"claim": label, "said": word, "serves": "yes"} for label, word in said.items()])
 
 
 async def run(given: Settings, seconds: float = 3.0, question: str = QUESTION, **options: Any) -> Answer:

@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from answering_model import check_reply
 from model_server import ModelServer, Reply
 
 from tools.models.chat.model import ChatModel
@@ -40,7 +41,7 @@ def saying(answer: Callable[[Asked], dict[str, str]]) -> Callable[[Any], Any]:
 
     def reply(body: Any) -> Reply:
         said = [{"claim": a.label, **usual, **answer(a)} for a in asked(body)]
-        return Reply({"claims": said}, usage=(len(str(body)) // 4, 9))  # of fewer tokens a prompt was cut
+        return Reply(check_reply(said), usage=(len(str(body)) // 4, 9))  # of fewer tokens a prompt was cut
 
     return reply
 
@@ -115,7 +116,7 @@ async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
     verdicts, fooled = await checker.check(many, planted=planted)
     assert ([v.said for v in verdicts], fooled) == ([0.95] * len(many), False)
     assert sorted(len(asked(r.body)) for r in server.requests) == [2, TOGETHER + 1]
-    long = [ClaimCheck(f"Claim {n}.", FOR, (passage(n, f"Word{n} " * 1500),)) for n in range(10, 15)]
+    long = [ClaimCheck(f"Claim {n}.", FOR, (passage(n, f"Word{n} " * 2000),)) for n in range(10, 15)]
     await checker.check(long, planted=planted)
     assert sorted(len(asked(r.body)) for r in server.requests[2:]) == [2, 3, 3]
     assert all(sum(a.cites == [OTHER.text] for a in asked(r.body)) == 1 for r in server.requests)
@@ -137,7 +138,7 @@ async def test_what_has_no_verdict_is_asked_once_more_and_then_has_none(
 ) -> None:
     def forgetful(body: Any) -> Any:
         [known] = [a.label for a in asked(body) if a.text == "One."] or ["C??"]
-        return {"claims": [{"claim": known, "said": "yes", "serves": "yes", "corrected": ""}]}
+        return {"hold": [known], "others": []}
 
     server.on("", forgetful, forgetful)
     verdicts, _ = await checker.check([ClaimCheck(text, FOR, (FIRST,)) for text in ("One.", "Two.")])

@@ -64,9 +64,17 @@ def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() ->
 def test_of_an_open_question_the_two_sides_with_the_most_sources_are_opposed() -> None:
     sides = [side(name, f"Ferries should be paid for by {name}.", "") for name in ("fares", "taxes", "tolls", "nobody")]
     claims = [claim("fares", "A.", 1), claim("taxes", "B.", 2), claim("tolls", "C.", 3), claim("tolls", "D.", 4)]
-    coverage = {p["id"]: {"sources": n} for p, n in zip(sides, (2, 1, 3, 5), strict=True)}  # of nobody no claim held
+    coverage = {
+        p["id"]: {"sources": n, "ids": []} for p, n in zip(sides, (2, 1, 3, 5), strict=True)
+    }  # of nobody no claim held
     pair = opposed_sides(cast(RunState, {"perspectives": sides, "coverage": coverage}), claims)
     assert pair is not None
-    assert [(p["id"], [c["text"] for c in own]) for p, own in pair] == [("tolls", ["C.", "D."]), ("fares", ["A."])]
+    assert [(p["id"], [c["text"] for c in own]) for p, own in pair] == [("fares", ["A."]), ("tolls", ["C.", "D."])]
+    coverage["taxes"]["ids"] = [2]
+    against: Any = {"fares": {2: 0.95}, "tolls": {2: 0.3}}
+    known: Any = {"perspectives": sides, "coverage": coverage, "opposition": against, "threshold": 0.5}
+    pair = opposed_sides(known, claims)
+    assert pair is not None
+    assert [p["id"] for p, _ in pair] == ["fares", "taxes"], "what speaks for the one speaks against the other"
     assert crux_of([DEAR, TAXED, WRITTEN], sides=[side("for", "Free.", ""), side("against", "Cheap.", "")]) == WRITTEN
     assert crux_of([DEAR, TAXED], sides=[side("for", "Free.", ""), side("against", "Cheap.", "")]) is None

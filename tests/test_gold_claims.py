@@ -28,6 +28,7 @@ from threading import Lock
 from typing import Any
 
 import pytest
+from answering_model import check_reply
 from model_replies import Body as Json
 from model_server import ModelServer, Reply, Request
 
@@ -128,7 +129,7 @@ class Script:
             yes = (sound ^ bool(self.errs(text))) or self.manner == "all"
             word = dict.fromkeys(("said", "serves"), "yes" if yes else "no")
             said.append({"claim": label, **word, "corrected": ""})
-        return {"claims": said}
+        return check_reply(said)
 
     def holds(self, claim: Json, passage: str) -> bool:
         """Whether a passage is of one of the claim's pages."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from answering_model import QUESTION as VOTING
-from answering_model import SIDES, STAGES, case_of, read_request
+from answering_model import SIDES, STAGES, case_of, check_reply, read_request
 from model_server import ModelServer, Reply
 
 from agent.answer.files import to_markdown
@@ -141,7 +141,7 @@ async def test_more_passages_than_a_call_takes_are_more_calls(server: ModelServe
         QUESTION, BOTH, passages_of(*(f"Passage {n} says little." for n in range(2 * TOGETHER + 1)))
     )
     assert (found.support < 0.1).all()
-    assert [len(read_request(r.body)[1]) for r in server.requests] == [17, 17, 17]
+    assert [len(read_request(r.body)[1]) for r in server.requests] == [27, 27, 27]
 
 
 async def test_what_has_no_verdict_is_asked_once_more_and_then_not_judged(
@@ -166,7 +166,7 @@ async def test_what_was_judged_before_the_budget_ended_counts(server: ModelServe
     with budget_scope(Budget(max_calls=1), log):
         found = await judge.read(QUESTION, BOTH, passages_of(*(f"Passage {n}." for n in range(TOGETHER + 1))))
     assert len(server.requests) == 1
-    assert np.isfinite(found.on_question).sum() == 13
+    assert np.isfinite(found.on_question).sum() == 21
     assert [kind for kind, _ in log.notes] == ["unjudged"]
 
 
@@ -290,7 +290,7 @@ def checked_by_words(body: Body) -> Any:
         serves = not side or ("should not be" in cited) == ("should not" in sides[side])
         said = claim in cited or (not side and "97" not in claim)  # what a dispute turns on is in nobody's words
         checks.append({"claim": label} | {k: "yes" if v else "no" for k, v in (("said", said), ("serves", serves))})
-    return {"claims": checks}
+    return check_reply(checks)
 
 
 def with_inventions(body: Body) -> Any:

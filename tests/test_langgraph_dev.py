@@ -18,7 +18,7 @@ from model_server import ModelServer, Reply
 
 from agent.answer.files import escape
 from agent.answer.model import Answer
-from agent.evidence.claims import verbatim
+from tools.language.grounding import verbatim
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 QUESTION = "Should schools ban smartphones?"

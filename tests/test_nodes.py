@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from agent.evidence.cases import deduplicated
-from agent.evidence.claims import verbatim
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence
 from agent.stages.review import reviewed
 from agent.stages.select import independent_first
 from agent.state import Claim, Evidence, SentenceEvidence
 from tools.errors import InputError
+from tools.language.grounding import verbatim
 from tools.passages import Passage
 
 

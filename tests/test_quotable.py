@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evidence.claims import verbatim
+from tools.language.grounding import verbatim
 from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts, stands_alone
 from tools.passages import Passage
 

@@ -90,7 +90,7 @@ def test_a_run_and_its_stages_belong_to_the_request_that_began_it(
     assert told | {"status": "done", "outcome": "answered", "web": True, "provider.judge": "instant-judge"} == told
     stages = [s for s in spans.values() if s.parent_id == run.span_id]
     assert {s.attributes["steelman.stage"] for s in stages} == STAGES
-    assert named(stages, "steelman.judge").attributes["steelman.pairs"] > 0
+    assert named(stages, "steelman.judge").attributes["steelman.passages"] > 0
     above = spans[run.parent_id]
     while above.parent_id:  # FastAPI has a span for the endpoint under the request's
         above = spans[above.parent_id]

@@ -11,11 +11,11 @@ import pytest
 from vllm_server import VllmServer, local_models, make_tiny
 
 from agent.answer.model import Answer, Citation
-from agent.evidence.claims import verbatim
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
+from tools.language.grounding import verbatim
 
 pytest_plugins = ["vllm_server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

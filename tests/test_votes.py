@@ -57,7 +57,9 @@ class Bench:
         names: Any = {"for": FOR, "against": AGAINST}
         sides = [{"id": i, "name": i, "statement": s, "stance": "other", "origin": "model"} for i, s in names.items()]
         contrary = ("against", "for")
-        state: Any = {"perspectives": [{**s, "contrary": c} for s, c in zip(sides, contrary, strict=True)]}
+        asked = {"question": "Should ferries be free?"}
+        faced = [{**s, "contrary": c} for s, c in zip(sides, contrary, strict=True)]
+        state: Any = {"framing": asked, "perspectives": faced}
         store = SimpleNamespace(document_passages=self._document)
         providers: Any = SimpleNamespace(store=store, passages=self._passages, models=models, quote=None)
         self.checks = ClaimVerifier(providers, state, models.judge(), lambda: 60.0)

@@ -32,13 +32,13 @@ from agent.answer.summary import (
     stage_notes,
     summarise,
 )
-from agent.evidence.claims import verbatim
 from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
 from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
+from tools.language.grounding import verbatim
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -68,13 +68,9 @@ def assemble(
     numbering, framing, against = Numbering(passages), state["framing"], _countered(state)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    for _ in range(2):  # the second time every passage has its numbers, so that a claim can name those that it answers
-        sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
-        also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
-    sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
+    sides, also, crux = _numbered(state, claims, numbering)
     outcome = _outcome(state, sides)
     documents = documents_of(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
-    took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
     notes = notes_of(state, sides) if outcome == "answered" else [*query_notes(state), *stage_notes(state)]
     return Answer(
         run_id=run_id,
@@ -94,9 +90,24 @@ def assemble(
         notes=notes,
         nearest_questions=list(nearest) if outcome in ("nothing_found", "answered") and not framing["focus"] else [],
         providers=providers | state.get("served_by", {}),
-        timings=took | {"total": round(seconds, 3)},
+        timings=_timings(state, seconds),
         usage=_usage(state.get("counts", {})),
     )
+
+
+def _numbered(
+    state: RunState, claims: Sequence[Claim], numbering: Numbering
+) -> tuple[list[AnswerPerspective], list[AnswerClaim], list[AnswerClaim]]:
+    """The sides with their claims, what else is quoted on the question, and what the dispute turns on."""
+    for _ in range(2):  # the second time every passage has its numbers, so that a claim can name those that it answers
+        sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
+        also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
+    return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
+
+
+def _timings(state: RunState, seconds: float) -> dict[str, float]:
+    took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
+    return took | {"total": round(seconds, 3)}
 
 
 def _usage(counts: dict[str, float]) -> Usage:

@@ -8,12 +8,12 @@ import numpy as np
 
 from agent.answer.model import AnswerDocument, Citation, passage_fields
 from agent.answer.retrieved import judged_passages
-from agent.evidence.cases import CLEAR
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
 from agent.state import Claim, RunState, asked_query, in_case
 from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences
+from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
 
 _ON_QUESTION = 0.5  # cosine of a sentence to the question

@@ -207,9 +207,7 @@ class CoverageLine(Part):
 
 
 class ChosenPassage(Part):
-    """Why a passage was chosen to write from, in the order of the choice.
-
-    `covers`: by how much it raised the probability that a perspective is covered. `relevance`: the probability that it
+    """Why a passage was chosen to write from, in the order of the choice. `covers`: by how much it raised the probability that a perspective is covered. `relevance`: the probability that it
     speaks to the question. `points`: what it is the first to say, by the passages that say it. `new_source`: nothing
     chosen before comes from its source. `gain`: all of it together; 0 where the selection gives no reasons.
     """

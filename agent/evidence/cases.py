@@ -28,12 +28,11 @@ from agent.state import (
     quotes_of,
 )
 from tools.budget import current_log
+from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
 from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
 
-CLEAR = 0.8
-"""The probability from which a judge that reads documents was clear about a passage."""
-_CLEAR_SHOWN = 24  # passages for a perspective at most
+_CLEAR_SHOWN = 32  # passages for a perspective at most
 _SHOWN = 6  # up to which passages that are only weakly for it are added
 _AGAINST = 2  # passages against a perspective whose contrary has them in its own case
 _OBJECTIONS = 4  # passages against any other one

@@ -7,7 +7,6 @@ planted claim that cites a wrong passage: a model that accepts it is not trusted
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -32,10 +31,11 @@ from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions
 from tools.language.copies import copy_groups
 from tools.language.facts import missing_facts
-from tools.language.grounding import evidence, word_hints
+from tools.language.grounding import evidence, verbatim, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.judge import Pair, side_score
 from tools.models.judges.quoting import stance_log_odds
+from tools.models.judges.together import as_line, heading_of
 from tools.passages import Passage
 
 ACCEPTED = 0.5
@@ -48,19 +48,12 @@ FOOLED = (
     "The model that checks accepted a claim that its source does not say. So what the embedded judge or a search for "
     "numbers, names and words spoke against was left out as well."
 )
-_SPACES = re.compile(r"\s+")
 Key = tuple[str, str]
 """A claim's perspective and text."""
 
 
 def key_of(claim: Claim) -> Key:
     return claim["perspective"], claim["text"]
-
-
-def verbatim(claim: str, passage: str) -> bool:
-    """Whether the claim's words stand in the passage as they are; white space may differ. No words stand nowhere."""
-    words = _SPACES.sub(" ", claim).strip()
-    return bool(words) and words in _SPACES.sub(" ", passage)
 
 
 @dataclass
@@ -73,6 +66,7 @@ class _Draft:
     passages: tuple[Passage, ...]
     document: str
     hints: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     opposed: bool = False
     votes: list[ClaimVerdict] = field(default_factory=list)
 
@@ -83,6 +77,9 @@ class _Draft:
         cited = "" if self.is_crux else "\n".join(p.text for p in self.passages)
         hints = word_hints(self.claim["text"], self.document, cited)
         self.hints = () if self.is_verbatim else tuple(hints)
+        shown = "\n".join(f"{'. '.join(heading_of(p).values())}. {as_line(p)}" for p in self.passages)
+        lacking = set(missing_facts(self.claim["text"], self.document))
+        self.elsewhere = tuple(f for f in missing_facts(self.claim["text"], shown) if f not in lacking)
 
     @property
     def originals(self) -> tuple[Passage, ...]:
@@ -195,7 +192,7 @@ class ClaimVerifier:
         made = []
         for claim in claims:
             cited = tuple(passages[i] for i in dict.fromkeys(claim["passages"]) if i in passages)
-            document = "\n".join(self._documents(cited))
+            document = "\n".join([self.state["framing"]["question"], *self._documents(cited)])
             made.append(_Draft(claim, statements.get(claim["perspective"], ""), cited, document))
         return made
 
@@ -216,7 +213,7 @@ class ClaimVerifier:
             return
         objects = (bool(d.claim.get("objection")) for d in drafts)
         checks = [
-            ClaimCheck(d.claim["text"], d.side, d.originals, objection, d.hints)
+            ClaimCheck(d.claim["text"], d.side, d.originals, objection, d.hints, d.elsewhere)
             for d, objection in zip(drafts, objects, strict=True)
         ]
         try:

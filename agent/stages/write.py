@@ -15,7 +15,7 @@ import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.cases import CLEAR, NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
+from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
 from agent.evidence.coverage import sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
@@ -36,6 +36,7 @@ from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
+from tools.models.judges.judge import CLEAR
 from tools.models.judges.together import as_documents
 from tools.passages import Passage
 
@@ -115,7 +116,7 @@ _CITED = 3
 _CLAIMS = 12  # for a side of a dispute
 _ANSWER_CLAIMS, _OTHER_CLAIMS = 8, 6  # for an answer to an open question, and for a way beside yes and no
 _OF_A_SIDE = 2  # passages of each side that a crux cites
-_READ_FOR_CRUX = 5  # claims of each side, the first ones
+_READ_FOR_CRUX = 8  # claims of each side, the first ones
 _LONGEST = 500
 _LEAD = re.compile(
     r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I

@@ -252,7 +252,8 @@ def _asked(
     before = [b.text for b in blocks[:begin]]
     told = [pattern("BYLINE").search(text) if len(text) < SHORT else None for text in before]
     subjects = [pattern("SUBJECT").match(text) for text, by in zip(before, told, strict=True) if not by]
-    named = [m["who"] for m in (*map(pattern("INTERVIEW").search, before), *subjects) if m]
+    told_of = [m["who"] or m["told"] for m in map(pattern("INTERVIEW").search, before) if m]
+    named = [*told_of, *(m["who"] for m in subjects if m)]
     bylines = [m["who"] for m in told if m]
     by, who = (next((names.full(name) for name in found if is_person(name)), "") for found in (bylines, named))
     labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and is_named(tag.who)}

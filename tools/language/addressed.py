@@ -25,6 +25,7 @@ _SPEAKING = re.compile(
             r"<\|\w{1,40}\|>|\[/?INST\]|</?(?:system|assistant|user|human|instructions?|prompt)\b[^>]{0,200}>",
             rf"(?:^|\n|[.!?>]\s)\s?(?:#{{2,6}} ?(?:instructions?|response|system|prompt)\b|{_ROLE}:\s)",
             rf"<!--\s?(?:note )?(?:to |for )?(?:the |all )?{_MACHINE}\b",
+            rf"\b{_MACHINE}(?: that| who)?(?: are)? (?:read|summari[sz]|quot|cit|process)(?:e|es|s|ing)? {_THIS}\b",
             rf"\b(?:notes?|instructions?|messages?|important) (?:to|for) (?:the |any |all |every )?{_MACHINE}\b",
             rf"\b(?:dear|hello|attention,?) {_MACHINE}\s?[,:!]",
             rf"\bas an? (?:helpful )?{_MACHINE},? you\b|\byou are (?:now )?an? (?:helpful )?{_MACHINE}\b",

@@ -15,6 +15,7 @@ _CLAUSE_END = re.compile(
     r"[,;:!?\n]|\.(?!\d)|\b(?:because|since|but|yet|whereas|while|although|though|so|which|who|unless|if|when|than)\b"
 )
 _PAUSE = re.compile(r"[,;:]\s+|\s+[\u2013\u2014-]\s+|(?<=[.!?])\s+")
+_SPACES = re.compile(r"\s+")
 _A_CLAUSE = 3  # content words that two clauses have in common, where one may deny the other
 _SAME_CLAUSE = 0.7  # share of the shorter clause's content words from which both speak of the same
 _AN_ADDITION = 4  # content words; a shorter part says too little to be looked for
@@ -32,6 +33,12 @@ def word_hints(claim: str, document: str, passages: str) -> list[str]:
     hints = [f"not found: {fact}" for fact in missing_facts(claim, document)]
     hints += [f"hardly a word found: {part}" for part in _additions(claim, document)]
     return [*hints, "the passages seem to say the opposite"] if _is_denied(claim, passages) else hints
+
+
+def verbatim(claim: str, passage: str) -> bool:
+    """Whether the claim's words stand in the passage as they are; white space may differ. No words stand nowhere."""
+    words = _SPACES.sub(" ", claim).strip()
+    return bool(words) and words in _SPACES.sub(" ", passage)
 
 
 @lru_cache(maxsize=_REMEMBERED)

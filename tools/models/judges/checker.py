@@ -27,7 +27,8 @@ class ClaimCheck:
     """A written claim to check.
 
     side: the statement of the side that it stands under, empty for a claim of no side. objection: it is to argue
-    against that side. passages: those that it cites. hints: what rules found against it.
+    against that side. passages: those that it cites. hints: what rules found against it. elsewhere: names and numbers
+    of the claim that the cited passages lack and their documents have.
     """
 
     text: str
@@ -35,6 +36,7 @@ class ClaimCheck:
     passages: tuple[Passage, ...]
     objection: bool = False
     hints: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ class ClaimChecker:
         def shown(label: str, claim: ClaimCheck) -> str:
             side = {"against" if claim.objection else "for": of_side.get(claim.side, "")}
             cites = " ".join(label_of[p.id] for p in claim.passages)
-            return as_data("claim", claim.text, label=label, cites=cites, **side, hint="; ".join(claim.hints))
+            rules = {"elsewhere": "; ".join(claim.elsewhere), "hint": "; ".join(claim.hints)}
+            return as_data("claim", claim.text, label=label, cites=cites, **side, **rules)
 
         told = [as_data("side", side, label=label) for label, side in sides.items()]
         system, user = load_prompt("check").render(

@@ -56,6 +56,10 @@ class Pair:
         return self.statement.partition(": ")[0] in AFFIRMING
 
 
+CLEAR = 0.8
+"""The probability from which a judge that reads documents was clear about a passage."""
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """A side of a question as a judge is told of it; `contrary` and `form` as in `Pair`."""
@@ -80,12 +84,13 @@ class PassageVerdicts:
 
 
 def verdicts_of(sides: Sequence[Side], support: Floats, opposition: Floats, on_question: Floats) -> PassageVerdicts:
-    """The verdicts, where what argues against a side's contrary supports the side, and what supports it opposes it."""
+    """The verdicts, where what supports a side's contrary opposes the side, and what is clearly against the contrary
+    supports it. What is only weakly against one side may be for a third."""
     places = {side.statement: at for at, side in enumerate(sides)}
     folded, opposed = support.copy(), opposition.copy()
     for at, side in enumerate(sides):
         if (other := places.get(side.contrary)) is not None:
-            folded[at] = np.maximum(support[at], opposition[other])
+            folded[at] = np.where(opposition[other] >= CLEAR, np.maximum(support[at], opposition[other]), support[at])
             opposed[at] = np.maximum(opposition[at], support[other])
     return PassageVerdicts(folded, opposed, on_question)
 
