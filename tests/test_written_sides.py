@@ -222,7 +222,7 @@ async def test_an_open_question_has_objections(bench: Bench) -> None:
         prompt = body["messages"][-1]["content"]
         if f"write:\n<statement>{OPEN[0]['statement']}" not in prompt:
             return {"claims": [], "objections": [{"text": "Nobody.", "passages": [1]}]}
-        assert "objections: up to 4" in prompt
+        assert "objections: up to 3" in prompt
         said = {"text": DOCUMENTS[-3].text.split(". ")[0] + ".", "passages": [1], "reason": "crews", "answers": 2}
         return {
             "claims": [said],

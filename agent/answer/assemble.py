@@ -63,8 +63,7 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """The public answer; `passages` hold at least every passage that was found, that a claim or a response quotes, or
-    that a reason is of. same, by_verdicts: as `documents_of` takes them."""
+    """The public answer. passages: at least those found, quoted or with a reason. same, by_verdicts: `documents_of`."""
     numbering, framing, against = Numbering(passages), state["framing"], _countered(state)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
@@ -88,7 +87,7 @@ def assemble(
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
         notes=notes,
-        nearest_questions=list(nearest) if outcome in ("nothing_found", "answered") and not framing["focus"] else [],
+        nearest_questions=[*nearest] if outcome in ("nothing_found", "answered") and not framing["focus"] else [],
         providers=providers | state.get("served_by", {}),
         timings=_timings(state, seconds),
         usage=_usage(state.get("counts", {})),
