@@ -114,8 +114,7 @@ class AnswerPerspective(Part):
 class Countered(Part):
     """What a follow-up asked to be argued against: a claim of the thread's earlier answer, or a whole side of it.
 
-    `number` is the citation's in that answer, 0 for a side; the side it stands under says `statement`. `publisher` is
-    the speaker where one is known.
+    `number` is the citation's in that answer, 0 for a side. The side says `statement`. `publisher`: or the speaker.
     """
 
     number: int
@@ -207,9 +206,11 @@ class CoverageLine(Part):
 
 
 class ChosenPassage(Part):
-    """Why a passage was chosen to write from, in the order of the choice. `covers`: by how much it raised the probability that a perspective is covered. `relevance`: the probability that it
-    speaks to the question. `points`: what it is the first to say, by the passages that say it. `new_source`: nothing
-    chosen before comes from its source. `gain`: all of it together; 0 where the selection gives no reasons.
+    """Why a passage was chosen to write from, in the order of the choice.
+
+    `covers`: by how much it raised the probability that a perspective is covered. `relevance`: how likely it speaks to
+    the question. `points`: those it makes first. `new_source`: nothing chosen before is of its source. `gain`: all of it
+    together; 0 where the selection gives no reasons.
     """
 
     passage_id: int

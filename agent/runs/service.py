@@ -36,12 +36,9 @@ if TYPE_CHECKING:
 async def delete_runs(
     run_ids: Sequence[str], runs: RunStore, saver: "BaseCheckpointSaver[Any]", thread: Executor | None = None
 ) -> None:
-    """Removes the runs; their rows go last, so that one whose deletion failed on the way can be deleted again.
-
-    `thread` is where the run tables are read and written, the event loop's own threads without one. Raises
-    RunBusyError, before anything is removed, when somebody still works on one of the runs, UnknownRunError when one is
-    gone.
-    """
+    """Removes the runs; their rows go last, so that one whose deletion failed on the way can be deleted again. thread:
+    where the run tables are read and written, the event loop's own threads without one. Raises, before anything is
+    removed, RunBusyError for a run that is worked on, UnknownRunError for one that is gone."""
     in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
     await in_thread(runs.check_free, run_ids)
     for run_id in run_ids:
@@ -263,14 +260,14 @@ class Runs:
 
         state = await self._graph.aget_state(config_of(run.id))
         if state.values.get("version") != STATE_VERSION:
-            # It had no stage yet, its checkpoints are gone, or an older version wrote them: it begins again.
+            # It had no stage yet, its checkpoints are gone, or an older version wrote them.
             await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
             answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
             begun = opening(run.question, RunOptions.from_dict(run.options).earlier, answers)
             return begun | begun_again(state.values), config_of(run.id)
         if not state.next and any(task.error for task in state.tasks):
-            # The stage was cut off after it had written its results and before it had said where to go next. LangGraph
-            # takes it for done, with nothing to follow; from its own checkpoint by name it is done again.
+            # The stage was cut off between its results and where to go next. LangGraph takes it for done, with nothing
+            # to follow; from its own checkpoint by name it is done again.
             return None, config_of(run.id) | {"configurable": state.config["configurable"]}
         return Command(resume=sides) if sides is not None and state.interrupts else None, config_of(run.id)
 
