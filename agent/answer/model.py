@@ -209,7 +209,7 @@ class ChosenPassage(Part):
     """Why a passage was chosen to write from, in the order of the choice.
 
     `covers`: by how much it raised the probability that a perspective is covered. `relevance`: how likely it speaks to
-    the question. `points`: those it makes first. `new_source`: nothing chosen before is of its source. `gain`: all of it
+    the question. `points`: those it makes first. `new_source`: nothing chosen before is of its source. `gain`: all that
     together; 0 where the selection gives no reasons.
     """
 

@@ -74,8 +74,16 @@ async def _search_leads(providers: Providers, query: str, options: RunOptions) -
     return await leads_of(providers.models, query, [passages[i] for i in found.ids]), found.ids
 
 
+_PROPOSES = re.compile(
+    r"\b(?:should|ought|must|instead|rather than|better|best|propos\w+|suggest\w*|recommend\w*|prefer\w*|options?)\b",
+    re.IGNORECASE,
+)
+_PROPOSING = 0.2  # what a sentence that proposes something may be farther from the question
+
+
 async def leads_of(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:
-    """Of the best passages of each document the sentence nearest to the query; the passages are the best first."""
+    """Of the best passages of each document the sentence nearest to the query, those that propose something before
+    others; the passages are the best first."""
     best: dict[tuple[str, str], list[Passage]] = {}
     for passage in passages:
         best.setdefault(passage.document, []).append(passage)
@@ -84,7 +92,8 @@ async def leads_of(models: Models, query: str, passages: Sequence[Passage]) -> l
     vectors, asked = await models.encode_sentences(sentences), (await models.encode([query]))[0]
     # The encoder reads English: for another language it takes what is typical of the documents.
     nearness = vectors @ (asked if await asyncio.to_thread(reads_as_english, query) else vectors.sum(axis=0))
-    nearest = {(s := sentences[int(i)]).passage.document: s for i in np.argsort(nearness)}
+    proposing = np.array([bool(_PROPOSES.search(s.text)) for s in sentences])
+    nearest = {(s := sentences[int(i)]).passage.document: s for i in np.argsort(nearness + _PROPOSING * proposing)}
     return [nearest[document] for document in best if document in nearest]
 
 
