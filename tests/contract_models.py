@@ -211,8 +211,8 @@ SIZES: tuple[tuple[str, Callable[[list[int]], object], Reply, dict[str, Any], st
 )  # fmt: skip
 HALF, CUT = ((Reply({"verdicts": []}, usage=(n, 9))) for n in (2050, 4096))  # the sides stand first and are lost
 JUDGING: tuple[tuple[str, int, Reply, str, str, str], ...] = (
-    ("its code says too long", 6, error(400, "", code="context_length_exceeded"), "answered", "at most 3 at once", ""),
-    ("its field says so", 6, error(400, "maximum tokens", param="input_tokens"), "answered", "at most 3 at once", ""),
+    ("its code says too long", 6, error(400, "", code="context_length_exceeded"), "answered", "at most 4 at once", ""),
+    ("its field says so", 6, error(400, "maximum tokens", param="input_tokens"), "answered", "at most 4 at once", ""),
     ("its status says so", 1, error(413, ""), "answered", "at most 1 at once", ""),
     ("it reads nothing", 0, error(400, "too many tokens"), "failed", "longer than it reads", "set a model that"),
     ("it cuts to half", 16384, HALF, "degraded", "read only the first or last part", "OLLAMA_CONTEXT_LENGTH=16384"),
