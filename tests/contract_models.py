@@ -177,7 +177,7 @@ async def judging(given: tuple[int, Reply], bench: Bench) -> Outcome:
         said = str(body["messages"][-1]["content"])
         sides, labels = read_request(body)
         calls.append(len(labels))
-        told = {"side": sides["Free."], "stance": "for", "grade": "clear"}
+        told = {"for": [sides["Free."]], "against": [], "weak": []}
         verdicts = [{"passage": label, **told} for label in labels.values()]
         too_much = (len(labels) if most < 100 else len(said)) > most
         return otherwise if too_much else Reply({"verdicts": verdicts}, usage=(len(said) // 4, 9))

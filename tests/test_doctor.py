@@ -105,7 +105,7 @@ def test_asked_to_it_puts_a_question(
 def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
     sides, passages = read_request(body)
     side, passage = next(iter(sides.values())), next(iter(passages.values()))
-    return {"verdicts": [{"passage": passage, "side": side, "stance": "for", "grade": "clear"}]}
+    return {"verdicts": [{"passage": passage, "for": [side], "against": [], "weak": []}]}
 
 
 @pytest.mark.usefixtures("data")

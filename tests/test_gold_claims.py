@@ -105,9 +105,9 @@ class Script:
                 known = drawn.choice([s for s in ("for", "against", "stray") if s != known])
             if (self.manner == "first" and place == 0) or (self.manner == "favour" and known == "mixed"):
                 known = next(iter(labels))
-            grade = {"stance": "for", "grade": "weak" if known == "mixed" else "clear"}
-            of = [{"passage": label, "side": labels[s], **grade} for s in labels if known in (s, "mixed")]
-            said += of
+            of = [labels[s] for s in labels if known in (s, "mixed")]
+            weak = of if known == "mixed" else []
+            said += [{"passage": label, "for": of, "against": [], "weak": weak}] if of else []
             stray += [] if of else [label]
         return {"verdicts": said, "no_side": stray, "off_question": []}
 

@@ -39,8 +39,8 @@ def prompt_of(body: Body) -> str:
     return str(body["messages"][-1]["content"])
 
 
-def verdict(passage: str, side: str, stance: str = "for", grade: str = "clear") -> dict[str, str]:
-    return {"passage": passage, "side": side, "stance": stance, "grade": grade}
+def verdict(passage: str, side: str, stance: str = "for", grade: str = "clear") -> dict[str, Any]:
+    return {"passage": passage, "for": [], "against": [], "weak": [side] * (grade == "weak"), stance: [side]}
 
 
 def replying(answer: Said) -> Callable[[Body], Any]:

@@ -116,7 +116,7 @@ _CITED = 3
 _CLAIMS = 12  # for a side of a dispute
 _ANSWER_CLAIMS, _OTHER_CLAIMS = 8, 6  # for an answer to an open question, and for a way beside yes and no
 _OF_A_SIDE = 2  # passages of each side that a crux cites
-_READ_FOR_CRUX = 8  # claims of each side, the first ones
+_READ_FOR_CRUX = 6  # claims of each side, the first ones
 _LONGEST = 500
 _LEAD = re.compile(
     r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I

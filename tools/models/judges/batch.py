@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import product
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,25 +32,25 @@ _CHARACTERS = 24_000  # of the passages of a call at most
 _SIDES = 12  # statements of a call at most
 _MOST_CONCURRENT = 8  # calls
 _ATTEMPTS = 2
-_PROBABILITY = {"clear": 0.95, "weak": 0.65}
+_CLEAR, _WEAK = 0.95, 0.65
 _NOTHING = 0.05
 
 Floats = NDArray[np.float32]
 
 
 class Verdict(BaseModel):
-    """A side that the model finds a passage to take, or to argue against."""
+    """The sides that the model finds a passage to argue for and against, and those of them for which that is weak."""
 
     passage: str = Field(max_length=20)
-    side: str = Field(max_length=20)
-    stance: Literal["for", "against"]
-    grade: Literal["clear", "weak"]
+    supported: list[str] = Field(default=[], max_length=_SIDES, alias="for")
+    against: list[str] = Field(default=[], max_length=_SIDES)
+    weak: list[str] = Field(default=[], max_length=_SIDES)
 
 
 class Verdicts(BaseModel):
     """What the model is asked for: verdicts, and the labels of the other passages."""
 
-    verdicts: list[Verdict] = Field(default=[], max_length=2 * _SIDES * TOGETHER)
+    verdicts: list[Verdict] = Field(default=[], max_length=4 * TOGETHER)
     no_side: list[str] = Field(default=[], max_length=4 * TOGETHER)
     off_question: list[str] = Field(default=[], max_length=4 * TOGETHER)
 
@@ -126,11 +125,13 @@ class BatchJudge(Judge):
 def _take(said: Verdicts, sides: dict[str, int], passages: dict[str, int], found: Floats) -> None:
     """Adds a reply to what was found: rows of support and of opposition, a side each, then whether a passage is on the
     question. sides, passages: places by label; labels that were not given say nothing."""
-    told = [v for v in said.verdicts if v.passage in passages and v.side in sides]
+    told = [v for v in said.verdicts if v.passage in passages and sides.keys() & {*v.supported, *v.against}]
     on = {*said.no_side, *(v.passage for v in told)}
     for label in on.union(said.off_question).intersection(passages):
         found[:-1, passages[label]] = _NOTHING
         found[-1, passages[label]] = label in on
     for v in told:
-        place = sides[v.side] + len(sides) * (v.stance == "against"), passages[v.passage]
-        found[place] = max(found[place], _PROBABILITY[v.grade])
+        for row, named in ((0, v.supported), (len(sides), v.against)):
+            for side in sides.keys() & {*named}:
+                place = row + sides[side], passages[v.passage]
+                found[place] = max(found[place], _WEAK if side in v.weak else _CLEAR)
