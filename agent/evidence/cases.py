@@ -30,6 +30,7 @@ from agent.state import (
 from tools.budget import current_log
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
+from tools.selection.coverage import independent_first
 from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
 
 _CLEAR_SHOWN = 32  # passages for a perspective at most
@@ -79,12 +80,13 @@ async def _as_documents_were_read(
 
 
 def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> list[int]:
-    """The passages that the judge found against the perspective and not for it, strongest first, of equals those of
-    sources that do not speak for it."""
+    """The passages that the judge found against the perspective and not for it, each source once before any comes
+    again: the strongest first, of equals those of sources that do not speak for it."""
     own, mine = brief.perspective["id"], {p.id: p.source for p in brief.passages}
     found, focus = state.get("opposition", {}).get(own, {}), state.get("on_focus", {}).get(own) or passages
     ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i in focus and i not in mine]
-    return sorted(ids, key=lambda i: (-found[i], passages[i].source in mine.values(), i))
+    ranked = sorted(ids, key=lambda i: (-found[i], passages[i].source in mine.values(), i))
+    return independent_first([passages[i] for i in ranked])
 
 
 def _each_text_once(

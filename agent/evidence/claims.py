@@ -31,7 +31,7 @@ from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions
 from tools.language.copies import copy_groups
 from tools.language.facts import missing_facts
-from tools.language.grounding import evidence, verbatim, word_hints
+from tools.language.grounding import evidence, is_denied, verbatim, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.judge import Pair, side_score
 from tools.models.judges.quoting import stance_log_odds
@@ -67,6 +67,7 @@ class _Draft:
     document: str
     hints: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    denied: bool = False
     opposed: bool = False
     votes: list[ClaimVerdict] = field(default_factory=list)
 
@@ -74,9 +75,9 @@ class _Draft:
         self._look_up()
 
     def _look_up(self) -> None:
-        cited = "" if self.is_crux else "\n".join(p.text for p in self.passages)
-        hints = word_hints(self.claim["text"], self.document, cited)
-        self.hints = () if self.is_verbatim else tuple(hints)
+        self.hints = () if self.is_verbatim else tuple(word_hints(self.claim["text"], self.document))
+        cited = "\n".join(p.text for p in self.passages)  # a crux says what two sides hold
+        self.denied = not (self.is_verbatim or self.is_crux) and is_denied(self.claim["text"], cited)
         shown = "\n".join(f"{'. '.join(heading_of(p).values())}. {as_line(p)}" for p in self.passages)
         lacking = set(missing_facts(self.claim["text"], self.document))
         self.elsewhere = tuple(f for f in missing_facts(self.claim["text"], shown) if f not in lacking)
@@ -103,7 +104,7 @@ class _Draft:
 
     @property
     def doubtful(self) -> bool:
-        return self.opposed or bool(self.hints)
+        return self.opposed or self.denied or bool(self.hints)
 
     def take(self, vote: ClaimVerdict) -> None:
         """Adds a vote. What is said in part is corrected where the facts of the correction are in its documents."""

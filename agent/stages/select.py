@@ -1,7 +1,6 @@
 """Select: the passages to write from."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Collection, Sequence
 
 from langgraph.runtime import Runtime
@@ -14,7 +13,7 @@ from agent.stages.stage import stage
 from agent.state import Reason, RunState, StageNote
 from tools.models.judges.judge import UNJUDGED_SUPPORT
 from tools.passages import Passage
-from tools.selection.coverage import SelectedPassage
+from tools.selection.coverage import SelectedPassage, independent_first
 from tools.selection.methods import Pool, select_passages
 
 _NEAREST = 10  # passages, of all perspectives together, that are used where nothing speaks of a follow-up's focus
@@ -105,13 +104,3 @@ def _reason(ids: Sequence[int], choice: SelectedPassage, state: RunState, pool: 
         points=sum(choice.perspectives[p] >= _MAKES_POINT for p in points),
         new_source=choice.new_source,
     )
-
-
-def independent_first(passages: Sequence[Passage]) -> list[int]:
-    """Ids in the order of the passages, reordered so that each source comes once before any source comes again."""
-    turns = Counter[str]()
-    keyed = []
-    for rank, passage in enumerate(passages):
-        keyed.append((turns[passage.source], rank, passage.id))
-        turns[passage.source] += 1
-    return [i for _, _, i in sorted(keyed)]

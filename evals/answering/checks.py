@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agent.answer.model import Answer, AnswerClaim, Citation
 from agent.models.inference import Models
 from evals.metrics.answers import SIDES, Reply, stands
-from tools.language.grounding import word_hints
+from tools.language.grounding import is_denied, word_hints
 from tools.models.judges.judge import Pair
 
 Checked = list[tuple[str, list[list[bool]]]]
@@ -35,8 +35,8 @@ def _saying(claim: AnswerClaim, cited: Sequence[Citation], reply: Reply) -> list
         return [any(stands(claim.text, text) for text in of) for of in texts]
     headings = (f"{c.title}. {c.publisher}. {c.speaker}. {c.date}." for c in cited)
     told = ["\n".join([heading, *of]) for heading, of in zip(headings, texts, strict=True)]
-    together = not word_hints(claim.text, "\n".join(told), "\n".join(told))
-    alone = [bool(of) and not word_hints(claim.text, text, text) for of, text in zip(texts, told, strict=True)]
+    together, *each = (not word_hints(claim.text, t) and not is_denied(claim.text, t) for t in ("\n".join(told), *told))
+    alone = [bool(of) and says for of, says in zip(texts, each, strict=True)]
     return alone if any(alone) else [together and bool(of) for of in texts]
 
 

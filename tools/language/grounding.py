@@ -24,15 +24,13 @@ _REMEMBERED = 4096  # texts
 _DOCUMENTS = 128
 
 
-def word_hints(claim: str, document: str, passages: str) -> list[str]:
-    """What speaks against a claim by its words: facts and parts that the document lacks, a denial of what it says.
+def word_hints(claim: str, document: str) -> list[str]:
+    """What speaks against a claim by its words: facts and parts that the document lacks.
 
-    document: all of its text, with its title, and what else is known of it. passages: those cited, in which a denial is
-    looked for; empty for a claim that says what two sides hold.
+    document: all of its text, with its title, and what else is known of it.
     """
     hints = [f"not found: {fact}" for fact in missing_facts(claim, document)]
-    hints += [f"hardly a word found: {part}" for part in _additions(claim, document)]
-    return [*hints, "the passages seem to say the opposite"] if _is_denied(claim, passages) else hints
+    return hints + [f"hardly a word found: {part}" for part in _additions(claim, document)]
 
 
 def verbatim(claim: str, passage: str) -> bool:
@@ -73,11 +71,11 @@ def _additions(claim: str, document: str) -> list[str]:
     return [p for p, words in parts if len(words) >= _AN_ADDITION and len(words & known) < _KNOWN * len(words)]
 
 
-def _is_denied(claim: str, document: str) -> bool:
-    """Whether the clauses of the document that are like one of the claim's are negated where that is not, or the other
-    way round."""
+def is_denied(claim: str, passages: str) -> bool:
+    """Whether the clauses of the passages that are like one of the claim's are negated where that is not, or the other
+    way round. Most often it is a rewording: this is no hint for a model, only a reason to ask it twice."""
     for words, negated in _clauses(claim):
-        agree = [same == negated for other, same in _clauses(document) if _likeness(words, other) >= _SAME_CLAUSE]
+        agree = [same == negated for other, same in _clauses(passages) if _likeness(words, other) >= _SAME_CLAUSE]
         if agree and not any(agree):
             return True
     return False

@@ -10,11 +10,14 @@ with P[p, i] the probability that passage i supports perspective p. Every term i
 choice has at least 1 − 1/e (63 %) of the best possible value (Nemhauser, Wolsey and Fisher 1978).
 """
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tools.passages import Passage
 
 INDEPENDENCE = 0.05
 """What a new source weighs."""
@@ -65,3 +68,13 @@ def select(
         left[best] = False
         known.update(sources[best : best + 1])
     return chosen
+
+
+def independent_first(passages: Sequence[Passage]) -> list[int]:
+    """Ids in the order of the passages, reordered so that each source comes once before any source comes again."""
+    turns = Counter[str]()
+    keyed = []
+    for rank, passage in enumerate(passages):
+        keyed.append((turns[passage.source], rank, passage.id))
+        turns[passage.source] += 1
+    return [i for _, _, i in sorted(keyed)]
