@@ -7,11 +7,11 @@ import pytest
 from agent.evidence.cases import deduplicated
 from agent.evidence.coverage import Cited, coverage_of, judged_evidence
 from agent.stages.review import reviewed
-from agent.stages.select import independent_first
 from agent.state import Claim, Evidence, SentenceEvidence
 from tools.errors import InputError
 from tools.language.grounding import verbatim
 from tools.passages import Passage
+from tools.selection.coverage import independent_first
 
 
 def passage(number: int, publisher: str = "") -> Passage:

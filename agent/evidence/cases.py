@@ -80,8 +80,8 @@ async def _as_documents_were_read(
 
 
 def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> list[int]:
-    """The passages that the judge found against the perspective and not for it, each source once before any comes
-    again: the strongest first, of equals those of sources that do not speak for it."""
+    """The passages against the perspective and not for it, each source once before any comes again: the strongest
+    first, of equals those of sources that do not speak for it."""
     own, mine = brief.perspective["id"], {p.id: p.source for p in brief.passages}
     found, focus = state.get("opposition", {}).get(own, {}), state.get("on_focus", {}).get(own) or passages
     ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i in focus and i not in mine]

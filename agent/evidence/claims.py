@@ -67,8 +67,7 @@ class _Draft:
     document: str
     hints: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
-    denied: bool = False
-    opposed: bool = False
+    denied = opposed = False
     votes: list[ClaimVerdict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
