@@ -1,8 +1,7 @@
 """The case of each perspective: what its writer is given, the words that are quoted for it, what its documents answer,
 and the quotations that stand in for what a model wrote where nothing of that held.
 
-What documents answer (a thesis, the evidence for it, which theses are near each other) is that of a multi-perspective
-search engine (`tools/selection/responses.py`), given what a run knows.
+What documents answer (a thesis, its evidence, near theses) follows `tools/selection/responses.py`.
 """
 
 import asyncio
