@@ -173,8 +173,8 @@ def _add_ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="also say why each passage was chosen, and in files too how the answer was made: what was counted and not "
-        "quoted, dropped, left out, why something failed (.html has it folded, .json always)",
+        help="also say what each document argues or why it is not quoted, and in files too how the answer was made: "
+        "what was dropped, left out, why something failed (.html has it folded, .json always)",
     )
     parser.add_argument("--out", metavar="FILE", help="also write the answer to FILE (.md, .html, .docx or .json)")
     parser.add_argument(

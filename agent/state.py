@@ -189,18 +189,6 @@ class Dropped(TypedDict):
     check: Check
 
 
-class Reason(TypedDict):
-    """Why a passage was chosen: by how much it raised the chance that a perspective is covered, how likely it speaks to
-    the question, how many points it makes first, whether its source is new. `gain` is all of it together."""
-
-    passage: int
-    gain: float
-    sides: dict[str, float]
-    relevance: float
-    points: int
-    new_source: bool
-
-
 class StageNote(TypedDict):
     """Something that did not work, or was done in another way than asked, and that the answer tells of.
 
@@ -240,7 +228,6 @@ class RunState(TypedDict, total=False):
     round: int  # requery: how often it has searched again
     next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     selected: dict[str, list[int]]  # select: per perspective, the passages to write from
-    reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
     on_focus: dict[str, dict[int, float]]  # select: per perspective, scores of passages on a follow-up's focus
     sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first

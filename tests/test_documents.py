@@ -208,6 +208,7 @@ def test_answers_that_were_stored_before_open(version: str) -> None:
     stored |= {"schema_version": version, "plain": [{**c, "role": "plain"} for c in stored.pop("also")]}
     stored["usage"]["pairs_judged"] = stored["usage"].pop("passages_judged")
     del stored["documents"]
+    stored["chosen"] = [{"passage_id": 1, "gain": 1.0}]
     for side in stored["perspectives"]:
         del side["objections"]
         for claim in side["claims"]:
@@ -218,7 +219,8 @@ def test_answers_that_were_stored_before_open(version: str) -> None:
     shown: Any = to_markdown(answer)
     assert QUESTION in shown
     assert "## Documents" not in shown
-    assert json.loads(answer.model_dump_json())["also"][0]["role"] == "also"
+    given = json.loads(answer.model_dump_json())
+    assert (given["also"][0]["role"], "chosen" in given) == ("also", False)
 
 
 def test_passages_that_are_gone_since_are_left_out() -> None:

@@ -15,7 +15,6 @@ from agent.answer.model import (
     AnswerClaim,
     AnswerDocument,
     AnswerPerspective,
-    ChosenPassage,
     Citation,
     CoverageLine,
     Note,
@@ -104,7 +103,6 @@ def answer_with(text: str, **changes: Any) -> Answer:
         citations=[citation, citation.model_copy(update={"number": 2, "url": "javascript:alert(1)"})],
         documents=[AnswerDocument.model_validate(document)],
         coverage=[line],
-        chosen=[why(text), why(text, gain=0.0)],
         notes=[Note(kind="failed", text=text)],
         nearest_questions=[text],
         providers={"all": text},
@@ -112,20 +110,6 @@ def answer_with(text: str, **changes: Any) -> Answer:
         usage=Usage(),
     )
     return answer.model_copy(update=changes)
-
-
-def why(text: str, gain: float = 1.0) -> ChosenPassage:
-    return ChosenPassage(
-        passage_id=1,
-        document_id=text,
-        title=text,
-        source=text,
-        gain=gain,
-        covers={"p1": 0.5, "p2": 0.5},
-        relevance=0.9,
-        points=2,
-        new_source=True,
-    )
 
 
 def words(text: str) -> str:

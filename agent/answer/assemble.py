@@ -12,7 +12,6 @@ from agent.answer.model import (
     Answer,
     AnswerClaim,
     AnswerPerspective,
-    ChosenPassage,
     Countered,
     CoverageLine,
     DocumentResponse,
@@ -36,7 +35,7 @@ from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
-from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, in_case, quotes_of
+from agent.state import Claim, Coverage, Perspective, Quote, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
 from tools.language.grounding import verbatim
 from tools.passages import Passage
@@ -63,7 +62,7 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """The public answer. passages: at least those found, quoted or with a reason. same, by_verdicts: `documents_of`."""
+    """The public answer. passages: at least those found or quoted. same, by_verdicts: `documents_of`."""
     numbering, framing, against = Numbering(passages), state["framing"], _countered(state)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
@@ -85,7 +84,6 @@ def assemble(
         citations=list(numbering.citations.values()),
         documents=documents,
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
-        chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
         notes=notes,
         nearest_questions=[*nearest] if outcome in ("nothing_found", "answered") and not framing["focus"] else [],
         providers=providers | state.get("served_by", {}),
@@ -208,20 +206,6 @@ def _claim(claim: Claim, numbering: Numbering) -> AnswerClaim:
     )
 
 
-def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
-    return ChosenPassage(
-        passage_id=passage.id,
-        document_id=passage.document_id,
-        title=passage.title,
-        source=", ".join(filter(None, (passage.said_by, passage.publisher))) or passage.source,
-        gain=round(reason["gain"], 3),
-        covers={side: round(raised, 3) for side, raised in reason["sides"].items()},
-        relevance=round(reason["relevance"], 3),
-        points=reason["points"],
-        new_source=reason["new_source"],
-    )
-
-
 def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> CoverageLine:
     empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[], reworded=0)
     found = state.get("coverage", {}).get(side["id"], empty)
@@ -243,10 +227,9 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
 
 async def answer_of(run_id: str, state: RunState, options: RunOptions, providers: Providers, seconds: float) -> Answer:
     """The public answer; `seconds`: how long the run took."""
-    explained = {r["passage"] for r in state.get("reasons", [])}
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     quoted |= cited_passages(state)
-    passages = await asyncio.to_thread(providers.passages, found_passages(state) | explained | quoted)
+    passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
     stored = await asyncio.to_thread(providers.store.passages, quoted)
     nearest, same = list[str](), originals_of(passages)
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents

@@ -205,25 +205,6 @@ class CoverageLine(Part):
     leaning: int = 0
 
 
-class ChosenPassage(Part):
-    """Why a passage was chosen to write from, in the order of the choice.
-
-    `covers`: by how much it raised the probability that a perspective is covered. `relevance`: how likely it speaks to
-    the question. `points`: those it makes first. `new_source`: nothing chosen before is of its source. `gain`: all that
-    together; 0 where the selection gives no reasons.
-    """
-
-    passage_id: int
-    document_id: str
-    title: str
-    source: str
-    gain: float
-    covers: dict[str, float]
-    relevance: float
-    points: int
-    new_source: bool
-
-
 class Note(Part):
     """Something that the reader should know: what failed, what was not found, what was dropped.
 
@@ -265,6 +246,8 @@ class Answer(Part):
     question that are for no side, the nearest to the question first.
     """
 
+    model_config = ConfigDict(extra="ignore")  # answers that were stored before have `chosen`
+
     schema_version: Annotated[Literal["3.0"], _OF_2] = SCHEMA_VERSION
     run_id: str
     question: str
@@ -279,7 +262,6 @@ class Answer(Part):
     citations: list[Citation]
     documents: list[AnswerDocument] = Field(default_factory=list)
     coverage: list[CoverageLine]
-    chosen: list[ChosenPassage] = Field(default_factory=list)
     notes: list[Note]
     nearest_questions: list[str] = Field(default_factory=list)
     providers: dict[str, str]

@@ -36,7 +36,6 @@ from agent.answer.words import (
     source_line,
     strength_of,
     undone,
-    why_chosen,
     words_behind,
 )
 from agent.state import is_answer
@@ -171,7 +170,7 @@ _FIRST = {
 def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -> str:
     """Plain text of at most `width` columns (60 to 104), with ANSI bold headings if `bold`.
 
-    explain: with why each passage was chosen, and all that the notes tell.
+    explain: with what each document argues, and all that the notes tell.
     """
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     title, *lead = opening(answer)
@@ -183,7 +182,6 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     _sources(page, answer)
     if explain:
         _listed(page, DOCUMENTS, documents(answer))
-        _listed(page, "Why these passages", [Block("more", why_chosen(answer, p)) for p in answer.chosen])
     _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 

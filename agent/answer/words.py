@@ -13,7 +13,6 @@ from agent.answer.model import (
     AnswerClaim,
     AnswerDocument,
     AnswerPerspective,
-    ChosenPassage,
     Citation,
     CoverageLine,
     Note,
@@ -36,7 +35,6 @@ MORE = "More about how this was made"
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_NAME = 80  # characters of a section or a speaker
 _LONGEST_BRIEF = 160
-_WORTH_SAYING = 0.05  # by which a chance was raised
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
 _NOT_QUOTED = {
@@ -245,19 +243,6 @@ def more_about(notes: Sequence[Note]) -> list[str]:
 
 def _brief(note: Note) -> str:
     return as_sentence(note.brief or shorten(note.text, _LONGEST_BRIEF, placeholder=" …"))
-
-
-def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
-    """What a passage was chosen for, from its reasons; a selection that gives none says so."""
-    names = {side.id: side.name for side in answer.perspectives}
-    covers = sorted(passage.covers.items(), key=lambda pair: -pair[1])
-    reasons = [f"{names[side]} +{raised:.2f}" for side, raised in covers if raised >= _WORTH_SAYING and side in names]
-    reasons += [f"first to make {count(passage.points, 'point')}"] if passage.points else []
-    reasons += ["a new source"] if passage.new_source else []
-    if not passage.gain:
-        return f"{passage.title or passage.document_id}: as the selection has it, which gives no reasons"
-    reasons.append(f"relevance {passage.relevance:.2f}")
-    return f"{passage.title or passage.document_id} ({passage.source}): {'; '.join(reasons)}"
 
 
 def closing(answer: Answer, *, whole_id: bool = False, asked: str = "") -> str:

@@ -128,8 +128,8 @@ async def follow(runs: Runs, run_id: str) -> Answer:
 
 
 def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> None:
-    """The answer on standard output: JSON, or text for a terminal; `explain`: with why each passage was chosen, and all
-    that the notes tell."""
+    """The answer on standard output: JSON, or text for a terminal; `explain`: with what each document argues,
+    and all that the notes tell."""
     if as_json:
         only_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
         print(answer.model_dump_json(indent=2, ensure_ascii=only_ascii), flush=True)

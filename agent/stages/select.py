@@ -10,15 +10,13 @@ from agent.evidence.coverage import build_pool, counter_rank, originals_of, simi
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import stage
-from agent.state import Reason, RunState, StageNote
+from agent.state import RunState, StageNote
 from tools.models.judges.judge import UNJUDGED_SUPPORT
 from tools.passages import Passage
-from tools.selection.coverage import SelectedPassage, independent_first
-from tools.selection.methods import Pool, select_passages
+from tools.selection.coverage import independent_first
+from tools.selection.methods import select_passages
 
 _NEAREST = 10  # passages, of all perspectives together, that are used where nothing speaks of a follow-up's focus
-_EXPLAINED = 4  # passages a perspective whose reasons are given
-_MAKES_POINT = 0.5  # the probability from which a passage is taken to make a point
 _EXTRA_PASSAGES = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
@@ -46,16 +44,15 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         on_focus = {p: {i: support.get(p, {}).get(i, 0.0) for i in speaking} for p in coverage}
     distinct = await asyncio.to_thread(_without_copies, passages, state)
     ids, pool, problems = await build_pool(providers, state, distinct, options)
-    choices = await asyncio.to_thread(select_passages, options.selection, pool, pool.size)
-    turn = {ids[c.position]: n for n, c in enumerate(choices)}
+    order = await asyncio.to_thread(select_passages, options.selection, pool, pool.size)
+    turn = {ids[position]: n for n, position in enumerate(order)}
     chosen = {}
     for p, own in candidates.items():
         clear = sorted(set(coverage[p]["ids"]).intersection(own), key=lambda i: turn.get(i, len(turn)))
         supporting = independent_first([passages[i] for i in clear])
         # A passage too mixed to count as a whole may still hold a sentence that argues for the perspective.
         chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
-    reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
-    return RunState(selected=chosen, on_focus=on_focus, notes=[*failures, *problems], reasons=reasons)
+    return RunState(selected=chosen, on_focus=on_focus, notes=[*failures, *problems])
 
 
 async def _speaking(
@@ -90,17 +87,3 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
     if not focus:
         return {}
     return {i: float(near[0]) for i, near in (await similarity_to(providers, [focus], ids)).items()}
-
-
-def _reason(ids: Sequence[int], choice: SelectedPassage, state: RunState, pool: Pool) -> Reason:
-    """Why a passage was chosen; of a selection that gives no reasons, that it was."""
-    perspectives = [p["id"] for p in state["perspectives"]]
-    points = {p for p in choice.perspectives if p >= len(perspectives)}
-    return Reason(
-        passage=ids[choice.position],
-        gain=choice.gain,
-        sides={perspectives[p]: raised for p, raised in choice.perspectives.items() if p < len(perspectives)},
-        relevance=choice.relevance,
-        points=sum(choice.perspectives[p] >= _MAKES_POINT for p in points),
-        new_source=choice.new_source,
-    )

@@ -185,7 +185,7 @@ def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
         pool = pool_of(index, question, positions, clustered)
         if by_words:
             pool = replace(pool, cosine=pool.words, largest=index.largest.get("words"))
-        return [positions[c.position] for c in select_passages(selection, pool, k)]
+        return [positions[i] for i in select_passages(selection, pool, k)]
 
     return rank
 
@@ -215,7 +215,7 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     assert index.judge is not None  # the suite brings one for every method that needs it
     for (s, i), value in zip(pairs, kept_scores(index.judge, index.cache, asked), strict=True):
         support[s, i] = value
-    return [positions[c.position] for c in choose_by_coverage(replace(pool, support=support), k)]
+    return [positions[i] for i in choose_by_coverage(replace(pool, support=support), k)]
 
 
 def pairs_to_judge(

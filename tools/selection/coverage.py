@@ -12,7 +12,6 @@ choice has at least 1 − 1/e (63 %) of the best possible value (Nemhauser, Wols
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,29 +23,14 @@ INDEPENDENCE = 0.05
 _DIGITS = 9  # of a gain: rounding makes no order among equals
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedPassage:
-    """A passage that was chosen, and what it added when it was.
-
-    perspectives: by how much it raised the probability that each is covered. new_source: nothing chosen before is of
-    its source.
-    """
-
-    position: int
-    gain: float
-    perspectives: dict[int, float] = field(default_factory=dict)
-    relevance: float = 0.0
-    new_source: bool = False
-
-
 def select(
     support: NDArray[np.floating],
     weights: NDArray[np.floating],
     relevance: NDArray[np.floating],
     sources: Sequence[Hashable],
     k: int,
-) -> list[SelectedPassage]:
-    """Up to k passages in the order in which they were chosen, each with its reasons; see the module for the value.
+) -> list[int]:
+    """Positions of up to k passages in the order in which they were chosen; see the module for the value.
 
     Fewer than k only where there are fewer passages. Of equals the earlier passage is chosen.
 
@@ -56,14 +40,12 @@ def select(
     n = len(relevance)
     by_passage = np.asarray(support.T, np.float64, order="C")
     missed, left, known = np.ones(len(weights)), np.ones(n, bool), set[Hashable]()
-    chosen: list[SelectedPassage] = []
+    chosen: list[int] = []
     while len(chosen) < min(k, n):
         new = np.array([source not in known for source in sources] or [False] * n)
         gains = np.round(by_passage @ (weights * missed) + relevance + INDEPENDENCE * new, _DIGITS)
         best = int(np.argmax(np.where(left, gains, -np.inf)))
-        raised = missed * by_passage[best]
-        perspectives = {int(p): float(raised[p]) for p in np.flatnonzero(raised > 0)}
-        chosen.append(SelectedPassage(best, float(gains[best]), perspectives, float(relevance[best]), bool(new[best])))
+        chosen.append(best)
         missed *= 1 - by_passage[best]
         left[best] = False
         known.update(sources[best : best + 1])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.selection.coverage import SelectedPassage, select
+from tools.selection.coverage import select
 from tools.selection.names import COVERAGE, SEARCH_ORDER, parse_selection
 from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
@@ -136,12 +136,11 @@ class Pool:
         return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
 
 
-def choose_by_coverage(pool: Pool, k: int) -> list[SelectedPassage]:
-    """Steelman's own choice of up to k passages, with the reasons for each (`coverage`).
+def choose_by_coverage(pool: Pool, k: int) -> list[int]:
+    """Steelman's own choice of up to k passages (`coverage`).
 
     What is to be covered are the sides, as the judge sees them, and the points that are mined from the pool itself; the
-    points alone where no side is known. In the reasons, perspectives are numbered as the sides; those from
-    `len(pool.support)` on are the passages that stand for points.
+    points alone where no side is known.
     """
     if not pool.size:
         return []
@@ -170,7 +169,7 @@ Selection = Callable[[Pool, int, float], list[int]]
 
 
 SELECTIONS: dict[str, Selection] = {
-    COVERAGE: lambda pool, k, _: [c.position for c in choose_by_coverage(pool, k)],
+    COVERAGE: lambda pool, k, _: choose_by_coverage(pool, k),
     SEARCH_ORDER: lambda pool, k, _: list(range(min(k, pool.size))),
     "mmr": lambda pool, k, value: mmr(pool.cosine, pool.vectors, k, value, pool.largest),
     "dkmips": lambda pool, k, value: dkmips(pool.cosine, pool.vectors, k, value, meant=_LOOKED_AT),
@@ -180,13 +179,10 @@ SELECTIONS: dict[str, Selection] = {
 }
 
 
-def select_passages(name: str, pool: Pool, k: int) -> list[SelectedPassage]:
-    """Up to k passages of the pool by the selection of that name, best first.
+def select_passages(name: str, pool: Pool, k: int) -> list[int]:
+    """Positions of up to k passages of the pool by the selection of that name, best first.
 
-    The reasons are there for the own selection only; of any other a choice tells the position alone. Raises InputError
-    for a name that is none.
+    Raises InputError for a name that is none.
     """
     method, value = parse_selection(name)
-    if method == COVERAGE:
-        return choose_by_coverage(pool, k)
-    return [SelectedPassage(i, 0.0) for i in SELECTIONS[method](pool, k, value)]
+    return SELECTIONS[method](pool, k, value)
