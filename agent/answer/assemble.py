@@ -19,10 +19,11 @@ from agent.answer.model import (
     ResponseGroup,
     ResponseSentence,
     Usage,
-    passage_fields,
+    shared_fields,
     strength,
 )
 from agent.answer.numbering import Numbering, speaker_of
+from agent.answer.retrieved import coverage_in
 from agent.answer.summary import (
     deleted_source_notes,
     leans_unquoted,
@@ -35,7 +36,7 @@ from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
-from agent.state import Claim, Coverage, Perspective, Quote, Response, RunState, in_case, quotes_of
+from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
 from tools.language.grounding import verbatim
 from tools.passages import Passage
@@ -129,16 +130,12 @@ def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> Outcome:
 def _perspective(
     side: Perspective, state: RunState, claims: Sequence[Claim], numbering: Numbering
 ) -> AnswerPerspective:
-    coverage, own = state.get("coverage", {}).get(side["id"]), [c for c in claims if c["perspective"] == side["id"]]
+    own = [c for c in claims if c["perspective"] == side["id"]]
     return AnswerPerspective(
-        id=side["id"],
-        name=side["name"],
-        statement=side["statement"],
-        stance=side["stance"],
-        status=coverage["status"] if coverage else "not_found",
+        **shared_fields(side, AnswerPerspective),
+        status=coverage_in(state, side)["status"],
         claims=[_claim(c, numbering) for c in own if not c.get("objection")],
         objections=[_claim(c, numbering) for c in own if c.get("objection")],
-        contrary=side["contrary"],
     )
 
 
@@ -174,7 +171,7 @@ def _response(response: Response, evidence: Sequence[Quote], numbering: Numberin
         citation=cited.number if cited else None,
         thesis=thesis,
         evidence=others,
-        **passage_fields(passage, DocumentResponse),
+        **shared_fields(passage, DocumentResponse),
     )
 
 
@@ -186,42 +183,27 @@ def _sentence(quote: Quote, passage: Passage) -> ResponseSentence:
 
 def _countered(state: RunState) -> Countered | None:
     against = state.get("against")
-    named = {k: v for k, v in (against or {}).items() if k in Countered.model_fields}
-    return Countered.model_validate(named) if named else None
+    return Countered(**shared_fields(against, Countered)) if against else None
 
 
 def _claim(claim: Claim, numbering: Numbering) -> AnswerClaim:
     cited = numbering.cite(claim)
     speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
-    return AnswerClaim(
-        text=claim["text"],
-        citations=cited,
-        speaker="" if claim.get("written") else ", ".join(speakers),
-        role=claim["role"],
-        quoted=not claim.get("written"),
-        tier=claim.get("tier", "case"),
-        shown=claim.get("shown", ""),
-        reason=claim.get("reason", ""),
-        answers=numbering.answered_by(claim),
-    )
+    told = {"citations": cited, "answers": numbering.answered_by(claim), "quoted": not claim.get("written")}
+    told["speaker"] = "" if claim.get("written") else ", ".join(speakers)
+    return AnswerClaim(**shared_fields(claim, AnswerClaim) | told)
 
 
 def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> CoverageLine:
-    empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[], reworded=0)
-    found = state.get("coverage", {}).get(side["id"], empty)
-    shown = (
-        sum(c["perspective"] == side["id"] and in_case(c) for c in claims) if "drafts" in state else found["passages"]
-    )
+    found = coverage_in(state, side)
+    cased = sum(c["perspective"] == side["id"] and in_case(c) for c in claims)
+    shown = cased if "drafts" in state else found["passages"]
+    told = {"strongest": round(found["strongest"], 3), "leaning": len(found["leaning"])}
     return CoverageLine(
+        **shared_fields(found, CoverageLine) | told,
         perspective=side["id"],
-        status=found["status"],
-        passages=found["passages"],
-        sources=found["sources"],
         strength=strength(found["status"], found["sources"], shown),
-        copies=found["copies"],
-        strongest=round(found["strongest"], 3),
         queries=state.get("queries", {}).get(side["id"], []),
-        leaning=len(found["leaning"]),
     )
 
 

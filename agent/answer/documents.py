@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from agent.answer.model import AnswerDocument, Citation, passage_fields
+from agent.answer.model import AnswerDocument, Citation, shared_fields
 from agent.answer.retrieved import judged_passages
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
@@ -70,7 +70,7 @@ def documents_of(
         unquoted = "repeats" if own & quoted else "no_claim" if stances else silent
         first, told = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
-        known = passage_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
+        known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
         found.append(AnswerDocument.model_validate(known | {"not_quoted": "" if cited else unquoted}))
     return sorted(found, key=lambda d: (_ORDER.index(d.not_quoted), d.quoted))
 

@@ -1,11 +1,12 @@
 """The one public result of a run, for the command line, the page, programs and evals."""
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from tools.passages import Passage, SourceKind
+from tools.passages import SourceKind
 
 SCHEMA_VERSION: Literal["3.0"] = "3.0"
 _OF_2 = BeforeValidator(lambda stored: SCHEMA_VERSION if stored == "2.0" else stored)
@@ -25,9 +26,11 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def passage_fields(passage: Passage, part: type[Part]) -> dict[str, Any]:
-    """What the part tells of a passage, by the names that both have."""
-    return {name: getattr(passage, name) for name in part.model_fields if hasattr(passage, name)}
+def shared_fields(known: object, part: type[Part]) -> dict[str, Any]:
+    """What the part takes over as it is, from a mapping or an object, by the names that both have."""
+    if isinstance(known, Mapping):
+        return {name: known[name] for name in part.model_fields if name in known}
+    return {name: getattr(known, name) for name in part.model_fields if hasattr(known, name)}
 
 
 class AnswerClaim(Part):

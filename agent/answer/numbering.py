@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from agent.answer.model import Citation, Quotation, passage_fields
+from agent.answer.model import Citation, Quotation, shared_fields
 from agent.state import Claim
 from tools.language.speech import reported_speaker
 from tools.passages import Passage
@@ -41,7 +41,7 @@ class Numbering:
             (known.passage_id, known.quote),
             *((q.passage_id, q.quote) for q in known.more),
         }:
-            where = passage_fields(passage, Quotation) | {"speaker": known.speaker}
+            where = shared_fields(passage, Quotation) | {"speaker": known.speaker}
             extra = Quotation(passage_id=passage.id, quote=quote, support=support, **where)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
@@ -55,5 +55,5 @@ def speaker_of(passage: Passage, quote: str) -> str:
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
     """The passage's document as a source with that number."""
     sample = passage.collection == SAMPLES
-    known = passage_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
+    known = shared_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)

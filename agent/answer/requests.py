@@ -15,8 +15,7 @@ from agent.answer.followups import argued_with, refers
 from agent.answer.intents import LIKE_FACTS, Encode, asks_for_fact, intent_of
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.named import number_in, quoted_in, side_in, sources_in
-from agent.answer.words import claim_text, day, numbers, plain, source_line, strength_of
-from agent.answer.words import label as stance_label
+from agent.answer.words import called, claim_text, day, numbers, plain, source_line, strength_of
 from agent.options import Depth
 from tools.language.question import read_question
 from tools.language.sentences import split_sentences
@@ -113,18 +112,14 @@ def _summarised(_: str, answer: Answer) -> Reply:
 
 def _said(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
     """The claim after whose it is, and with the doubt where it is of no case."""
-    named = stance_label(answer, side)
-    named = side.name if named == "Answer" else named
     doubt = "Against " if claim in side.objections else "" if claim.tier == "case" else "May speak for "
-    return f"{doubt}{named}: {claim_text(claim)}"
+    return f"{doubt}{called(answer, side)}: {claim_text(claim)}"
 
 
 def _weighed(_: str, answer: Answer) -> Reply:
-    lines: list[tuple[str, list[int]]] = []
-    for side in answer.perspectives:
-        name = f" ({side.name})" if side.stance == "other" else ""
-        lines.append((f"{stance_label(answer, side)}{name}: {strength_of(answer, side)}", []))
-    return Reply("The evidence by side", [*lines, ("How much was found is no measure of who is right.", [])])
+    told = [f"{called(answer, side)}: {strength_of(answer, side)}" for side in answer.perspectives]
+    told.append("How much was found is no measure of who is right.")
+    return Reply("The evidence by side", [(line, []) for line in told])
 
 
 def _explained(asked: str, answer: Answer) -> Reply | Question:
@@ -202,7 +197,7 @@ def _kept(answer: Answer, kept: Sequence[Citation], what: str) -> Reply:
         (_said(answer, side, claim), [n for n in claim.citations if n in known])
         for side, claim in _claims(answer, known)
     ]
-    silent = [stance_label(answer, s) for s in answer.perspectives if s.claims and not _of(s, known)]
+    silent = [called(answer, s) for s in answer.perspectives if s.claims and not _of(s, known)]
     lines += [(f"Nothing of it speaks for: {', '.join(dict.fromkeys(silent))}.", [])] if silent else []
     return Reply(f"What rests on {count(len(known), 'source')} {what}", lines)
 
@@ -219,8 +214,7 @@ def _of_side(asked: str, answer: Answer) -> Reply | Question:
     side = side_in(asked, answer, speaking=True)
     if side is None:
         return _focused(asked, [asked])  # 'what would a nurse say' is nobody's side
-    name = stance_label(answer, side)
-    name = side.name if name == "Answer" else name
+    name = called(answer, side)
     if not side.claims:
         return Reply(f"Nothing that was found speaks for {name}. Ask: search more for this side.")
     told = (claim_text(c) if c.tier == "case" else _said(answer, side, c) for c in side.claims)

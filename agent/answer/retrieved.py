@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from agent.answer.model import Answer, Note, Part, SourceFacts, Status, Strength, Usage, passage_fields, strength
-from agent.state import Perspective, RunState
+from agent.answer.model import Answer, Note, Part, SourceFacts, Status, Strength, Usage, shared_fields, strength
+from agent.state import Coverage, Perspective, RunState
 from tools.passages import Passage
 
 
@@ -25,6 +25,14 @@ class Evidence:
     counts: bool
 
 
+_NONE = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[], reworded=0)
+
+
+def coverage_in(state: RunState, side: Perspective) -> Coverage:
+    """How well the side is covered so far."""
+    return state.get("coverage", {}).get(side["id"], _NONE)
+
+
 def judged_passages(state: RunState) -> set[int]:
     """The ids of all passages that were judged for any side."""
     return {i for scores in state.get("support", {}).values() for i in scores}
@@ -39,8 +47,7 @@ def evidence_of(state: RunState, passages: Mapping[int, Passage]) -> list[Eviden
     lines: list[Evidence] = []
     for side in state.get("perspectives", []):
         scores = state.get("support", {}).get(side["id"], {})
-        coverage = state.get("coverage", {}).get(side["id"])
-        counted = set(coverage["ids"]) if coverage else set()
+        counted = {*coverage_in(state, side)["ids"]}
         best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
         lines += [Evidence(side["id"], passages[i], s, i in counted) for i, s in best_first if i in passages]
     return lines
@@ -97,17 +104,9 @@ class Retrieved(Part):
 
 def retrieved_of(answer: Answer, state: RunState, passages: Mapping[int, Passage]) -> Retrieved:
     """What the run chose; a passage that is not among `passages`, since it was deleted, is left out."""
-    return Retrieved(
-        run_id=answer.run_id,
-        question=answer.question,
-        neutral_question=answer.neutral_question,
-        threshold=state.get("threshold"),
-        perspectives=[_perspective(side, state, passages) for side in state.get("perspectives", [])],
-        notes=answer.notes,
-        providers=answer.providers,
-        timings=answer.timings,
-        usage=answer.usage,
-    )
+    sides = [_perspective(side, state, passages) for side in state.get("perspectives", [])]
+    found = {"threshold": state.get("threshold"), "perspectives": sides}
+    return Retrieved(**shared_fields(answer, Retrieved) | found)
 
 
 def chosen_passages(state: RunState) -> set[int]:
@@ -116,27 +115,20 @@ def chosen_passages(state: RunState) -> set[int]:
 
 
 def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Passage]) -> RetrievedPerspective:
-    coverage = state.get("coverage", {}).get(side["id"])
-    support = state.get("support", {}).get(side["id"], {})
-    status = coverage["status"] if coverage else "not_found"
-    counted = set(coverage["ids"]) if coverage else set()
+    coverage, support = coverage_in(state, side), state.get("support", {}).get(side["id"], {})
     chosen = [passages[i] for i in state.get("selected", {}).get(side["id"], []) if i in passages]
     return RetrievedPerspective(
-        id=side["id"],
-        name=side["name"],
-        statement=side["statement"],
-        stance=side["stance"],
-        contrary=side["contrary"],
-        status=status,
-        strength=strength(status, coverage["sources"], len(chosen)) if coverage else "none",
-        sources=coverage["sources"] if coverage else 0,
+        **shared_fields(side, RetrievedPerspective),
+        status=coverage["status"],
+        strength=strength(coverage["status"], coverage["sources"], len(chosen)),
+        sources=coverage["sources"],
         queries=state.get("queries", {}).get(side["id"], []),
-        passages=[_passage(p, support.get(p.id), p.id in counted) for p in chosen],
+        passages=[_passage(p, support.get(p.id), p.id in coverage["ids"]) for p in chosen],
     )
 
 
 def _passage(passage: Passage, support: float | None, counts: bool) -> RetrievedPassage:
     known = None if support is None else round(support, 3)
     return RetrievedPassage(
-        passage_id=passage.id, support=known, counts=counts, **passage_fields(passage, RetrievedPassage)
+        passage_id=passage.id, support=known, counts=counts, **shared_fields(passage, RetrievedPassage)
     )
