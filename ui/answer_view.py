@@ -7,37 +7,13 @@ from itertools import groupby
 
 import streamlit as st
 
+from agent.answer import words
 from agent.answer.files import as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import documents, perspective
 from agent.answer.requests import again
 from agent.answer.retrieved import Evidence
-from agent.answer.words import (
-    AGAINST_IT,
-    ALSO,
-    DOCUMENTS,
-    MAY_SPEAK,
-    MORE,
-    NEAREST,
-    beside,
-    by,
-    called,
-    case,
-    claim_text,
-    closing,
-    gap_of,
-    line_of,
-    looked_for,
-    more_about,
-    named,
-    quoted_head,
-    read_as,
-    source_line,
-    strength_of,
-    undone,
-)
-from agent.answer.words import label as stance
 from agent.runs.store import RunRow
 from tools.language.words import count
 from ui import ask_view, cited_view, ledger, say, source_view
@@ -71,7 +47,7 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
 def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _thread(service, run)
     say.title(answer.question)
-    if read := read_as(answer):
+    if read := words.read_as(answer):
         say.small(read)
     say.line(answer.summary)
     for note in answer.notes:
@@ -83,7 +59,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
     _sides(service, run, answer)
     if answer.also and answer.outcome != "no_sides":
-        st.html(f"<h2>{ALSO}</h2>")
+        st.html(f"<h2>{words.ALSO}</h2>")
     cited_view.claims(answer, answer.also, "also")
     show_notes(answer)
     _more_time(service, run, answer)
@@ -100,19 +76,19 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
 def _documents(answer: Answer) -> None:
     """What was read, folded: what each document argues, and where it is quoted or why not."""
     if blocks := documents(answer):
-        with st.expander(f"{DOCUMENTS}: what each one argues", key="documents"):
+        with st.expander(f"{words.DOCUMENTS}: what each one argues", key="documents"):
             items = "".join(f"<li>{text(block.text)} {block.cited}</li>" for block in blocks)
             st.html(f'<ul class="sm-small">{items}</ul>')
 
 
 def show_notes(answer: Answer) -> None:
     """What was not done, in one line, and all else that the notes tell, folded."""
-    if line := undone(answer.notes):
+    if line := words.undone(answer.notes):
         say.small(line)
-    if more := more_about(answer.notes):
-        with st.expander(MORE):
-            for words in more:
-                say.small(words)
+    if more := words.more_about(answer.notes):
+        with st.expander(words.MORE):
+            for said in more:
+                say.small(said)
 
 
 def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
@@ -160,29 +136,29 @@ def copied(answer: Answer, side: AnswerPerspective) -> str:
     """A side as plain text, each claim with its numbers and below them the sources of these."""
     blocks = [b for b in perspective(answer, side) if b.citations or b.kind in ("may_speak", "against")]
     cited = {n for b in blocks for n in b.citations or ()}
-    sources = [f"[{c.number}] {source_line(c)}" for c in answer.citations if c.number in cited]
-    head = f"{answer.neutral_question} {called(answer, side)}"
+    sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
+    head = f"{answer.neutral_question} {words.called(answer, side)}"
     return "\n".join([head, *(f"{b.marked} {b.cited}".rstrip() for b in blocks), "", *sources])
 
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:
-    line = line_of(answer, side)
-    strength = strength_of(answer, side)
+    line = words.line_of(answer, side)
+    strength = words.strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
-        st.html(f"<b>{text(stance(answer, side))}</b>", width="content")
+        st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
-    own = quoted_head(side)
-    if said := named(answer, side):
-        head = by(said, own.speaker if own else "")
+    own = words.quoted_head(side)
+    if said := words.named(answer, side):
+        head = words.by(said, own.speaker if own else "")
         cited_view.line(answer, f'<p class="sm-thesis">{text(head)}</p>', own, f"{side.id}-head")
-    cited_view.claims(answer, case(side), side.id)
-    if leaning := beside(side):
-        _may_speak(answer, side, leaning, folded=bool(case(side)))
-    tried = looked_for(answer, side, line) if line.status == "not_found" else ""
-    for said in filter(None, (gap_of(line, side), tried)):
+    cited_view.claims(answer, words.case(side), side.id)
+    if leaning := words.beside(side):
+        _may_speak(answer, side, leaning, folded=bool(words.case(side)))
+    tried = words.looked_for(answer, side, line) if line.status == "not_found" else ""
+    for said in filter(None, (words.gap_of(line, side), tried)):
         say.small(said)
     if side.objections:
-        st.markdown(f":small[{AGAINST_IT}]")
+        st.markdown(f":small[{words.AGAINST_IT}]")
         cited_view.claims(answer, side.objections, f"{side.id}-against")
     if more := source_view.listed(side):
         with st.expander("What else its sources say"):
@@ -193,10 +169,10 @@ def _may_speak(answer: Answer, side: AnswerPerspective, leaning: Sequence[Answer
     """What merely leans this way. folded: beneath a case, of which it might be taken for a part."""
     label = f":small[May speak for this side: {count(len(leaning), 'quotation')}]"
     with st.expander(label, key=f"may-speak-{side.id}") if folded else st.container():
-        st.markdown(f":small[{MAY_SPEAK}]", help=_MAY_SPEAK)
+        st.markdown(f":small[{words.MAY_SPEAK}]", help=_MAY_SPEAK)
         for number, claim in enumerate(leaning):
-            words = f'<p class="sm-claim leaning">{text(claim_text(claim))}</p>'
-            cited_view.line(answer, words, claim, f"{side.id}-leaning-{number}")
+            said = f'<p class="sm-claim leaning">{text(words.claim_text(claim))}</p>'
+            cited_view.line(answer, said, claim, f"{side.id}-leaning-{number}")
 
 
 # What can be done with it
@@ -204,7 +180,7 @@ def _may_speak(answer: Answer, side: AnswerPerspective, leaning: Sequence[Answer
 
 def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
-        say.small(NEAREST)
+        say.small(words.NEAREST)
     with st.container(gap=None, horizontal_alignment="left"):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
@@ -249,9 +225,9 @@ def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequ
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     searched = [service.called(name) for name in service.places(run.id)["collections"]]
-    searched += ["the web"] if answer.perspectives and _NO_WEB not in undone(answer.notes) else []
+    searched += ["the web"] if answer.perspectives and _NO_WEB not in words.undone(answer.notes) else []
     say.small(f"Searched: {', '.join(searched)}.")
-    say.small(closing(answer, asked=run.created_at))
+    say.small(words.closing(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
             for ending, called in _FORMATS.items():

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import streamlit as st
 
 from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
-from agent.answer.words import by, day, decontextualised, place_of
+from agent.answer.words import by, day, decontextualised, kind_of, place_of
 from tools.language.words import count
 from tools.passages import Passage
 from ui.shown import escaped, label, link, marked, text
@@ -22,10 +22,8 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -
 
 def about_of(citation: Citation) -> str:
     """'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
-    known = "" if citation.kind == "unknown" else citation.kind
-    kind = f"{known} (sample)".strip() if citation.sample else known
     who = label(citation.speaker, 100), label(citation.publisher, 100)
-    return ", ".join(filter(None, [*who, kind, label(day(citation.date))]))
+    return ", ".join(filter(None, [*who, kind_of(citation), label(day(citation.date))]))
 
 
 def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -> str:

@@ -110,10 +110,8 @@ _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 _STYLES = {
     "title": "Title",
     "head": "Heading 1",
-    "also": "List Bullet",
-    "case": "List Bullet",
     "leaning": "List Bullet 2",
-    **dict.fromkeys(("objection", "document", "more"), "List Bullet"),
+    **dict.fromkeys(("also", "case", "objection", "document", "more"), "List Bullet"),
 }
 _ITALIC = ("read_as", "strength", "may_speak", "against")
 

@@ -82,11 +82,6 @@ def ordinal(word: str) -> int:
     return ORDINALS.index(word.lower()) + 1
 
 
-def bare_name(what: str) -> str:
-    """'the Leave it free side' as 'leave it free'."""
-    return re.sub(r"^the | (?:side|case)$", "", what.casefold()).strip(_MARKS + " ")
-
-
 _MOST = 4
 _NO_ANSWER = (
     "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
@@ -184,7 +179,8 @@ def _support(answer: Answer, claim: AnswerClaim) -> float:
 
 def _perspective_of_name(answer: Answer, what: str) -> AnswerPerspective | None:
     """The perspective of that very name, with or without 'the … side' around it."""
-    wanted = {what.casefold(), bare_name(what)} - {""}
+    said = what.casefold()
+    wanted = {said, re.sub(r"^the | (?:side|case)$", "", said).strip(_MARKS + " ")} - {""}
     return next((s for s in answer.perspectives if s.name.removesuffix(" …").casefold() in wanted), None)
 
 

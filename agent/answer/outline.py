@@ -7,37 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agent.answer import words
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.summary import all_looked_into, is_read
-from agent.answer.words import (
-    AGAINST_IT,
-    ALSO,
-    DOCUMENTS,
-    MAY_SPEAK,
-    MORE,
-    NEAREST,
-    beside,
-    by,
-    case,
-    closing,
-    decontextualised,
-    document_line,
-    gap_of,
-    label,
-    line_of,
-    looked_for,
-    more_about,
-    named,
-    numbers,
-    plain,
-    quoted_head,
-    read_as,
-    reason_of,
-    source_line,
-    strength_of,
-    undone,
-    words_behind,
-)
 from agent.state import is_answer
 from tools.errors import as_installed
 
@@ -70,28 +42,28 @@ class Block:
 
     def __post_init__(self) -> None:
         for name in ("text", "label", "speaker"):  # no rendering shows what a terminal or a page would obey
-            object.__setattr__(self, name, plain(getattr(self, name)))
+            object.__setattr__(self, name, words.plain(getattr(self, name)))
 
     @property
     def marked(self) -> str:
         """The text with its label and speaker, in quotation marks where it is quoted; without its citations."""
-        text = by(f"“{self.text}”" if self.quoted else self.text, self.speaker)
+        text = words.by(f"“{self.text}”" if self.quoted else self.text, self.speaker)
         return f"{self.label}: {text}" if self.label and text else self.label or text
 
     @property
     def cited(self) -> str:
         """The numbers after the text."""
-        return numbers(self.citations or (), self.answers)
+        return words.numbers(self.citations or (), self.answers)
 
 
 def opening(answer: Answer) -> list[Block]:
     """The question, the summary and what the dispute turns on; of a question of fact what the sources say."""
     return _shown(
         Block("title", answer.question),
-        Block("read_as", read_as(answer)),
+        Block("read_as", words.read_as(answer)),
         Block("summary", answer.summary),
         *(Block("tried", note.text) for note in answer.notes if note.kind == "not_found"),
-        *(Block("tried", NEAREST) for _ in answer.nearest_questions[:1]),
+        *(Block("tried", words.NEAREST) for _ in answer.nearest_questions[:1]),
         *(Block("nearest", question) for question in answer.nearest_questions),
         *(_claim("crux", c) for c in (answer.crux,) if c),
         *(_claim("also", c) for c in answer.also if answer.outcome == "no_sides"),
@@ -100,18 +72,18 @@ def opening(answer: Answer) -> list[Block]:
 
 def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
     """One perspective: its statement and its strength first, then its case, and what is missing from it."""
-    line, own, leaning = line_of(answer, side), quoted_head(side), beside(side)
+    line, own, leaning = words.line_of(answer, side), words.quoted_head(side), words.beside(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     return _shown(
-        Block("head", named(answer, side), cited, label=label(answer, side), speaker=speaker),
-        Block("strength", strength_of(answer, side)),
-        *(_claim("thesis", c) for c in case(side) if c.role == "thesis"),
-        *(_claim("case", c) for c in case(side) if c.role != "thesis"),
-        *(Block("may_speak", MAY_SPEAK) for _ in leaning[:1]),
+        Block("head", words.named(answer, side), cited, label=words.label(answer, side), speaker=speaker),
+        Block("strength", words.strength_of(answer, side)),
+        *(_claim("thesis", c) for c in words.case(side) if c.role == "thesis"),
+        *(_claim("case", c) for c in words.case(side) if c.role != "thesis"),
+        *(Block("may_speak", words.MAY_SPEAK) for _ in leaning[:1]),
         *(_claim("leaning", c) for c in leaning),
-        Block("gap", gap_of(line, side)),
-        Block("looked_for", looked_for(answer, side, line)),
-        *(Block("against", AGAINST_IT) for _ in side.objections[:1]),
+        Block("gap", words.gap_of(line, side)),
+        Block("looked_for", words.looked_for(answer, side, line)),
+        *(Block("against", words.AGAINST_IT) for _ in side.objections[:1]),
         *(_claim("objection", c) for c in side.objections),
     )
 
@@ -121,19 +93,19 @@ def body(answer: Answer) -> list[Block]:
     also = answer.also if answer.outcome != "no_sides" else []
     return [
         *(block for side in answer.perspectives for block in perspective(answer, side)),
-        *(Block("head", "", label=ALSO) for _ in also[:1]),
+        *(Block("head", "", label=words.ALSO) for _ in also[:1]),
         *(_claim("also", c) for c in also),
     ]
 
 
 def sources(answer: Answer) -> list[Block]:
     """The citations."""
-    return [Block("source", source_line(c), source=c) for c in answer.citations]
+    return [Block("source", words.source_line(c), source=c) for c in answer.citations]
 
 
 def documents(answer: Answer) -> list[Block]:
     """The documents that were read, with what each argues; and how many others were found."""
-    read = [Block("document", document_line(answer, d), d.quoted or None) for d in answer.documents if is_read(d)]
+    read = [Block("document", words.document_line(answer, d), d.quoted or None) for d in answer.documents if is_read(d)]
     more = len(answer.documents) - len(read)
     return [*read, *([Block("document", f"{more} more found, not read")] if read and more else [])]
 
@@ -141,14 +113,14 @@ def documents(answer: Answer) -> list[Block]:
 def ending(answer: Answer, explain: bool = False) -> list[Block]:
     """What was not done, in one line; explain: with all that the notes tell."""
     return _shown(
-        Block("note", undone(answer.notes)),
-        *(Block("more", text) for text in more_about(answer.notes) if explain),
+        Block("note", words.undone(answer.notes)),
+        *(Block("more", text) for text in words.more_about(answer.notes) if explain),
     )
 
 
 def _claim(kind: Kind, claim: AnswerClaim) -> Block:
-    text = decontextualised(claim) if claim.quoted else claim.text
-    why = reason_of(claim)
+    text = words.decontextualised(claim) if claim.quoted else claim.text
+    why = words.reason_of(claim)
     return Block(kind, text, claim.citations, claim.quoted, why, speaker=claim.speaker, answers=claim.answers)
 
 
@@ -178,10 +150,10 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     page.blocks(*lead)
     for side in answer.perspectives:
         _side(page, answer, side)
-    _listed(page, ALSO, [b for b in body(answer) if b.kind == "also"])
+    _listed(page, words.ALSO, [b for b in body(answer) if b.kind == "also"])
     _sources(page, answer)
     if explain:
-        _listed(page, DOCUMENTS, documents(answer))
+        _listed(page, words.DOCUMENTS, documents(answer))
     _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 
@@ -205,7 +177,7 @@ class _Page:
 
 def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     head, strength, *rest = perspective(answer, side)
-    found = line_of(answer, side).status != "not_found"
+    found = words.line_of(answer, side).status != "not_found"
     tag = head.label.upper() if found else "NOT FOUND"
     unsaid = [side.name] if not found and is_answer(side.name, side.statement) else []  # its tag does not say it
     lines = textwrap.wrap(": ".join(filter(None, [*unsaid, _text(head)])), page.width - len(_INDENT) - 2) or [""]
@@ -229,24 +201,24 @@ def _sources(page: _Page, answer: Answer) -> None:
     for block, citation in zip(sources(answer), answer.citations, strict=True):
         first = f"  [{citation.number}] "
         page.wrap(block.text, first)
-        for words in words_behind(answer, citation):
-            page.wrap(_in_marks(words), " " * len(first))
+        for said in words.words_behind(answer, citation):
+            page.wrap(_in_marks(said), " " * len(first))
 
 
 def _end(page: _Page, answer: Answer, explain: bool) -> None:
     blocks = ending(answer, explain)
-    _listed(page, MORE, [b for b in blocks if b.kind == "more"])
+    _listed(page, words.MORE, [b for b in blocks if b.kind == "more"])
     page.lines.append("")
     page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
     if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
         page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
     if answer.outcome == "answered":
-        page.wrap(plain(closing(answer)))
+        page.wrap(words.plain(words.closing(answer)))
     page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 
 
 def _text(block: Block) -> str:
-    text = by(_in_marks(block.text) if block.quoted else block.text, block.speaker)
+    text = words.by(_in_marks(block.text) if block.quoted else block.text, block.speaker)
     reason = f"{block.label}: " if block.label and block.kind != "head" else ""
     return f"{reason}{text} {block.cited}".rstrip()
 

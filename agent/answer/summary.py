@@ -25,18 +25,11 @@ _NOT_DONE = ("failed", "degraded", "late")
 def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
     """One to three sentences on what the documents say, from counts alone; and whether time ran out before all was
     looked into."""
-    late = ran_out(state)
+    stages = {f["stage"] for f in state.get("notes", []) if f.get("kind") == "late"}
+    late = f"Time ran out before all was {'judged' if stages == {'judge'} else 'searched'}." if stages else ""
     if late and outcome == "nothing_found" and not leans_unquoted(state):
         return f"{late} No case for a side was found by then, which does not say that there is none."
     return f"{_summary(outcome, state, documents)} {late}".rstrip()
-
-
-def ran_out(state: RunState) -> str:
-    """What was not done when time ran out, in a sentence; empty where all was."""
-    stages = {f["stage"] for f in state.get("notes", []) if f.get("kind") == "late"}
-    if not stages:
-        return ""
-    return f"Time ran out before all was {'judged' if stages == {'judge'} else 'searched'}."
 
 
 def all_looked_into(kinds: Iterable[str]) -> bool:

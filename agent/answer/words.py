@@ -45,7 +45,7 @@ _NOT_QUOTED = {
     "unread": "not read",
 }
 _FACING = ("for", "For"), ("for", "Against")
-_LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
+LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 
 
 def plain(text: str) -> str:
@@ -60,7 +60,7 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
     if is_answer(side.name, side.statement):
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
-    return _LABELS[side.stance] if sided else "Answer"
+    return LABELS[side.stance] if sided else "Answer"
 
 
 def called(answer: Answer, side: AnswerPerspective) -> str:
@@ -201,12 +201,15 @@ def place_of(words: Citation | Quotation | Passage) -> str:
     return ", ".join(filter(None, (pages if words.page else "", section)))
 
 
+def kind_of(citation: Citation) -> str:
+    """'opinion (sample)'; empty where nothing is known."""
+    known = "" if citation.kind == "unknown" else citation.kind
+    return f"{known} (sample)".strip() if citation.sample else known
+
+
 def source_line(citation: Citation) -> str:
     """Speaker, title, publisher, kind, date and place of a source in one line."""
-    kind = "" if citation.kind == "unknown" else citation.kind
-    about = ", ".join(
-        filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, day(citation.date)])
-    )
+    about = ", ".join(filter(None, [citation.publisher, kind_of(citation), day(citation.date)]))
     places = [place_of(citation), *(place_of(quotation) for quotation in citation.more)]
     where = "; ".join(dict.fromkeys(filter(None, places)))
     named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id

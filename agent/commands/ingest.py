@@ -26,6 +26,7 @@ from tools.store.store import SAMPLES, Store
 _SHOWN = 10
 _EVERY = 10.0  # seconds between two lines of progress where there is no terminal
 _NAME_WIDTH = 48
+_REPORTED = ("stored", "replaced", "unchanged", "passages", "problems", "notes", "left_out", "languages")
 
 
 def ingest(args: argparse.Namespace) -> int:
@@ -120,18 +121,7 @@ def _check_report(file: str | None, files: Sequence[InputFile]) -> None:
 
 
 def _write_report(file: Path, report: IngestReport, skipped: Counter[str], removed: Sequence[str]) -> None:
-    told = {
-        "stored": report.stored,
-        "replaced": report.replaced,
-        "unchanged": report.unchanged,
-        "passages": report.passages,
-        "problems": report.problems,
-        "notes": report.notes,
-        "left_out": dict(report.left_out),
-        "not_looked_into": dict(skipped),
-        "languages": dict(report.languages),
-        "removed": list(removed),
-    }
+    told = {name: getattr(report, name) for name in _REPORTED} | {"not_looked_into": skipped, "removed": list(removed)}
     try:
         file.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as exc:

@@ -147,12 +147,9 @@ def build_served(parts: Parts) -> "Graph":
     from agent.graph import build_graph
 
     graph = StateGraph(Served, context_schema=Options, input_schema=Question, output_schema=Output)
-    graph.add_node("check", _check(parts))
-    graph.add_node("stages", _stages(parts, build_graph(parts.providers)))
-    graph.add_node("answer", _answer(parts))
+    stages = _stages(parts, build_graph(parts.providers))
+    graph.add_sequence([("check", _check(parts)), ("stages", stages), ("answer", _answer(parts))])
     graph.add_edge(START, "check")
-    graph.add_edge("check", "stages")
-    graph.add_edge("stages", "answer")
     return graph.compile(name="steelman")
 
 

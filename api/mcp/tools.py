@@ -17,7 +17,7 @@ from agent.answer.files import escape, to_markdown
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import all_looked_into
-from agent.answer.words import plain, undone
+from agent.answer.words import LABELS, plain, undone
 from agent.runs.progress import WHOLE, Progress
 from agent.state import is_answer
 from api.callers import Caller
@@ -32,7 +32,6 @@ _LISTS = ("collections", "domains", "pairs")
 SCHEME = "steelman://answers/"
 _SHOWN = 5
 """Passages of a side that are shown; the structured result has them all."""
-_LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 _BEGINNING = 60
 _USE = "Keep the numbers in square brackets and the list of sources when you pass this on, and say what was not found."
 _NOTHING = "There is nothing to cite: say that nothing was found, rather than answer from memory."
@@ -196,7 +195,7 @@ def judged_text(judged: Judged, pairs: list[JudgePair]) -> str:
 
 
 def _side(side: RetrievedPerspective) -> list[str]:
-    head = side.name if is_answer(side.name, side.statement) else f"{_LABELS[side.stance]}: {side.statement}"
+    head = side.name if is_answer(side.name, side.statement) else f"{LABELS[side.stance]}: {side.statement}"
     lines = [f"## {_escaped(head)}", ""]
     if side.status == "not_found":
         tried = " · ".join(_escaped(q) for q in side.queries)
