@@ -22,15 +22,7 @@ from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
-from agent.state import (
-    Claim,
-    FramingState,
-    Perspective,
-    RunState,
-    SentenceEvidence,
-    StageNote,
-    decontextualised,
-)
+from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, StageNote, decontextualised
 from prompts import as_data, one_line
 from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
@@ -205,11 +197,7 @@ async def crux_by_chat(
         for side, own in shown
     )
     reply = await ask_model(
-        model,
-        "crux",
-        WrittenCrux,
-        question=as_data("question", framing["question"]),
-        sides="\n\n".join(told),
+        model, "crux", WrittenCrux, question=as_data("question", framing["question"]), sides="\n\n".join(told)
     )
     cited = [_crux_passages([own[n] for n in dict.fromkeys(reply.claims) if n in own]) for _, own in shown]
     if not reply.text.strip() or not all(cited):
