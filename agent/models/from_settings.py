@@ -13,7 +13,6 @@ from tools.models.chat.vendors import COMPATIBLE, vendor_of
 from tools.models.encoders.encoder import Encoder
 from tools.models.encoders.endpoint import EndpointEncoder
 from tools.models.encoders.transformers import TransformersEncoder
-from tools.models.judges import embedded
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.chat import ChatJudge, read_judge_prompt
 from tools.models.judges.judge import Judge
@@ -108,11 +107,6 @@ def _check_compatible(settings: Settings, name: str, named: str, given: str) -> 
     if not given:
         raise SettingsError(f"no model is named for every stage: set STEELMAN_MODEL, or each stage's ({_VARIABLES}).")
     raise SettingsError(f"{named}: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own.")
-
-
-def build_own_judge(settings: Settings) -> Judge:
-    """The judge of this process. Raises ModelError."""
-    return embedded.load_judge()
 
 
 def build_judge(settings: Settings) -> Judge | None:

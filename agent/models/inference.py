@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,35 +26,28 @@ _PATIENCE = 0.7
 """The share of the time that a remote judge may take while the local one could still replace it."""
 
 
+@dataclass
 class Models:
-    """Embeddings of texts, and the judges of a run: the primary one, and that of this process, its fallback."""
+    """Embeddings of texts, and the judges of a run: the primary one, and that of this process, its fallback.
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        judge: Judge,
-        cache: VectorCache,
-        remote: Judge | None = None,
-        judge_required: bool = False,
-        retrieval_encoder: Encoder | None = None,
-        store: Store | None = None,
-        checker: ClaimChecker | None = None,
-    ) -> None:
-        """`encoder` compares sentences, for which it was tuned; `retrieval_encoder`, by default the same, encodes
-        passages and queries for dense retrieval.
+    encoder: compares sentences, for which it was tuned. other_encoder: encodes passages and queries in its place.
+    judge_required: the remote judge was named by the user, so that it has no fallback. store: where vectors of
+    sentences may be stored with their passages. checker: checks the claims that a chat model writes.
+    """
 
-        `store`: where vectors of sentences may be stored with their passages.
-        `judge_required`: the remote judge was named by the user, so that it has no fallback.
-        `checker`: what checks the claims that a chat model writes; None where none writes.
-        """
-        self.encoder = encoder
-        self.retrieval_encoder = retrieval_encoder or encoder
-        self.own_judge = judge
-        self.remote_judge = remote
-        self.judge_required = judge_required
-        self.cache = cache
-        self._store = store
-        self.checker = checker
+    encoder: Encoder
+    own_judge: Judge
+    cache: VectorCache
+    remote_judge: Judge | None = None
+    judge_required: bool = False
+    other_encoder: Encoder | None = None
+    store: Store | None = None
+    checker: ClaimChecker | None = None
+
+    @property
+    def retrieval_encoder(self) -> Encoder:
+        """What encodes passages and queries."""
+        return self.other_encoder or self.encoder
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
@@ -73,9 +67,9 @@ class Models:
 
     def _stored(self, passage_ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
         """Vectors of these passages' sentences that may be compared with those of `encode`."""
-        if self._store is None or self.retrieval_encoder is not self.encoder:
+        if self.store is None or self.retrieval_encoder is not self.encoder:
             return {}
-        return self._store.sentence_vectors(passage_ids)
+        return self.store.sentence_vectors(passage_ids)
 
     async def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of passages as the dense index stores them, shape (n, dimensions)."""
