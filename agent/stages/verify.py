@@ -22,7 +22,8 @@ from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
-from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, StageNote, decontextualised, in_case
+from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, decontextualised, in_case
+from tools.budget import current_log
 from tools.errors import DeadlineError, JudgeError
 from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
@@ -41,13 +42,12 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     held: list[Claim] = []
     quoted: list[Claim] = []
     dropped: list[Dropped] = []
-    failures: list[StageNote] = []
     try:
         held, dropped = await in_time(options, "verify", checks.verify_claims(state["drafts"]))
         _report(runtime, held)
         quoted = await in_time(options, "verify", add_quotations(checks, held, dropped, options.claims_per_side))
     except DeadlineError as exc:
-        failures = [StageNote(stage="verify", message=f"What could not be checked was left out: {exc}")]
+        current_log().note("failed", f"What could not be checked was left out: {exc}")
         with suppress(TimeoutError):  # what was read before is there at once
             async with asyncio.timeout(_GRACE):
                 quoted = await add_quotations(checks, held, dropped, options.claims_per_side)
@@ -61,7 +61,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     claims = add_crux(state, claims)
     report(runtime, "verified", held=len(held), repaired=len(quoted), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
-    return RunState(claims=claims, dropped=dropped, notes=failures, coverage=coverage, duplicate_of=same)
+    return RunState(claims=claims, dropped=dropped, coverage=coverage, duplicate_of=same)
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
