@@ -106,9 +106,12 @@ def coverage_of(
     same: of each passage the first that says the same; of these one counts, a cited one where there is any.
     """
     if on_focus is not None:
-        evidence = _on_focus(evidence, on_focus)
+        ids = [i for i in evidence["ids"] if i in on_focus]
+        strongest = max((on_focus[i] for i in ids), default=0.0)
+        evidence = Evidence(ids=ids, leaning=[], strongest=strongest, copies=0, reworded=0)
     if read is not None:
-        evidence = _as_read(evidence, read)
+        counted = evidence if read["case"] else Evidence(ids=[], leaning=[], strongest=0.0, copies=0, reworded=0)
+        evidence = {**counted, "ids": read["case"], "leaning": read["leaning"], "strongest": read["strongest"]}
     if cited is not None:
         evidence = _with_cited(evidence, cited, same)
     ids = evidence["ids"]
@@ -116,16 +119,6 @@ def coverage_of(
     enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES and (cited is None or bool(cited.case))
     weak: CoverageStatus = "thin" if ids else "leaning" if evidence["leaning"] else "not_found"
     return {**evidence, "status": "supported" if enough else weak, "passages": len(ids), "sources": sources}
-
-
-def _on_focus(evidence: Evidence, scores: Mapping[int, float]) -> Evidence:
-    ids = [i for i in evidence["ids"] if i in scores]
-    return Evidence(ids=ids, leaning=[], strongest=max((scores[i] for i in ids), default=0.0), copies=0, reworded=0)
-
-
-def _as_read(evidence: Evidence, read: SentenceEvidence) -> Evidence:
-    counted = evidence if read["case"] else Evidence(ids=[], leaning=[], strongest=0.0, copies=0, reworded=0)
-    return {**counted, "ids": read["case"], "leaning": read["leaning"], "strongest": read["strongest"]}
 
 
 def _with_cited(evidence: Evidence, cited: Cited, same: Mapping[int, int]) -> Evidence:

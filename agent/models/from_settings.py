@@ -76,23 +76,17 @@ def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor,
     if vendor is COMPATIBLE:
         _check_compatible(settings, name, named, own or settings.model)
         return vendor, model, settings.openai_base_url or vendor.url, settings.openai_api_key.get_secret_value()
-    url, key = _place(settings, vendor)
+    url, key = {
+        "anthropic": (settings.anthropic_base_url, settings.anthropic_api_key.get_secret_value()),
+        "google_genai": (settings.google_gemini_base_url, settings.google_api_key.get_secret_value()),
+        "ollama": (settings.ollama_host, ""),
+    }[vendor.prefix]
     if url and not (url.startswith(("http://", "https://")) and is_address(url)):
         shown = without_login(url)
         raise SettingsError(f"{named}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
     if vendor.key and not key and not url:
         raise SettingsError(f"{named}: set {vendor.key}, or {vendor.address} for a server of your own.")
     return vendor, model, url or vendor.url, key
-
-
-def _place(settings: Settings, vendor: Vendor) -> tuple[str, str]:
-    """The address and the key that are set for a vendor."""
-    places = {
-        "anthropic": (settings.anthropic_base_url, settings.anthropic_api_key.get_secret_value()),
-        "google_genai": (settings.google_gemini_base_url, settings.google_api_key.get_secret_value()),
-        "ollama": (settings.ollama_host, ""),
-    }
-    return places[vendor.prefix]
 
 
 def _check_compatible(settings: Settings, name: str, named: str, given: str) -> None:

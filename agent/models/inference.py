@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,7 +55,8 @@ class Models:
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
         """As `encode`, for sentences of passages; only vectors that are not stored yet are computed."""
-        stored = await asyncio.to_thread(self._stored, {s.passage.id for s in sentences})
+        store = self.store if self.retrieval_encoder is self.encoder else None  # other vectors cannot be compared
+        stored = await asyncio.to_thread(store.sentence_vectors, {s.passage.id for s in sentences}) if store else {}
         missing = [i for i, s in enumerate(sentences) if s.passage.id not in stored]
         fresh = await self.encode([sentences[i].text for i in missing])
         vectors = np.empty((len(sentences), fresh.shape[1]), np.float32)
@@ -64,12 +65,6 @@ class Models:
             if sentence.passage.id in stored:
                 vectors[i] = stored[sentence.passage.id][sentence.position]
         return vectors
-
-    def _stored(self, passage_ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
-        """Vectors of these passages' sentences that may be compared with those of `encode`."""
-        if self.store is None or self.retrieval_encoder is not self.encoder:
-            return {}
-        return self.store.sentence_vectors(passage_ids)
 
     async def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of passages as the dense index stores them, shape (n, dimensions)."""

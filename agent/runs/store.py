@@ -247,8 +247,8 @@ class RunStore:
             _append(db, run_id, kind, data)
 
     def events(self, run_id: str, after: int) -> list[Event]:
-        query = "SELECT number, at, kind, data FROM events WHERE run_id = ? AND number > ? ORDER BY number"
-        return [Event(*told, json.loads(data)) for *told, data in self._db.rows(query, (run_id, after))]
+        rows = self._db.rows("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
+        return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
 
     def failures(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What the runs' last events of a failure keep of it, by run; those that never failed have none."""

@@ -71,9 +71,8 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
 
 
 def _kind(problem: SteelmanError) -> NoteKind:
-    if isinstance(problem, DeadlineError):
-        return "late"
-    return "degraded" if isinstance(problem, StoreBusyError) else "failed"
+    busy = isinstance(problem, StoreBusyError)
+    return "late" if isinstance(problem, DeadlineError) else "degraded" if busy else "failed"
 
 
 def _new(state: BranchState) -> list[str]:

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Literal
 
 from langgraph.runtime import Runtime
 
@@ -55,7 +54,8 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         return fall_back_to_own_judge(providers, exc)
     _report(runtime, quoted)
     shown = await merge_reworded(providers.models, deduplicated([*held, *quoted]))
-    claims = with_theses(_in_order(state, shown))
+    order = {p["id"]: n for n, p in enumerate(state.get("perspectives", []))}
+    claims = with_theses(sorted(shown, key=lambda c: order.get(c["perspective"], len(order))))
     with suppress(DeadlineError):
         claims += await in_time(options, "verify", _crux(checks, claims))
     claims = add_crux(state, claims)
@@ -106,23 +106,14 @@ async def _coverage(
     return covered(same), same
 
 
-def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
-    ids = [p["id"] for p in state.get("perspectives", [])]
-    return sorted(claims, key=lambda c: ids.index(c["perspective"]) if c["perspective"] in ids else len(ids))
-
-
 def with_theses(claims: list[Claim]) -> list[Claim]:
     """Each perspective's first claim, the best of its writer's that holds, is its one-line summary."""
-    led: set[str] = set()
-    marked: list[Claim] = []
-    for claim in claims:
-        if claim["role"] not in OF_NO_PERSPECTIVE:
-            first = in_case(claim) and claim["perspective"] not in led
-            role: Literal["thesis", "case"] = "thesis" if first else "case"
-            led |= {claim["perspective"]} if first else set()
-            claim = Claim(**{**claim, "role": role})
-        marked.append(claim)
-    return marked
+    first = {c["perspective"]: c for c in reversed(claims) if in_case(c)}
+
+    def marked(claim: Claim) -> Claim:
+        return Claim(**{**claim, "role": "thesis" if first.get(claim["perspective"]) is claim else "case"})
+
+    return [c if c["role"] in OF_NO_PERSPECTIVE else marked(c) for c in claims]
 
 
 _SAME = 0.92  # cosine from which two claims of one perspective say the same
