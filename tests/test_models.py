@@ -20,7 +20,7 @@ def models(tmp_path: Path, server: ModelServer) -> Models:
     """As a fresh process has them, over one cache."""
     retrieval_encoder = EndpointEncoder(server.url, "small")
     cache = VectorCache(tmp_path / "cache.db")
-    return Models(InstantEncoder(), InstantJudge(), cache, retrieval_encoder=retrieval_encoder)
+    return Models(InstantEncoder(), InstantJudge(), cache, other_encoder=retrieval_encoder)
 
 
 async def test_what_an_embeddings_server_gave_is_not_asked_for_again(tmp_path: Path, server: ModelServer) -> None:

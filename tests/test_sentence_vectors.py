@@ -89,7 +89,7 @@ def models(
     folder: Path, encoder: ToyEncoder, store: Store | None, retrieval_encoder: ToyEncoder | None = None
 ) -> Models:
     cache = VectorCache(folder / "cache.db")
-    return Models(encoder, InstantJudge(), cache, retrieval_encoder=retrieval_encoder, store=store)
+    return Models(encoder, InstantJudge(), cache, other_encoder=retrieval_encoder, store=store)
 
 
 async def test_stored_ones_are_read_and_only_the_others_encoded(house: House, tmp_path: Path) -> None:

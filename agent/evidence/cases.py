@@ -16,16 +16,7 @@ from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
-from agent.state import (
-    Claim,
-    Dropped,
-    Perspective,
-    Response,
-    RunState,
-    Tier,
-    contrary_statements,
-    quotes_of,
-)
+from agent.state import Claim, Dropped, Perspective, Response, RunState, Tier, contrary_statements, quotes_of
 from tools.budget import current_log
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from agent.evidence.sentences import stances_to, supports_perspective
+from agent.evidence.sentences import stances_to, support_alone, supports_perspective
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers
 from agent.state import (
@@ -33,7 +32,6 @@ from tools.language.copies import copy_groups
 from tools.language.facts import missing_facts
 from tools.language.grounding import evidence, is_denied, verbatim, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
-from tools.models.judges.judge import Pair, side_score
 from tools.models.judges.quoting import stance_log_odds
 from tools.models.judges.together import as_line, heading_of
 from tools.passages import Passage
@@ -211,10 +209,9 @@ class ClaimVerifier:
         checker = self.providers.models.checker
         if checker is None or self.failed or not drafts:
             return
-        objects = (bool(d.claim.get("objection")) for d in drafts)
         checks = [
-            ClaimCheck(d.claim["text"], d.side, d.originals, objection, d.hints, d.elsewhere)
-            for d, objection in zip(drafts, objects, strict=True)
+            ClaimCheck(d.claim["text"], d.side, d.originals, bool(d.claim.get("objection")), d.hints, d.elsewhere)
+            for d in drafts
         ]
         try:
             planted = await planted_claim(self.providers.models, among)
@@ -252,28 +249,21 @@ class ClaimVerifier:
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
-            texts, opposed = [decontextualised(c) for c in mine], contrary[perspective["id"]]
+            reader, seconds, opposed = self._reader, self.seconds(), contrary[perspective["id"]]
             if opposed:
-                stances = await stances_to(self._reader, perspective, opposed, texts, self.seconds(), closely=True)
-                serving = supports_perspective(stances)
+                texts = [decontextualised(c) for c in mine]
+                serving = supports_perspective(
+                    await stances_to(reader, perspective, opposed, texts, seconds, closely=True)
+                )
             else:
-                mined = np.array([c["text"] == perspective["statement"] for c in mine], bool)  # a source's own words
-                serving = mined | (await self._support(perspective, mine, texts) >= self._reader.sentence_threshold)
+                parts = [(c["text"], decontextualised(c), c["passages"][0]) for c in mine]
+                judged = self.state.get("support", {}).get(perspective["id"], {})
+                support = await support_alone(reader, perspective["statement"], parts, judged, seconds)
+                serving = support >= reader.sentence_threshold
             found.update(key_of(c) for c, yes in zip(mine, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
         return found
-
-    async def _support(
-        self, perspective: Perspective, claims: Sequence[Claim], texts: Sequence[str]
-    ) -> NDArray[np.float64]:
-        """How surely each claim serves a perspective without a contrary, (n,), counted together with its passage; of
-        one that was not judged in time as if the judge had said 0."""
-        judged = self.state.get("support", {}).get(perspective["id"], {})
-        pairs = [Pair(perspective["statement"], text, "") for text in texts]
-        support = np.nan_to_num(await self._reader.support(pairs, self.seconds()))
-        scores = [side_score(float(s), judged.get(c["passages"][0])) for c, s in zip(claims, support, strict=True)]
-        return np.array(scores, np.float64)
 
 
 async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck | None:

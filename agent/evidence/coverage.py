@@ -106,37 +106,19 @@ def coverage_of(
     same: of each passage the first that says the same; of these one counts, a cited one where there is any.
     """
     if on_focus is not None:
-        evidence = _on_focus(evidence, on_focus)
+        ids = [i for i in evidence["ids"] if i in on_focus]
+        strongest = max((on_focus[i] for i in ids), default=0.0)
+        evidence = Evidence(ids=ids, leaning=[], strongest=strongest, copies=0, reworded=0)
     if read is not None:
-        evidence = _as_read(evidence, read)
+        counted = evidence if read["case"] else Evidence(ids=[], leaning=[], strongest=0.0, copies=0, reworded=0)
+        evidence = {**counted, "ids": read["case"], "leaning": read["leaning"], "strongest": read["strongest"]}
     if cited is not None:
         evidence = _with_cited(evidence, cited, same)
     ids = evidence["ids"]
     sources = len({passages[i].source for i in ids if i in passages})
     enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES and (cited is None or bool(cited.case))
     weak: CoverageStatus = "thin" if ids else "leaning" if evidence["leaning"] else "not_found"
-    return Coverage(
-        ids=ids,
-        leaning=evidence["leaning"],
-        strongest=evidence["strongest"],
-        copies=evidence["copies"],
-        reworded=evidence["reworded"],
-        status="supported" if enough else weak,
-        passages=len(ids),
-        sources=sources,
-    )
-
-
-def _on_focus(evidence: Evidence, scores: Mapping[int, float]) -> Evidence:
-    ids = [i for i in evidence["ids"] if i in scores]
-    return Evidence(ids=ids, leaning=[], strongest=max((scores[i] for i in ids), default=0.0), copies=0, reworded=0)
-
-
-def _as_read(evidence: Evidence, read: SentenceEvidence) -> Evidence:
-    copies, reworded = (evidence["copies"], evidence["reworded"]) if read["case"] else (0, 0)
-    return Evidence(
-        ids=read["case"], leaning=read["leaning"], strongest=read["strongest"], copies=copies, reworded=reworded
-    )
+    return {**evidence, "status": "supported" if enough else weak, "passages": len(ids), "sources": sources}
 
 
 def _with_cited(evidence: Evidence, cited: Cited, same: Mapping[int, int]) -> Evidence:
@@ -164,11 +146,10 @@ def judged_evidence(
     """The passages that the judge puts at or above the threshold, copies counted once, and so those that say the `same`
     as another."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
-    best: dict[int, int] = {}
-    for i in above:
-        best.setdefault(originals.get(i, i), i)
-    copies = sum(first in best for first in originals.values()) - len(best)
-    ids = _distinct_texts(list(best.values()), same)
+    best = _distinct_texts(above, originals)
+    known = {originals.get(i, i) for i in best}
+    copies = sum(first in known for first in originals.values()) - len(best)
+    ids = _distinct_texts(best, same)
     strongest = max((support[i] for i in ids), default=0.0)
     return Evidence(ids=ids, leaning=[], strongest=strongest, copies=copies, reworded=len(best) - len(ids))
 
@@ -182,10 +163,8 @@ def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
         """The passages that hold such words, and how sure the surest are; the surest passage of each text."""
         best: dict[int, tuple[float, int]] = {}
         for i in np.flatnonzero(tier):
-            passage = reading.units[i].passage.id
-            best[originals[passage]] = max(
-                best.get(originals[passage], (-1.0, 0)), (float(reading.confidence[i]), passage)
-            )
+            passage, sure = reading.units[i].passage.id, float(reading.confidence[i])
+            best[originals[passage]] = max(best.get(originals[passage], (-1.0, 0)), (sure, passage))
         return {passage: sure for sure, passage in sorted(best.values(), reverse=True)}
 
     case = holding(reading.case)

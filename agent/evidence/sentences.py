@@ -8,7 +8,7 @@ shown apart.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -22,7 +22,7 @@ from agent.models.providers import Brief, SentenceScores
 from agent.state import Perspective, form_of
 from tools.language.polarity import plain_answer
 from tools.language.quotable import QuotablePart, quotable_parts
-from tools.models.judges.judge import AFFIRMING, UNJUDGED_SUPPORT, Pair, side_score
+from tools.models.judges.judge import AFFIRMING, Pair, side_score
 from tools.models.judges.quoting import (
     AGAINST_ITSELF,
     RELEVANCE_FEATURES,
@@ -73,14 +73,24 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
 
 async def _stances(brief: Brief, units: Sequence[QuotablePart], seconds: float) -> NDArray[np.float64]:
     """The probabilities that each part supports the perspective, and its contrary, (n, 2). For a perspective without a
-    contrary the first is the mean with that of its passage (`side_score`), and the second NaN."""
-    shown = [unit.shown for unit in units]
+    contrary the first is that of `support_alone`, and the second NaN."""
     if brief.contrary:
+        shown = [unit.shown for unit in units]
         return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
-    support = await brief.judge.support([Pair(brief.perspective["statement"], text) for text in shown], seconds)
-    scores = [side_score(float(s), brief.support.get(u.passage.id)) for s, u in zip(support, units, strict=True)]
-    own = [u.text == brief.perspective["statement"] for u in units]  # what was mined is itself a sentence of a source
-    return np.stack([np.where(own, 1.0, np.array(scores, np.float64)), np.full(len(units), np.nan)], axis=1)
+    parts = [(unit.text, unit.shown, unit.passage.id) for unit in units]
+    support = await support_alone(brief.judge, brief.perspective["statement"], parts, brief.support, seconds)
+    return np.stack([support, np.full(len(units), np.nan)], axis=1)
+
+
+async def support_alone(
+    judge: RunJudge, statement: str, parts: Sequence[tuple[str, str, int]], judged: Mapping[int, float], seconds: float
+) -> NDArray[np.float64]:
+    """How surely each part serves a perspective without a contrary, counted together with its passage, (n,). parts:
+    text, text as it is shown, passage. judged: the judge's probabilities of passages."""
+    support = await judge.support([Pair(statement, shown) for _, shown, _ in parts], seconds)
+    # What was mined is itself a sentence of a source.
+    given = zip(parts, support, strict=True)
+    return np.array([1.0 if t == statement else side_score(float(s), judged.get(i)) for (t, _, i), s in given])
 
 
 async def _rescored(dispute: "_ScoringGroup", seconds: float) -> list[SentenceScores]:
@@ -130,14 +140,13 @@ async def stances_to(
     return both[:, ::-1] if turned else both
 
 
-def _passage_stances(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
-    """The same by what the judge said of the passages."""
-    scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
-    both = np.array(scores, np.float64).reshape(len(units), 2)
-    # Judged for one perspective alone, a passage is taken to say little of the other.
-    known = ~np.isnan(both).all(axis=1)
-    both[known] = np.nan_to_num(both[known], nan=UNJUDGED_SUPPORT)
-    return both
+def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
+    """The leanings with those of passages and documents by what was said of the passages, where that is known."""
+    said = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
+    lean, weight = stance_log_odds(np.array(said, np.float64).reshape(len(units), 2))
+    around = group_log_odds(lean, weight, [u.passage.document for u in units])
+    columns = (np.where(np.isnan(lean), f, c) for c, f in zip((lean, around), features.T[1:], strict=True))
+    return np.stack([features[:, 0], *columns], axis=1)
 
 
 def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -156,15 +165,6 @@ def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> ND
         group_log_odds(lean, weight, [u.passage.document for u in units]),
     ]
     return np.stack([lean, *around], axis=1)
-
-
-def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
-    """The leanings with those of passages and documents by what was said of the passages, where that is known."""
-    lean, weight = stance_log_odds(_passage_stances(brief, units))
-    around = group_log_odds(lean, weight, [u.passage.document for u in units])
-    known = ~np.isnan(lean)
-    columns = (np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))
-    return np.stack([features[:, 0], *columns], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from tools.models.chat.vendors import COMPATIBLE, vendor_of
 from tools.models.encoders.encoder import Encoder
 from tools.models.encoders.endpoint import EndpointEncoder
 from tools.models.encoders.transformers import TransformersEncoder
-from tools.models.judges import embedded
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.chat import ChatJudge, read_judge_prompt
 from tools.models.judges.judge import Judge
@@ -77,23 +76,17 @@ def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor,
     if vendor is COMPATIBLE:
         _check_compatible(settings, name, named, own or settings.model)
         return vendor, model, settings.openai_base_url or vendor.url, settings.openai_api_key.get_secret_value()
-    url, key = _place(settings, vendor)
+    url, key = {
+        "anthropic": (settings.anthropic_base_url, settings.anthropic_api_key.get_secret_value()),
+        "google_genai": (settings.google_gemini_base_url, settings.google_api_key.get_secret_value()),
+        "ollama": (settings.ollama_host, ""),
+    }[vendor.prefix]
     if url and not (url.startswith(("http://", "https://")) and is_address(url)):
         shown = without_login(url)
         raise SettingsError(f"{named}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
     if vendor.key and not key and not url:
         raise SettingsError(f"{named}: set {vendor.key}, or {vendor.address} for a server of your own.")
     return vendor, model, url or vendor.url, key
-
-
-def _place(settings: Settings, vendor: Vendor) -> tuple[str, str]:
-    """The address and the key that are set for a vendor."""
-    places = {
-        "anthropic": (settings.anthropic_base_url, settings.anthropic_api_key.get_secret_value()),
-        "google_genai": (settings.google_gemini_base_url, settings.google_api_key.get_secret_value()),
-        "ollama": (settings.ollama_host, ""),
-    }
-    return places[vendor.prefix]
 
 
 def _check_compatible(settings: Settings, name: str, named: str, given: str) -> None:
@@ -108,11 +101,6 @@ def _check_compatible(settings: Settings, name: str, named: str, given: str) -> 
     if not given:
         raise SettingsError(f"no model is named for every stage: set STEELMAN_MODEL, or each stage's ({_VARIABLES}).")
     raise SettingsError(f"{named}: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own.")
-
-
-def build_own_judge(settings: Settings) -> Judge:
-    """The judge of this process. Raises ModelError."""
-    return embedded.load_judge()
 
 
 def build_judge(settings: Settings) -> Judge | None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,35 +26,28 @@ _PATIENCE = 0.7
 """The share of the time that a remote judge may take while the local one could still replace it."""
 
 
+@dataclass
 class Models:
-    """Embeddings of texts, and the judges of a run: the primary one, and that of this process, its fallback."""
+    """Embeddings of texts, and the judges of a run: the primary one, and that of this process, its fallback.
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        judge: Judge,
-        cache: VectorCache,
-        remote: Judge | None = None,
-        judge_required: bool = False,
-        retrieval_encoder: Encoder | None = None,
-        store: Store | None = None,
-        checker: ClaimChecker | None = None,
-    ) -> None:
-        """`encoder` compares sentences, for which it was tuned; `retrieval_encoder`, by default the same, encodes
-        passages and queries for dense retrieval.
+    encoder: compares sentences, for which it was tuned. other_encoder: encodes passages and queries in its place.
+    judge_required: the remote judge was named by the user, so that it has no fallback. store: where vectors of
+    sentences may be stored with their passages. checker: checks the claims that a chat model writes.
+    """
 
-        `store`: where vectors of sentences may be stored with their passages.
-        `judge_required`: the remote judge was named by the user, so that it has no fallback.
-        `checker`: what checks the claims that a chat model writes; None where none writes.
-        """
-        self.encoder = encoder
-        self.retrieval_encoder = retrieval_encoder or encoder
-        self.own_judge = judge
-        self.remote_judge = remote
-        self.judge_required = judge_required
-        self.cache = cache
-        self._store = store
-        self.checker = checker
+    encoder: Encoder
+    own_judge: Judge
+    cache: VectorCache
+    remote_judge: Judge | None = None
+    judge_required: bool = False
+    other_encoder: Encoder | None = None
+    store: Store | None = None
+    checker: ClaimChecker | None = None
+
+    @property
+    def retrieval_encoder(self) -> Encoder:
+        """What encodes passages and queries."""
+        return self.other_encoder or self.encoder
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
@@ -61,7 +55,8 @@ class Models:
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
         """As `encode`, for sentences of passages; only vectors that are not stored yet are computed."""
-        stored = await asyncio.to_thread(self._stored, {s.passage.id for s in sentences})
+        store = self.store if self.retrieval_encoder is self.encoder else None  # other vectors cannot be compared
+        stored = await asyncio.to_thread(store.sentence_vectors, {s.passage.id for s in sentences}) if store else {}
         missing = [i for i, s in enumerate(sentences) if s.passage.id not in stored]
         fresh = await self.encode([sentences[i].text for i in missing])
         vectors = np.empty((len(sentences), fresh.shape[1]), np.float32)
@@ -70,12 +65,6 @@ class Models:
             if sentence.passage.id in stored:
                 vectors[i] = stored[sentence.passage.id][sentence.position]
         return vectors
-
-    def _stored(self, passage_ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
-        """Vectors of these passages' sentences that may be compared with those of `encode`."""
-        if self._store is None or self.retrieval_encoder is not self.encoder:
-            return {}
-        return self._store.sentence_vectors(passage_ids)
 
     async def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of passages as the dense index stores them, shape (n, dimensions)."""

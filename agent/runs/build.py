@@ -1,7 +1,7 @@
 """Builds the providers that the settings turn on; nothing is asked of any server here."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +11,6 @@ from agent.models.from_settings import (
     build_chat_models,
     build_encoder,
     build_judge,
-    build_own_judge,
     build_search,
     build_web,
     uses_chat,
@@ -30,23 +29,17 @@ from tools.errors import ProviderError, as_sentence
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
-from tools.models.encoders.encoder import Encoder
+from tools.models.judges import embedded as judges
 from tools.models.judges.checker import ClaimChecker
-from tools.models.judges.judge import Judge, Pair
+from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
 
 
-def build_providers(
-    settings: Settings,
-    store: Store,
-    own_judge: Callable[[Settings], Judge] = build_own_judge,
-    own_encoder: Callable[[], Encoder] | None = None,
-) -> Providers:
-    """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models. Raises
-    SettingsError, ModelError when something that is on cannot be used."""
+def build_providers(settings: Settings, store: Store) -> Providers:
+    """The providers in force. Raises SettingsError, ModelError when something that is on cannot be used."""
     chats = build_chat_models(settings) if uses_chat(settings) else {}
-    models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder, chats.get("write"))
+    models = _models(settings, store, chats.get("write"))
     judging = models.remote_judge.chat if models.remote_judge else None
     for chat in filter(None, {*chats.values(), judging}):
         chat.load()  # what the event loop would wait for at the first call
@@ -109,21 +102,15 @@ def _optional(model: ChatModel) -> CruxWriter:
     return crux
 
 
-def _models(
-    settings: Settings,
-    store: Store,
-    own_judge: Callable[[Settings], Judge],
-    own_encoder: Callable[[], Encoder],
-    writer: ChatModel | None,
-) -> Models:
-    encoder, judge = own_encoder(), build_judge(settings)
+def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Models:
+    encoder = encoders.load_encoder()
     return Models(
         encoder,
-        own_judge(settings),
+        judges.load_judge(),
         VectorCache(settings.cache_dir / "cache.db"),
-        remote=judge,
+        remote_judge=build_judge(settings),
         judge_required=settings.judge in ("batch", "chat", "score"),
-        retrieval_encoder=build_encoder(settings, encoder),
+        other_encoder=build_encoder(settings, encoder),
         store=store,
         checker=ClaimChecker(writer) if writer else None,
     )

@@ -119,12 +119,9 @@ class RunStore:
         self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, person: str = ""
     ) -> None:
         row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time(), person)
+        columns = "id, thread, question, options, status, created_at, owner, heartbeat, person"
         with self._db.write() as db:
-            db.execute(
-                "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat, person)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
+            db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def get(self, run_id: str) -> RunRow:
         """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""
@@ -138,11 +135,8 @@ class RunStore:
         return run_row(rows[0])
 
     def latest(self, limit: int) -> list[RunRow]:
-        with self._db.read() as db:
-            return [
-                run_row(r)
-                for r in db.execute("SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
-            ]
+        query = "SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?"
+        return [run_row(r) for r in self._db.rows(query, (limit,))]
 
     def thread(self, thread: str) -> list[RunRow]:
         """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
@@ -170,11 +164,8 @@ class RunStore:
                     f"somebody is working on run {run_id} already. Wait for it, or cancel the run first; if its "
                     f"process was killed, try again in {STALE_SECONDS:.0f} seconds."
                 )
-            db.execute(
-                "UPDATE runs SET owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL"
-                " WHERE id = ?",
-                (owner, time.time(), run_id),
-            )
+            claimed = "owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL"
+            db.execute(f"UPDATE runs SET {claimed} WHERE id = ?", (owner, time.time(), run_id))
         return True
 
     def beat(self, run_id: str, owner: str) -> bool:
@@ -208,10 +199,8 @@ class RunStore:
 
     def cancel_owned(self, owner: str) -> None:
         """Cancels and releases whatever the owner still holds."""
-        with self._db.read() as db:
-            held = [r["id"] for r in db.execute("SELECT id FROM runs WHERE owner = ?", (owner,))]
-        for run_id in held:
-            self.finish(run_id, owner, "cancelled", {})
+        for row in self._db.rows("SELECT id FROM runs WHERE owner = ?", (owner,)):
+            self.finish(row["id"], owner, "cancelled", {})
 
     def close_abandoned(self) -> None:
         """Ends the runs whose process is gone; they can be resumed. Those of the API are left to its next server."""
@@ -225,11 +214,8 @@ class RunStore:
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to release it."""
         with self._db.write() as db:
-            query = (
-                "UPDATE runs SET status = 'cancelled', finished_at = ?"
-                " WHERE id = ? AND status IN ('running', 'waiting')"
-            )
-            ended = db.execute(query, (_now(), run_id)).rowcount == 1
+            stopped = "status = 'cancelled', finished_at = ? WHERE id = ? AND status IN ('running', 'waiting')"
+            ended = db.execute(f"UPDATE runs SET {stopped}", (_now(), run_id)).rowcount == 1
             if ended:
                 _append(db, run_id, "cancelled", {})
         return ended
@@ -261,16 +247,14 @@ class RunStore:
             _append(db, run_id, kind, data)
 
     def events(self, run_id: str, after: int) -> list[Event]:
-        with self._db.read() as db:
-            rows = db.execute("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
-            return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
+        rows = self._db.rows("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
+        return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
 
     def failures(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What the runs' last events of a failure keep of it, by run; those that never failed have none."""
         marks = ", ".join("?" * len(run_ids))
         query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
-        with self._db.read() as db:
-            return {r["run_id"]: json.loads(r["data"]) for r in db.execute(query, tuple(run_ids))}
+        return {run_id: json.loads(data) for run_id, data in self._db.rows(query, run_ids)}
 
 
 def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:

@@ -63,21 +63,16 @@ class ThreadStore:
 
     def name_thread(self, thread: str, name: str) -> None:
         """Gives the thread a name of its own; an empty one takes it away."""
-        with self._db.write() as db:
-            db.execute(
-                "INSERT INTO threads (thread, person, name) VALUES (?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET name = excluded.name",
-                (thread, self._person, name.strip()),
-            )
+        self._set(thread, "name", name.strip())
 
     def set_removed(self, thread: str, at: float | None) -> None:
         """Takes the thread out of the list from a moment on (seconds since the epoch), or puts it back (None)."""
+        self._set(thread, "removed_at", at)
+
+    def _set(self, thread: str, column: str, value: str | float | None) -> None:
+        query = f"INSERT INTO threads (thread, person, {column}) VALUES (?, ?, ?)"
         with self._db.write() as db:
-            db.execute(
-                "INSERT INTO threads (thread, person, removed_at) VALUES (?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET removed_at = excluded.removed_at",
-                (thread, self._person, at),
-            )
+            db.execute(f"{query} ON CONFLICT DO UPDATE SET {column} = excluded.{column}", (thread, self._person, value))
 
     def removed(self, before: float) -> list[tuple[str, str]]:
         """The threads that anybody took out of their list before a moment, each with who it was, of whom runs of it are

@@ -19,7 +19,7 @@ from agent.models.inference import Models
 from agent.models.providers import Expander, Framer, Plan, Planner, Providers
 from agent.options import RunOptions, check_question, in_time, options_of
 from agent.stages.stage import Fallback, ask_model, report, stage
-from agent.state import FramingState, Perspective, RunState, StageNote, Stance, asked_query
+from agent.state import FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.budget import current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
@@ -40,7 +40,6 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     contrary = state["against"]["contrary"] if "against" in state else None
     perspectives = [contrary] if contrary else state.get("perspectives")
     ids = state.get("question_results", [])
-    failures: list[StageNote] = []
     try:
         if not ids:
             found, passages = await in_time(options, "expand", search_store(providers, asked_query(framing), options))
@@ -52,11 +51,11 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         if not ids and (elsewhere := providers.searched_elsewhere()):
             raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
         what = "The sides could not be planned" if perspectives is None else "The question itself was not searched"
-        failures = [StageNote(stage="expand", message=f"{what}: {exc}", kind="late")]
+        current_log().note("late", f"{what}: {exc}")
     perspectives = perspectives or []
     planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
     report(runtime, "sides", sides=planned)
-    return RunState(perspectives=perspectives, question_results=ids, notes=failures)
+    return RunState(perspectives=perspectives, question_results=ids)
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:

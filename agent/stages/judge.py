@@ -29,7 +29,7 @@ from agent.models.inference import RunJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
-from agent.state import Coverage, Perspective, RunState, StageNote, contrary_statements, form_of
+from agent.state import Coverage, Perspective, RunState, contrary_statements, form_of
 from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.words import count
@@ -74,6 +74,9 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     fresh = _by_side(perspectives, asked, verdicts.support)
     support, judged = merge_scores(known, fresh), len({i for scores in fresh.values() for i in scores})
     coverage = await _coverage(providers, perspectives, support, judge.threshold, passages, originals)
+    if judged < len(asked) and time_left(options, "judge") < _SOON:  # else it was the replies that gave no verdict
+        late = count(len(asked) - judged, "passage")
+        current_log().note("late", f"{late} could not be judged in time.", NOT_ALL_JUDGED)
     for perspective, found in coverage.items():
         counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
         report(runtime, "judged", side=perspective, **counted)
@@ -90,18 +93,9 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
         scored_by=name,
         threshold=judge.threshold,
         served_by={"judge": judge.name},
-        notes=_late_note(len(asked) - judged, options),
         foreign_documents=whole.foreign,
         addressing_documents=whole.addressed,
     )
-
-
-def _late_note(left: int, options: RunOptions) -> list[StageNote]:
-    """That passages were left when time ran out; with time left, it was the replies that gave no verdict."""
-    if not left or time_left(options, "judge") >= _SOON:
-        return []
-    text = f"{count(left, 'passage')} could not be judged in time."
-    return [StageNote(stage="judge", message=text, kind="late", brief=NOT_ALL_JUDGED)]
 
 
 def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:

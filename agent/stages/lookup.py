@@ -9,7 +9,8 @@ from agent.evidence.coverage import FilteredPassages, search_store
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
 from agent.stages.stage import report, run_id, stage
-from agent.state import Claim, RunState, StageNote
+from agent.state import Claim, RunState
+from tools.budget import current_log
 from tools.errors import DeadlineError
 from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
@@ -21,22 +22,14 @@ _MOST = 2
 @stage("lookup")
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     drafts: list[Claim] = []
-    left_out = FilteredPassages([], {}, {})
-    failures: list[StageNote] = []
-    options = options_of(runtime)
+    _, foreign, addressed = FilteredPassages([], {}, {})
+    options, asked = options_of(runtime), state["framing"]["question"]
     try:
-        asked = state["framing"]["question"]
-        drafts, left_out = await in_time(options, "write", _plain_claims(providers, asked, options))
+        drafts, (_, foreign, addressed) = await in_time(options, "write", _plain_claims(providers, asked, options))
     except DeadlineError as exc:
-        failures = [StageNote(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
+        current_log().note("late", f"Nothing could be looked up: {exc}")
     report(runtime, "written", claims=len(drafts))
-    return RunState(
-        perspectives=[],
-        drafts=drafts,
-        notes=failures,
-        foreign_documents=left_out.foreign,
-        addressing_documents=left_out.addressed,
-    )
+    return RunState(perspectives=[], drafts=drafts, foreign_documents=foreign, addressing_documents=addressed)
 
 
 async def _plain_claims(

@@ -1,9 +1,11 @@
 """Requery: new queries for the perspectives that are not covered, and for no other."""
 
 import asyncio
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
@@ -12,11 +14,13 @@ from agent.evidence.coverage import favouring
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
 from agent.stages.stage import ask_model, report, stage
-from agent.state import FramingState, Perspective, RunState, StageNote, asked_query, is_answer
+from agent.state import FramingState, Perspective, RunState, asked_query, is_answer
 from prompts import as_data, one_line
+from tools.budget import current_log
 from tools.errors import DeadlineError
 from tools.language.lexicon import lower_first
 from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
+from tools.models.batching import run_within
 from tools.models.chat.model import ChatModel
 
 _READ = 3  # passages whose words make a query
@@ -26,39 +30,28 @@ _READ = 3  # passages whose words make a query
 async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
     planned: dict[str, list[str]] = {}
-    failures: list[StageNote] = []
-    best = {p["id"]: _best(state, p["id"]) for p in uncovered}
+    best = {p["id"]: _best(state, p) for p in uncovered}
     passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
-    asked = (
-        providers.requery(
-            perspective,
-            state["framing"],
-            state["queries"].get(perspective["id"], []),
-            [passages[i].text for i in best[perspective["id"]] if i in passages],
-        )
-        for perspective in uncovered
-    )
-    answers = await asyncio.gather(
-        *(in_time(options_of(runtime), "search", queries) for queries in asked), return_exceptions=True
-    )
-    for perspective, answer in zip(uncovered, answers, strict=True):
-        if isinstance(answer, DeadlineError):
-            message = f"No second search for '{perspective['name']}': {answer}"
+
+    async def plan(perspective: Perspective) -> None:
+        own = perspective["id"]
+        tried, found = state["queries"].get(own, []), [passages[i].text for i in best[own] if i in passages]
+        try:
+            queries = providers.requery(perspective, state["framing"], tried, found)
+            planned[own] = await in_time(options_of(runtime), "search", queries)
+        except DeadlineError as exc:
             brief = "Some sides were not searched a second time."
-            failures.append(StageNote(stage="again", message=message, kind="late", brief=brief))
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            planned[perspective["id"]] = answer
+            current_log().note("late", f"No second search for '{perspective['name']}': {exc}", brief)
+
+    await run_within(math.inf, [partial(plan, p) for p in uncovered], max(1, len(uncovered)))
     report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
-    return RunState(next_queries=planned, round=state.get("round", 0) + 1, notes=failures)
+    return RunState(next_queries=planned, round=state.get("round", 0) + 1)
 
 
-def _best(state: RunState, perspective: str) -> list[int]:
+def _best(state: RunState, perspective: Perspective) -> list[int]:
     """The passages that support the perspective best, and better than its contrary."""
-    contrary = next((p["contrary"] for p in state["perspectives"] if p["id"] == perspective), "")
     support = state.get("support", {})
-    own = favouring(support.get(perspective, {}), support.get(contrary, {}))
+    own = favouring(support.get(perspective["id"], {}), support.get(perspective["contrary"], {}))
     return sorted(own, key=lambda i: (-own[i], i))[:_READ]
 
 

@@ -8,12 +8,12 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import filter_passages
 from agent.models.providers import Providers, WebResults
-from agent.options import RunOptions, in_time, options_of, time_left
+from agent.options import RunOptions, in_time, options_of
 from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote
 from tools.budget import NoteKind, current_log
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
-from tools.store.hybrid import Hit, fuse
+from tools.store.hybrid import fuse
 
 TOO_FAR = 0.25
 """Cosine to the statement below which a passage is about something else and is not worth judging; by the embedded
@@ -71,9 +71,8 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
 
 
 def _kind(problem: SteelmanError) -> NoteKind:
-    if isinstance(problem, DeadlineError):
-        return "late"
-    return "degraded" if isinstance(problem, StoreBusyError) else "failed"
+    busy = isinstance(problem, StoreBusyError)
+    return "late" if isinstance(problem, DeadlineError) else "degraded" if busy else "failed"
 
 
 def _new(state: BranchState) -> list[str]:
@@ -85,21 +84,20 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     """Passages from the queries that were answered in time, and what became of the others."""
     statement, queries = state["perspective"]["statement"], _new(state)
     vectors = await in_time(options, "search", providers.models.encode_queries([statement, *queries]))
-    searches = [
-        asyncio.create_task(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
+    searches = (
+        in_time(options, "search", asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
         for q, v in zip(queries, vectors[1:], strict=True)
         if not state.get("web_only")
-    ]
-    online = asyncio.create_task(_search_web(providers, state, options))
-    try:
-        rankings, problems = await _collect(searches, time_left(options, "search"))
-        web = await in_time(options, "search", online)
-    except ProviderError as exc:  # it fails or is late: what the store had still counts
-        web = WebResults(problems=[exc])
-    finally:
-        online.cancel()
-        await asyncio.gather(online, return_exceptions=True)
-    ranked = [*([h.passage_id for h in hits] for hits in rankings), *state.get("known", {}).values()]
+    )
+    in_store = asyncio.gather(*searches, return_exceptions=True)
+    web, answers = await asyncio.gather(_search_web(providers, state, options), in_store)
+    problems = [answer for answer in answers if isinstance(answer, SteelmanError)]
+    ranked = list(state.get("known", {}).values())
+    for hits in answers:
+        if not isinstance(hits, BaseException):
+            ranked.append([h.passage_id for h in hits])
+        elif not isinstance(hits, SteelmanError):
+            raise hits
     ids = [i for i, _ in fuse(ranked)]
     if web.ids:  # one ranking against one: else several queries would outvote the web
         ids = [i for i, _ in fuse([ids, web.ids])]
@@ -128,7 +126,11 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
             told = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
             current_log().note("skipped", told)
         return WebResults()
-    return await providers.web.find(run_id(), _new(state), pages, options.pool, options.domains)
+    search = providers.web.find(run_id(), _new(state), pages, options.pool, options.domains)
+    try:
+        return await in_time(options, "search", search)
+    except ProviderError as exc:  # it fails or is late: what the store had still counts
+        return WebResults(problems=[exc])
 
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
@@ -141,23 +143,3 @@ def _web_failures(providers: Providers, web: WebResults, perspective: str) -> li
         nothing = f"{providers.web.engine.title} found no page for '{perspective}'."
         failures.append(StageNote(stage="web", message=nothing, kind="scope"))
     return failures
-
-
-async def _collect(
-    searches: list[asyncio.Task[list[Hit]]], seconds: float
-) -> tuple[list[list[Hit]], list[SteelmanError]]:
-    try:
-        if searches:
-            await asyncio.wait(searches, timeout=None if math.isinf(seconds) else max(0.0, seconds))
-    finally:
-        late = [s for s in searches if s.cancel()]
-    problems: list[SteelmanError] = [DeadlineError("the time for it was used up.") for _ in late]
-    results = []
-    for search in searches:
-        if search in late:
-            continue
-        try:
-            results.append(search.result())
-        except SteelmanError as exc:
-            problems.append(exc)
-    return results, problems

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Literal
 
 from langgraph.runtime import Runtime
 
@@ -22,7 +21,8 @@ from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
-from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, StageNote, decontextualised, in_case
+from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, decontextualised, in_case
+from tools.budget import current_log
 from tools.errors import DeadlineError, JudgeError
 from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
@@ -41,13 +41,12 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     held: list[Claim] = []
     quoted: list[Claim] = []
     dropped: list[Dropped] = []
-    failures: list[StageNote] = []
     try:
         held, dropped = await in_time(options, "verify", checks.verify_claims(state["drafts"]))
         _report(runtime, held)
         quoted = await in_time(options, "verify", add_quotations(checks, held, dropped, options.claims_per_side))
     except DeadlineError as exc:
-        failures = [StageNote(stage="verify", message=f"What could not be checked was left out: {exc}")]
+        current_log().note("failed", f"What could not be checked was left out: {exc}")
         with suppress(TimeoutError):  # what was read before is there at once
             async with asyncio.timeout(_GRACE):
                 quoted = await add_quotations(checks, held, dropped, options.claims_per_side)
@@ -55,13 +54,14 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         return fall_back_to_own_judge(providers, exc)
     _report(runtime, quoted)
     shown = await merge_reworded(providers.models, deduplicated([*held, *quoted]))
-    claims = with_theses(_in_order(state, shown))
+    order = {p["id"]: n for n, p in enumerate(state.get("perspectives", []))}
+    claims = with_theses(sorted(shown, key=lambda c: order.get(c["perspective"], len(order))))
     with suppress(DeadlineError):
         claims += await in_time(options, "verify", _crux(checks, claims))
     claims = add_crux(state, claims)
     report(runtime, "verified", held=len(held), repaired=len(quoted), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
-    return RunState(claims=claims, dropped=dropped, notes=failures, coverage=coverage, duplicate_of=same)
+    return RunState(claims=claims, dropped=dropped, coverage=coverage, duplicate_of=same)
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
@@ -106,23 +106,14 @@ async def _coverage(
     return covered(same), same
 
 
-def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
-    ids = [p["id"] for p in state.get("perspectives", [])]
-    return sorted(claims, key=lambda c: ids.index(c["perspective"]) if c["perspective"] in ids else len(ids))
-
-
 def with_theses(claims: list[Claim]) -> list[Claim]:
     """Each perspective's first claim, the best of its writer's that holds, is its one-line summary."""
-    led: set[str] = set()
-    marked: list[Claim] = []
-    for claim in claims:
-        if claim["role"] not in OF_NO_PERSPECTIVE:
-            first = in_case(claim) and claim["perspective"] not in led
-            role: Literal["thesis", "case"] = "thesis" if first else "case"
-            led |= {claim["perspective"]} if first else set()
-            claim = Claim(**{**claim, "role": role})
-        marked.append(claim)
-    return marked
+    first = {c["perspective"]: c for c in reversed(claims) if in_case(c)}
+
+    def marked(claim: Claim) -> Claim:
+        return Claim(**{**claim, "role": "thesis" if first.get(claim["perspective"]) is claim else "case"})
+
+    return [c if c["role"] in OF_NO_PERSPECTIVE else marked(c) for c in claims]
 
 
 _SAME = 0.92  # cosine from which two claims of one perspective say the same

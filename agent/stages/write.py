@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count, zip_longest
 
 import numpy as np
@@ -22,16 +23,9 @@ from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
-from agent.state import (
-    Claim,
-    FramingState,
-    Perspective,
-    RunState,
-    SentenceEvidence,
-    StageNote,
-    decontextualised,
-)
+from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, decontextualised
 from prompts import as_data, one_line
+from tools.budget import current_log
 from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
@@ -48,18 +42,18 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     """The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
     beside a model that writes, by the judge of this process."""
     claims, quotations = list[Claim](), list[Claim]()
-    read, failures = dict[str, SentenceEvidence](), list[str]()
+    read, note = dict[str, SentenceEvidence](), partial(current_log().note, "failed")
     briefs, cases = list[Brief](), list[list[Claim] | BaseException]()
     try:
         briefs, cases = await _read_and_wrote(providers, state, options_of(runtime))
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     except DeadlineError as exc:
-        failures.append(f"{NOT_WRITTEN}: {exc}")
+        note(f"{NOT_WRITTEN}: {exc}")
     for brief, case in zip(briefs, cases, strict=True):
         name, reading = brief.perspective["name"], brief.reading
         if isinstance(case, BaseException):
-            failures.append(f"The case for '{name}' was not written: {case}")
+            note(f"The case for '{name}' was not written: {case}")
         else:
             claims += case
         if reading and providers.quote:
@@ -67,7 +61,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         elif reading:
             late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
             if late:
-                failures.append(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
+                note(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
             if not brief.well_judged and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
     drafts = deduplicated(claims)
@@ -77,7 +71,6 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         quotations=quotations,
         responses=under_one_perspective([r for brief in briefs for r in brief.responses], drafts),
         sentence_evidence=read,
-        notes=[StageNote(stage="write", message=message) for message in failures],
     )
 
 
@@ -205,11 +198,7 @@ async def crux_by_chat(
         for side, own in shown
     )
     reply = await ask_model(
-        model,
-        "crux",
-        WrittenCrux,
-        question=as_data("question", framing["question"]),
-        sides="\n\n".join(told),
+        model, "crux", WrittenCrux, question=as_data("question", framing["question"]), sides="\n\n".join(told)
     )
     cited = [_crux_passages([own[n] for n in dict.fromkeys(reply.claims) if n in own]) for _, own in shown]
     if not reply.text.strip() or not all(cited):

@@ -78,12 +78,11 @@ class BatchJudge(Judge):
         self, question: str, sides: Sequence[Side], passages: Sequence[Passage], seconds: float = math.inf
     ) -> PassageVerdicts:
         """In steps of the grades. Raises ProviderDownError, ProviderReplyError, and BudgetError before any verdict."""
-        number, found = len(passages), np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
-        order = sorted(range(number), key=lambda i: (passages[i].document, passages[i].position))
+        found = np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
+        order = sorted(range(len(passages)), key=lambda i: (passages[i].document, passages[i].position))
         characters = sum(len(as_line(p)) for p in passages)
-        calls = max(1, math.ceil(number / self._halving.together), math.ceil(characters / _CHARACTERS))
         ask = partial(self._ask, question, sides, passages, found)
-        parts = batches(order, math.ceil(number / calls)) if passages else ()
+        parts = self._halving.parts(order, characters, _CHARACTERS)
         try:
             await run_within(seconds, [partial(self._halving.ask, ask, part) for part in parts], self._concurrency)
         except BudgetError as exc:

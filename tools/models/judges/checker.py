@@ -1,7 +1,7 @@
 """A chat model that checks written claims: do the passages that a claim cites say it, and does it serve its side?"""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -16,7 +16,7 @@ from tools.passages import Passage
 
 TOGETHER = 64
 """Claims of a call at most."""
-_CHARACTERS = 40_000  # of the passages and claims of a call at most
+_CHARACTERS = 40_000  # of the passages and claims of a call, about
 _CONCURRENT = 8  # calls
 _ATTEMPTS = 2
 _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
@@ -72,12 +72,9 @@ class CheckedClaims(BaseModel):
 class ClaimChecker:
     """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
 
-    def __init__(self, model: ChatModel, concurrency: int = _CONCURRENT) -> None:
+    def __init__(self, model: ChatModel) -> None:
         self._model = model
         self.name = model.name
-        self.address = model.address
-        self.local = model.local
-        self._concurrency = min(concurrency, _CONCURRENT)
         self._halving = Halving(TOGETHER)
 
     async def check(
@@ -97,8 +94,10 @@ class ClaimChecker:
                     fooled.extend(v.said > _PROBABILITY["partly"] for v in found[len(claims) :])
                     missing = [i for i in missing if not found[i].answered]
 
-        calls = [partial(self._halving.ask, ask, part) for part in _parts(claims, self._halving.together)]
-        await run_within(seconds, calls, self._concurrency)
+        cited = {p for claim in claims for p in claim.passages}
+        characters = sum(len(as_line(p)) for p in cited) + sum(len(claim.text) for claim in claims)
+        parts = self._halving.parts(range(len(claims)), characters, _CHARACTERS)
+        await run_within(seconds, [partial(self._halving.ask, ask, part) for part in parts], _CONCURRENT)
         return found[: len(claims)], any(fooled)
 
     async def _ask(self, claims: Sequence[ClaimCheck], places: Iterable[int], found: list[ClaimVerdict]) -> None:
@@ -128,21 +127,3 @@ class ClaimChecker:
                 corrected = one.corrected.strip() if one.said == "partly" else ""
                 verdict = ClaimVerdict(_PROBABILITY[one.said], _PROBABILITY[one.serves], corrected)
                 found[asked[one.claim]] = verdict
-
-
-def _parts(claims: Sequence[ClaimCheck], together: int) -> Iterator[list[int]]:
-    """The places of the claims of each call, in their order."""
-    part: list[int] = []
-    passages: set[Passage] = set()
-    length = 0
-    for i, claim in enumerate(claims):
-        own = len(claim.text) + sum(len(as_line(p)) for p in {*claim.passages} - passages)
-        if part and (len(part) == together or length + own > _CHARACTERS):
-            yield part
-            part, passages, length = [], set(), 0
-            own = len(claim.text) + sum(len(as_line(p)) for p in {*claim.passages})
-        part.append(i)
-        passages.update(claim.passages)
-        length += own
-    if part:
-        yield part

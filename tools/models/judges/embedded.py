@@ -65,11 +65,7 @@ class EmbeddedJudge(LocalJudge):
     """Probabilities of support from the cross-encoder."""
 
     def __init__(
-        self,
-        model: Int8Model,
-        name: str,
-        calibration: Calibration,
-        closer: Callable[[], Int8Model] | None = None,
+        self, model: Int8Model, name: str, calibration: Calibration, closer: Callable[[], Int8Model] | None = None
     ) -> None:
         """closer: gives the larger model; without it nothing is read closer."""
         self._model = model

@@ -1,7 +1,8 @@
 """Many items in one call of a chat model: labels that nobody could know before; passages under the headings of their
 documents; halves of a call that is too long."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from random import SystemRandom
 from typing import TypeVar
 
@@ -25,6 +26,11 @@ class Halving:
 
     def __init__(self, together: int) -> None:
         self.together = together
+
+    def parts(self, items: Sequence[T], characters: int, most: int) -> Iterator[Sequence[T]]:
+        """The items of each call, about as many in each; `characters` in all, of which a call has about `most`."""
+        calls = max(1, math.ceil(len(items) / self.together), math.ceil(characters / most))
+        return batches(items, max(1, math.ceil(len(items) / calls)))
 
     async def ask(self, ask: Callable[[Sequence[T]], Awaitable[None]], items: Sequence[T]) -> None:
         """Asks about the items together, or about each half of them. Raises PromptTooLongError for a single item."""
