@@ -37,7 +37,7 @@ from agent.stages.select import select
 from agent.stages.stage import Stage
 from agent.stages.verify import verify
 from agent.stages.write import write
-from agent.state import BranchState, RunState, asked_query, with_focus
+from agent.state import BranchState, RunState, asked_query, uncovered_perspectives, with_focus
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -107,7 +107,7 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
     for searching is not used up."""
     if state.get("to_search") == "nothing":
         return "select"
-    uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
+    uncovered = uncovered_perspectives(state)
     options = options_of(runtime)
     late = time_left(options, "search") <= 0
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"

@@ -41,6 +41,8 @@ class Perspective(TypedDict):
     origin: Literal["question", "sources", "person", "model"]
 
 
+OTHER_WAYS = "rest"
+"""The id of the perspective of all that is proposed beside the planned ones. It has no contrary and no objections."""
 ANSWER_WORDS = frozenset(word for words in ANSWERS.values() for word in words)
 """Names of the perspectives that answer the question itself; their statements are 'Yes: …?' and 'No: …?'."""
 
@@ -215,7 +217,7 @@ class RunState(TypedDict, total=False):
     earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: Target  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # given, frame: known before the run begins where rules alone frame
-    perspectives: list[Perspective]  # frame, expand, review, lookup: a person may replace them; of a fact none
+    perspectives: list[Perspective]  # frame, expand, review, judge, lookup: a person may replace them; of a fact none
     question_results: list[int]  # frame, expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
     candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve, judge: per perspective, best first
@@ -253,6 +255,13 @@ def begun_again(before: Mapping[str, object]) -> RunState:
     """What a run that starts from the beginning tells of the state that it had `before`: empty where it had none."""
     told = "An older version of Steelman began this run. It was started again from the beginning."
     return RunState(notes=[StageNote(stage="frame", message=told, kind="scope")] if before else [])
+
+
+def uncovered_perspectives(state: RunState) -> list[Perspective]:
+    """Those to search again: planned, and not supported by enough passages."""
+    coverage = state["coverage"]
+    planned = (p for p in state["perspectives"] if p["id"] != OTHER_WAYS)
+    return [p for p in planned if coverage[p["id"]]["status"] != "supported"]
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:

@@ -19,7 +19,7 @@ from agent.answer.model import (
     Quotation,
     ResponseSentence,
 )
-from agent.state import is_answer, with_focus
+from agent.state import OTHER_WAYS, is_answer, with_focus
 from tools.errors import as_sentence
 from tools.language.words import count
 from tools.passages import Passage
@@ -74,6 +74,8 @@ def named(answer: Answer, side: AnswerPerspective) -> str:
     if is_answer(side.name, side.statement):
         said = side.statement.removeprefix(f"{side.name}: ")
         return "" if said == answer.neutral_question else said
+    if side.id == OTHER_WAYS:
+        return side.name
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
         return side.name  # an alternative; its question stands above all sides
     includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))

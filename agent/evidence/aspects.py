@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations
 
-from agent.state import Claim, Perspective, RunState, decontextualised, in_case
+from agent.state import OTHER_WAYS, Claim, Perspective, RunState, decontextualised, in_case
 from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
 
@@ -109,7 +109,8 @@ def opposed_sides(state: RunState, claims: Sequence[Claim]) -> Sides | None:
     """The two strongest perspectives that oppose each other, each with the claims of its case; None where there are no
     two with a case. They are the contrary ones. Of an open question they are the two that most passages speak for and
     against; among equals those with the most independent sources."""
-    known, coverage = {p["id"]: p for p in state.get("perspectives", [])}, state.get("coverage", {})
+    planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
+    known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})
     cases = {p: [c for c in claims if c["perspective"] == p and in_case(c)] for p in known}
     opposition = state.get("opposition", {})
     against = {p: {i for i, s in scores.items() if s >= state["threshold"]} for p, scores in opposition.items()}

@@ -6,7 +6,7 @@ rank. A second round reads only what is new.
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ from agent.models.inference import RunJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
-from agent.state import Coverage, Perspective, RunState, contrary_statements, form_of
+from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, form_of
 from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.words import count
@@ -58,8 +58,9 @@ async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
     """What the judge of that name makes of the passages; scores of another judge are left behind."""
-    perspectives, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
-    afresh = state.get("scored_by", name) != name
+    options, judge = options_of(runtime), providers.models.judge(name)
+    state, afresh = _with_other_ways(judge, state), state.get("scored_by", name) != name
+    perspectives = state["perspectives"]
     known = {} if afresh else state.get("support", {})
     put: Any = Overwrite if afresh else lambda scores: scores
     limit = _most(judge, perspectives, options)
@@ -67,22 +68,21 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     ids = list(dict.fromkeys([*_by_rank(state), *whole.ids]))
     passages = await asyncio.to_thread(providers.passages, ids)
     originals = originals_of(passages)
-    done = {originals.get(i, i) for scores in known.values() for i in scores}
-    wanted = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
-    asked = wanted[: max(0, limit - len(done))]
+    wanted, asked = _to_read(ids, originals, known, limit)
     verdicts = await _read(judge, state, [passages[i] for i in asked], options)
     fresh = _by_side(perspectives, asked, verdicts.support)
     support, judged = merge_scores(known, fresh), len({i for scores in fresh.values() for i in scores})
+    # What is against all else is against nothing that could be named.
+    planned = [p for p in perspectives if p["id"] != OTHER_WAYS]
+    opposed = _by_side(planned, asked, verdicts.opposition[: len(planned)])
     coverage = await _coverage(providers, perspectives, support, judge.threshold, passages, originals)
-    if judged < len(asked) and time_left(options, "judge") < _SOON:  # else it was the replies that gave no verdict
-        late = count(len(asked) - judged, "passage")
-        current_log().note("late", f"{late} could not be judged in time.", NOT_ALL_JUDGED)
-    for perspective, found in coverage.items():
-        counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
-        report(runtime, "judged", side=perspective, **counted)
+    perspectives = [p for p in perspectives if p["id"] != OTHER_WAYS or coverage[OTHER_WAYS]["ids"]]
+    coverage = {p["id"]: coverage[p["id"]] for p in perspectives}
+    _report(runtime, coverage, late=len(asked) - judged)
     return RunState(
+        perspectives=perspectives,
         support=put(fresh),
-        opposition=put(_by_side(perspectives, asked, verdicts.opposition)),
+        opposition=put(opposed),
         off_question=put(await _off_question(providers, state, asked, verdicts, judge.threshold)),
         candidates={p: sorted(whole.ids, key=lambda i: -s.get(i, 0.0)) for p, s in support.items()},
         to_search=_to_search(providers, state, options) if whole.ids else "all",
@@ -96,6 +96,33 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
         foreign_documents=whole.foreign,
         addressing_documents=whole.addressed,
     )
+
+
+def _to_read(
+    ids: Sequence[int], originals: Mapping[int, int], known: Mapping[str, Mapping[int, float]], limit: int
+) -> tuple[list[int], list[int]]:
+    """The passages without a verdict, copies once; and as many of them as the budget allows."""
+    done = {originals.get(i, i) for scores in known.values() for i in scores}
+    wanted = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
+    return wanted, wanted[: max(0, limit - len(done))]
+
+
+def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: int) -> None:
+    """late: passages without a verdict. With time left it was the replies that gave none."""
+    if late and time_left(options_of(runtime), "judge") < _SOON:
+        current_log().note("late", f"{count(late, 'passage')} could not be judged in time.", NOT_ALL_JUDGED)
+    for side, found in coverage.items():
+        report(runtime, "judged", side=side, **{name: found[name] for name in ("status", "passages", "sources")})
+
+
+def _with_other_ways(judge: RunJudge, state: RunState) -> RunState:
+    """The state with a perspective of whatever else the passages propose, for a judge that can tell: a plan from a
+    sentence of each document cannot know all of it."""
+    planned = [p for p in state["perspectives"] if p["id"] != OTHER_WAYS]
+    told = f"Something other than these should be done: {'; '.join(p['name'] for p in planned)}."
+    ways = Perspective(id=OTHER_WAYS, name="Other ways", statement=told, stance="other", contrary="", origin="sources")
+    asked = [*planned, ways] if judge.reads_documents and "against" not in state else planned
+    return RunState(**{**state, "perspectives": asked})
 
 
 def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:

@@ -14,7 +14,7 @@ from agent.evidence.coverage import favouring
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
 from agent.stages.stage import ask_model, report, stage
-from agent.state import FramingState, Perspective, RunState, asked_query, is_answer
+from agent.state import FramingState, Perspective, RunState, asked_query, is_answer, uncovered_perspectives
 from prompts import as_data, one_line
 from tools.budget import current_log
 from tools.errors import DeadlineError
@@ -28,7 +28,7 @@ _READ = 3  # passages whose words make a query
 
 @stage("again")
 async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
+    uncovered = uncovered_perspectives(state)
     planned: dict[str, list[str]] = {}
     best = {p["id"]: _best(state, p) for p in uncovered}
     passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
