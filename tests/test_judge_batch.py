@@ -17,7 +17,7 @@ from agent.models.inference import RunJudge
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from agent.state import RunState
+from agent.state import RunState, uncovered_perspectives
 from tools.budget import Budget, StageLog, budget_scope
 from tools.documents.ingest import Ingester
 from tools.models.cache import VectorCache
@@ -264,11 +264,38 @@ async def test_a_small_collection_is_read_whole_every_clear_verdict_counts_and_n
     assert len(texts) == answer.usage.passages_judged == 49
     of = {stance: {i for i, text in texts.items() if stance in text} for stance in STANCES}
     assert [set(state["coverage"][p]["ids"]) for p in ("p1", "p2", "p3")] == [of[STANCES[0]], of[STANCES[1]], set()]
-    assert [c.status for c in answer.coverage] == ["supported", "supported", "not_found"]
+    assert [c.status for c in answer.coverage] == ["supported", "supported", "not_found"]  # and no other ways
     assert {i for i, s in state["opposition"]["p2"].items() if s > 0.9} == of[STANCES[0]]
     assert set(state["off_question"]) == of[STANCES[3]]
     assert all(set(found) == set(texts) for found in state["candidates"].values())
     assert [sum(STAGES[stage] in p for p in server.prompts()) for stage in ("judge", "again")] == [2, 0]
+
+
+@pytest.mark.usefixtures("library")
+async def test_what_is_proposed_beside_the_plan_has_a_side_of_its_own() -> None:
+    def judged(body: Body) -> Any:
+        sides, passages = read_request(body)
+        [rest] = [
+            label for side, label in sides.items() if side.startswith("Something other than these should be done")
+        ]
+        proposed = [verdict(p, rest) for text, p in passages.items() if STANCES[2] in text.lower()]
+        against = [verdict(p, rest, "against") for text, p in passages.items() if STANCES[0] in text.lower()]
+        rest_of = [
+            p
+            for text, p in passages.items()
+            if not {STANCES[0], STANCES[2]} & {s for s in STANCES if s in text.lower()}
+        ]
+        return Reply({"verdicts": [*proposed, *against], "no_side": rest_of}, usage=(len(prompt_of(body)) // 4, 9))
+
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["judge"], judged)
+        given = load_settings(openai_base_url=server.url, model="m")
+        answer, state, texts = await judged_whole(server, given, writing=False)
+    assert [(s.id, s.name, s.stance) for s in answer.perspectives][-1] == ("rest", "Other ways", "other")
+    proposed = {i for i, text in texts.items() if STANCES[2] in text}
+    assert {*state["coverage"]["rest"]["ids"]} == proposed
+    assert "rest" not in state["opposition"]
+    assert uncovered_perspectives(state) == [p for p in state["perspectives"] if p["id"] != "rest"]
 
 
 @pytest.mark.usefixtures("library")
