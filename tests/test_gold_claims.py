@@ -97,7 +97,7 @@ class Script:
         return {"queries": [f"{how} {statement['']}" for how in ("evidence that", "reasons why")]}
 
     def verdicts(self, side: Json, passage: Json, **_: Any) -> Json:
-        labels, said = {self.sides[text]: label for label, text in side.items()}, []
+        labels, said = {self.sides[text]: label for label, text in side.items() if text in self.sides}, []
         stray: list[str] = []
         for place, (label, text) in enumerate(passage.items()):
             known = next((p["side"] for p in self.pages.values() if alike(text, p["plain"])), "stray")
