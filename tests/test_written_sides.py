@@ -210,6 +210,21 @@ async def test_every_claim_is_kept_with_its_reason_and_what_it_answers(bench: Be
     assert "The model wrote nothing for 'side 2'" in " ".join(n["message"] for n in found["notes"])
 
 
+async def test_what_the_dispute_turns_on_is_said_last_where_both_sides_have_a_case(bench: Bench) -> None:
+    said = [LETTER.split(". ")[1], GUEST.split(". ")[0] + "."]
+
+    def case(body: Any) -> dict[str, Any]:
+        own = said[f"write:\n<statement>{NO}" in body["messages"][-1]["content"]]
+        return {"claims": [{"text": own, "passages": [number(body["messages"][-1]["content"], own)]}]}
+
+    bench.server.on(STAGES["write"], case)
+    bench.server.on(STAGES["crux"], {"text": "A nurse pays nine pounds to reach Free boats", "claims": [1, 2]})
+    found = await bench.run({LETTER: YES_OF_IT, "trippers": NO_OF_IT})
+    assert [c["text"] for c in found["claims"]] == [*said, "A nurse pays nine pounds to reach Free boats"]
+    alone = await bench.run({LETTER: YES_OF_IT})
+    assert [c["text"] for c in alone["claims"]] == said[:1]
+
+
 async def test_a_copy_with_the_opposite_verdict_is_not_cited(bench: Bench) -> None:
     said = {"text": LETTER.split(". ")[1], "passages": [1], "reason": "cost", "answers": 2}
     bench.server.on(STAGES["write"], {"claims": [said]})

@@ -94,17 +94,6 @@ Sides = tuple[tuple[Perspective, Sequence[Claim]], tuple[Perspective, Sequence[C
 """Two perspectives that oppose each other, each with the claims of its case."""
 
 
-def add_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims with one sentence on what the dispute turns on, where both perspectives have a case: the one that was
-    written and held, else the points that both cases speak to."""
-    rest = [c for c in claims if c["role"] != "crux"]
-    if (sides := opposed_sides(state, rest)) is None:
-        return rest
-    written = next((c for c in claims if c["role"] == "crux"), None)
-    crux = written or shared_points(state["framing"]["question"], sides)
-    return [*rest, crux] if crux else rest
-
-
 def opposed_sides(state: RunState, claims: Sequence[Claim]) -> Sides | None:
     """The two strongest perspectives that oppose each other, each with the claims of its case; None where there are no
     two with a case. They are the contrary ones. Of an open question they are the two that most passages speak for and

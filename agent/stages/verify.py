@@ -13,7 +13,7 @@ from functools import partial
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import add_crux, evidence_of, opposed_sides
+from agent.evidence.aspects import evidence_of, opposed_sides, shared_points
 from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
@@ -56,21 +56,24 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     shown = await merge_reworded(providers.models, deduplicated([*held, *quoted]))
     order = {p["id"]: n for n, p in enumerate(state.get("perspectives", []))}
     claims = with_theses(sorted(shown, key=lambda c: order.get(c["perspective"], len(order))))
-    with suppress(DeadlineError):
-        claims += await in_time(options, "verify", _crux(checks, claims))
-    claims = add_crux(state, claims)
+    claims += await _crux(checks, claims, options)
     report(runtime, "verified", held=len(held), repaired=len(quoted), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
     return RunState(claims=claims, dropped=dropped, coverage=coverage, duplicate_of=same)
 
 
-async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
-    """What a model says that the dispute turns on, if that holds; nothing where there are no two sides with a case."""
-    crux, pair = checks.providers.crux, opposed_sides(checks.state, claims)
-    if crux is None or pair is None or checks.failed:
+async def _crux(checks: ClaimVerifier, claims: Sequence[Claim], options: RunOptions) -> list[Claim]:
+    """One sentence on what the dispute turns on: what a model says, if that holds in time, else the points that both
+    cases speak to; nothing where there are no two sides with a case."""
+    write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
+    if sides is None:
         return []
-    written = await crux(checks.state["framing"], pair)
-    return (await checks.verify_claims([written]))[0] if written else []
+    with suppress(DeadlineError):
+        if write and not checks.failed and (written := await in_time(options, "verify", write(framing, sides))):
+            held, _ = await in_time(options, "verify", checks.verify_claims([written]))
+            if held:
+                return held
+    return [*filter(None, [shared_points(framing["question"], sides)])]
 
 
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
