@@ -42,7 +42,7 @@ class Perspective(TypedDict):
 
 
 OTHER_WAYS = "rest"
-"""The id of the perspective of all that is proposed beside the planned ones. It has no contrary and no objections."""
+"""The id of the perspective of all that is proposed beside the planned ones."""
 ANSWER_WORDS = frozenset(word for words in ANSWERS.values() for word in words)
 """Names of the perspectives that answer the question itself; their statements are 'Yes: …?' and 'No: …?'."""
 

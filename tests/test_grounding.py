@@ -129,7 +129,7 @@ def test_the_evidence_of_a_claim_is_each_sentence_that_it_needs_up_to_two() -> N
     assert evidence("Cars that enter pay for seats in buses.", PASSAGE) == buses
     assert evidence("Drivers say the toll pays for buses, and that booths are slow.", PASSAGE) == f"{buses} {booths}"
     assert evidence("The toll pays for buses, and 131 streets matter.", PASSAGE) == f"{buses} … {last}"  # a number
-    assert evidence("In Arden the toll pays for buses.", PASSAGE) == f"{buses} … {last}"  # a name
+    assert evidence("In Arden the toll pays for buses.", PASSAGE) == buses  # a name alone says nothing
     assert evidence("The slow toll pays for buses that each car enters.", PASSAGE) == buses  # no more than a word
     assert evidence("Anything.", "") == ""
 

@@ -294,7 +294,9 @@ async def test_what_is_proposed_beside_the_plan_has_a_side_of_its_own() -> None:
     assert [(s.id, s.name, s.stance) for s in answer.perspectives][-1] == ("rest", "Other ways", "other")
     proposed = {i for i, text in texts.items() if STANCES[2] in text}
     assert {*state["coverage"]["rest"]["ids"]} == proposed
-    assert "rest" not in state["opposition"]
+    assert {i for i, s in state["opposition"]["rest"].items() if s > 0.9} == {
+        i for i, t in texts.items() if STANCES[0] in t
+    }
     assert uncovered_perspectives(state) == [p for p in state["perspectives"] if p["id"] != "rest"]
 
 

@@ -175,15 +175,15 @@ async def test_a_writer_is_shown_what_was_judged_for_its_side_by_document(bench:
 OPEN = (side(1, "Ferries should be paid for by fares."), side(2, "Ferries should be paid for by the state."))
 
 
-async def test_clear_passages_are_all_shown_and_weak_ones_only_fill_up_to_six(bench: Bench) -> None:
+async def test_clear_passages_are_all_shown_and_weak_ones_only_fill_up_to_twelve(bench: Bench) -> None:
     bench.server.on(STAGES["write"], empty)
     clear, weak = ({"p1": (sure, NOTHING), "p2": (NOTHING, NOTHING)} for sure in (CLEAR, WEAK))
-    sure = {text[:20]: clear if n < 4 else weak for n, text in enumerate(FOR)}
+    sure = {text[:20]: clear if n < 8 else weak for n, text in enumerate(FOR)}
     few = {"coins at": weak, "I move": weak}
     await bench.run({**few, **sure})
     prompt = bench.asked(YES)
-    assert len(_NUMBERED.findall(prompt)) == 6
-    assert all(text in prompt for text in FOR[:4])
+    assert len(_NUMBERED.findall(prompt)) == 12
+    assert all(text in prompt for text in FOR[:8])
     assert not [p for p in bench.server.prompts() if f"you write:\n<statement>{NO}" in p], "nothing speaks for it"
 
 

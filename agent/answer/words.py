@@ -57,7 +57,7 @@ def plain(text: str) -> str:
 
 def label(answer: Answer, side: AnswerPerspective) -> str:
     """What stands above a side: where it stands on the question, or that it is an answer to one without yes and no."""
-    if is_answer(side.name, side.statement):
+    if side.id == OTHER_WAYS or is_answer(side.name, side.statement):
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     return LABELS[side.stance] if sided else "Answer"
@@ -70,12 +70,12 @@ def called(answer: Answer, side: AnswerPerspective) -> str:
 
 def named(answer: Answer, side: AnswerPerspective) -> str:
     """The side's statement, after its name where it does not begin with it; empty for a word that answers the question,
-    which stands above all sides."""
+    which stands above all sides, and for the other ways."""
     if is_answer(side.name, side.statement):
         said = side.statement.removeprefix(f"{side.name}: ")
         return "" if said == answer.neutral_question else said
     if side.id == OTHER_WAYS:
-        return side.name
+        return ""
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
         return side.name  # an alternative; its question stands above all sides
     includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))

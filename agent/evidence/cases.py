@@ -24,7 +24,7 @@ from tools.selection.coverage import independent_first
 from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
 
 _CLEAR_SHOWN = 32  # passages for a perspective at most
-_SHOWN = 6  # up to which passages that are only weakly for it are added
+_SHOWN = 12  # up to which passages that are only weakly for it are added
 _AGAINST = 2  # passages against a perspective whose contrary has them in its own case
 _OBJECTIONS = 4  # passages against any other one
 

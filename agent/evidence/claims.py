@@ -30,7 +30,7 @@ from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions
 from tools.language.copies import copy_groups
 from tools.language.facts import missing_facts
-from tools.language.grounding import evidence, is_denied, verbatim, word_hints
+from tools.language.grounding import content_overlap, evidence, is_denied, verbatim, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
 from tools.models.judges.together import as_line, heading_of
@@ -40,6 +40,7 @@ ACCEPTED = 0.5
 """The probability from which a verdict accepts a claim."""
 _OPPOSED = -4.0  # log odds of the embedded judge from which a claim clearly speaks for the other side
 _SEARCHED = 100  # passages of a document in which a claim's words are looked for: those nearest to what it cites
+_SAYS, _BESIDE = 0.6, 0.2  # shares of a claim's content words in a passage that says it, and in one that does not
 _CHECKING = 0.5  # of the time that is left, for a call
 UNCHECKED = "Not all that the model wrote was checked; what was not is left out."
 FOOLED = (
@@ -128,8 +129,17 @@ class _Draft:
         ids, support = [p.id for p in self.passages], accepting[0].serves if self.side else 0.0
         if self.is_verbatim:
             return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
-        words = [evidence(self.claim["text"], p.text) for p in self.passages]
+        saying = self.passages if self.is_crux else _saying(self.claim["text"], self.passages)
+        ids, words = [p.id for p in saying], [evidence(self.claim["text"], p.text) for p in saying]
         return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})
+
+
+def _saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
+    """The passages without those that a model cites for the same view in other words, where one says the claim itself:
+    readers would look there for what it says."""
+    overlaps = [content_overlap(claim, p.text) for p in passages]
+    says = max(overlaps, default=0.0) >= _SAYS
+    return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= _BESIDE]
 
 
 @dataclass

@@ -72,9 +72,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     verdicts = await _read(judge, state, [passages[i] for i in asked], options)
     fresh = _by_side(perspectives, asked, verdicts.support)
     support, judged = merge_scores(known, fresh), len({i for scores in fresh.values() for i in scores})
-    # What is against all else is against nothing that could be named.
-    planned = [p for p in perspectives if p["id"] != OTHER_WAYS]
-    opposed = _by_side(planned, asked, verdicts.opposition[: len(planned)])
+    opposed = _by_side(perspectives, asked, verdicts.opposition)
     coverage = await _coverage(providers, perspectives, support, judge.threshold, passages, originals)
     perspectives = [p for p in perspectives if p["id"] != OTHER_WAYS or coverage[OTHER_WAYS]["ids"]]
     coverage = {p["id"]: coverage[p["id"]] for p in perspectives}

@@ -47,10 +47,15 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(analyzer().analyze(clean(text)))
 
 
+def content_overlap(claim: str, passage: str) -> float:
+    """The share of the claim's content words that the passage has, 0 to 1."""
+    asked = _content(claim)
+    return len(asked & _content(passage)) / len(asked) if asked else 0.0
+
+
 def evidence(claim: str, passage: str) -> str:
-    """The sentence of the passage that has most content words of the claim, with one more where that has a number, a
-    name or two words of the claim which the first lacks; in the passage's order, `GAP` between them if they are apart.
-    """
+    """The sentence of the passage that has most content words of the claim, with one more where that has a number or
+    two words of the claim which the first lacks; in the passage's order, `GAP` between them if they are apart."""
     sentences, asked = split_sentences(passage), _content(claim)
     if not sentences:
         return ""
@@ -58,8 +63,9 @@ def evidence(claim: str, passage: str) -> str:
     best = max(range(len(words)), key=lambda i: len(words[i]))
     added = [w - words[best] for w in words]
     more = max(range(len(added)), key=lambda i: len(added[i]))
-    telling = _content(" ".join(w for w in claim.split()[1:] if w[:1].isupper() or any(map(str.isdigit, w))))
-    if len(added[more]) < 2 and not added[more] & telling:
+    numbers = _content(" ".join(w for w in claim.split() if any(map(str.isdigit, w))))
+    more = next((i for i, new in enumerate(added) if new & numbers), more)
+    if len(added[more]) < 2 and not added[more] & numbers:
         return sentences[best]
     first, last = sorted((best, more))
     return (" " if last == first + 1 else GAP).join((sentences[first], sentences[last]))
