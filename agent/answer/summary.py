@@ -230,7 +230,7 @@ def stage_notes(state: RunState) -> list[Note]:
         f"“{shorten(title, 90, placeholder=' …')}” ({where})"
         for title, where in state.get("addressing_documents", {}).items()
     ]:
-        text = f"Left out, for words to whoever writes the answer where an argument should be: {_shortened(addressed)}."
+        text = f"Left out were words to whoever writes the answer, in: {_shortened(addressed)}."
         notes.append(Note(kind="scope", text=text))
     if dropped := sum(d["check"] != "unchecked" for d in state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
