@@ -131,7 +131,7 @@ def read_file(given: tuple[str, object, dict[str, float]], bench: Bench) -> Outc
     return Outcome("read", found[-1].text[-2000:] if found else "")
 
 
-_ID, _ID_DO = "The id of a side has up to 20 letters, digits, - and _.", "Send one, or leave it out."
+_ID, _ID_DO = "The id of a side has up to 20 letters, digits, - and _; 'rest' is taken.", "Send one, or leave it out."
 _SIDE = {"name": "For", "statement": "Towns should build bridges."}
 _HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
 _UPLOAD = head("POST", "/v1/collections/mine/files", FORM, "Content-Length: 9000000")
@@ -141,7 +141,7 @@ _BODIES = {
     "chunks that drip": (head("POST", "/mcp", JSON, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
     "an upload that drips": (_UPLOAD + _FILE, b"x"),
 }
-_IDS = ["<script>alert(1)</script>", "a b", "a'", "é", "x" * 21, "a\n"]
+_IDS = ["<script>alert(1)</script>", "a b", "a'", "é", "x" * 21, "a\n", "rest"]
 _MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
 _MARKED = "more than 20,000,000 bytes of marked text, or 750,000 marks in a part"
 _ENTITY = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'

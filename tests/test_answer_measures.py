@@ -43,7 +43,7 @@ def side(stance: Any, *claims: AnswerClaim, status: Any = "supported", statement
 
 
 def answer(*sides: AnswerPerspective, outcome: Any = "answered") -> Answer:
-    cited = {n for s in sides for c in s.claims for n in c.citations}
+    cited = {n for s in sides for c in s.all_claims for n in c.citations}
     found = [written_answers.cited(n, document_id=DOCUMENTS[n - 1]) for n in sorted(cited)]
     return written_answers.answer("Do bridges help?", *sides, citations=found, outcome=outcome)
 
@@ -197,6 +197,8 @@ PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.
 def test_each_citation_of_a_claim_is_looked_up_again(text: str, quoted: bool, held: list[bool]) -> None:
     one = reply("q", side("supports", claim(text, 1, 2, quoted=quoted)), passages=PASSAGES)
     assert check_claims([one, FAILED]) == [("q", [held])]
+    against = side("other").model_copy(update={"objections": [claim(text, 1, 2, quoted=quoted)]})
+    assert check_claims([reply("q", against, passages=PASSAGES)]) == [("q", [held])]
 
 
 async def test_each_claim_is_judged_for_its_side_and_for_the_contrary_one(tmp_path: Path) -> None:

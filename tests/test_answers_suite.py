@@ -142,6 +142,7 @@ async def test_answers_of_another_agent_are_measured_as_ones_own(folder: Path, s
         ({"question": "Who?"}, r"theirs\.jsonl line 1: 'question' is none of the set's"),
         ({"citations": [other["citations"][0] | {"document_id": "x"}]}, "line 1: 'citations' has 'x'"),
         ({"citations": []}, "line 1: 'citations' has 'number 1'"),
+        ({"perspectives": [other["perspectives"][0] | {"objections": [{"text": "", "citations": [99]}]}]}, "number 99"),
         ({"perspectives": [{"stance": "yes"}]}, "line 1: 'perspectives' item 1"),
     ):
         theirs.write_text(json.dumps(other | change))

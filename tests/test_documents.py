@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -16,10 +17,11 @@ from agent.answer.documents import also_claims, documents_of, same_texts
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
-from agent.answer.words import document_line
+from agent.answer.words import document_line, strength_of
 from agent.models.inference import Models
 from agent.runs.progress import Progress
 from agent.runs.store import Event
+from agent.state import Perspective, RunState
 from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage, Sentence
 from ui.watch_view import progress_of
@@ -93,6 +95,46 @@ def test_a_document_is_what_its_collection_and_key_say() -> None:
     assert sorted(d.file for d in found if d.id == "1") == ["a.csv", "b.csv"]
 
 
+def test_a_document_that_repeats_another_and_argues_something_of_its_own_is_counted_for_that() -> None:
+    own = {**PASSAGES, 13: replace(PASSAGES[13], document_id="bridge/11.md")}
+    same = {i: 5 if i == 11 else i for i in TEXTS}
+    found = documents_of(toll_run(), own, [], same, by_verdicts=True)
+    assert next(d.not_quoted for d in found if d.id == "bridge/11.md") == "no_claim"
+
+
+def test_several_sides_of_one_stance_are_one_class_of_documents() -> None:
+    more = Perspective(
+        id="p4", name="Sure", statement="A toll is right.", stance="supports", contrary="", origin="person"
+    )
+    state = toll_run(
+        perspectives=[SIDES[0], more, SIDES[1]],
+        coverage={"p1": covered(1), "p4": covered(1, 2), "p2": covered(3, 4)},
+        support={"p1": {1: 0.95, 2: 0.05}, "p4": {1: 0.95, 2: 0.95}, "p2": {3: 0.95, 4: 0.95}},
+        claims=[CLAIMS[0], *CLAIMS[2:4]],
+    )
+    assert toll_answer(state).summary.startswith("Of 5 documents read, 2 argue yes, 2 no; ")
+    state["claims"] = [{**CLAIMS[0], "tier": "leaning"}, CLAIMS[-2]]
+    state["perspectives"] = [SIDES[0], SIDES[1], SIDES[2]]
+    state["coverage"] = {"p1": {**covered(), "status": "leaning"}, "p2": covered(), "p3": covered(6)}
+    assert toll_answer(state).summary.startswith("The sources found give 1 answer; what may speak for 1 more is shown")
+
+
+def test_a_side_of_one_source_names_the_one_that_makes_its_case() -> None:
+    leaning = {**written("p3", "It may be.", 9), "tier": "leaning"}
+    answer = toll_answer(toll_run(claims=[leaning, *CLAIMS[-2:]]))
+    assert strength_of(answer, answer.perspectives[2]) == "weak: 1 source (Carters' Union), 1 passage"
+
+
+def test_six_hundred_passages_and_twelve_sides_are_told_in_no_time() -> None:
+    sides = [Perspective(**{**SIDES[2], "id": f"p{n}"}) for n in range(12)]
+    every = {i: replace(PASSAGES[1], id=i, document_id=str(i // 3)) for i in range(600)}
+    judged = {p["id"]: dict.fromkeys(every, 0.95) for p in sides}
+    state = toll_run(perspectives=sides, support=judged, opposition=judged, candidates={}, claims=[], off_question=[])
+    start = time.process_time()
+    assert len(documents_of(state, every, [], {}, by_verdicts=True)) == 200
+    assert time.process_time() - start < 1.0  # it was ten
+
+
 class Reading:
     """The real encoder where a run has its models."""
 
@@ -127,6 +169,8 @@ async def test_sentences_for_no_side_are_of_read_documents_each_its_nearest_and_
     assert passages[27].text in [c["text"] for c in found]
     assert not {21, 13, 9} & {i for c in found for i in c["passages"]}  # off the question, of a side, about the weather
     assert {(c["role"], c["perspective"], len(c["passages"])) for c in found} == {("also", "", 1)}
+    unwritten = cast("RunState", {k: v for k, v in state.items() if k != "drafts"})
+    assert await also_claims(cast("Models", Reading(encoder)), unwritten, passages) == []
     assert await also_claims(cast("Models", Reading(encoder)), toll_run(off_question=[*TEXTS]), passages) == []
 
 
@@ -155,6 +199,8 @@ def test_what_argues_against_a_side_is_apart_from_its_case_and_replies_name_the_
     assert toll_answer(missing).perspectives[0].claims[0].answers == []  # no claim cites what it answers
     lone = toll_run(claims=CLAIMS[-1:], coverage={side: covered() for side in ("p1", "p2", "p3")})
     assert toll_answer(lone).outcome == "answered"
+    said = "No case for a side was found, only what speaks against one. Of 13 documents read, "
+    assert toll_answer(lone).summary.startswith(said)
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])

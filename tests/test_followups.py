@@ -20,7 +20,7 @@ from agent.answer.model import Answer, AnswerClaim, Quotation
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from agent.state import Target
+from agent.state import OTHER_WAYS, Target
 from tools.errors import QuestionError
 
 BRIDGES = "Should towns build bridges?"
@@ -49,6 +49,9 @@ CON = stands(
 )
 THIRD = stands(
     "p3", "other", "Towns should share one bridge.", claim("Towns should share one bridge.", 2, role="thesis")
+)
+WAYS = stands(
+    OTHER_WAYS, "other", "Something other than these should be done: For.", claim("Wade.", 3, 4), name="Other ways"
 )
 CITATIONS = (
     cited(1, quote="A bridge joins both halves of a town.", support=0.6),
@@ -148,6 +151,7 @@ def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_non
     contrary = against("rebut 1", answer(trains, ships, citations=CITATIONS))["contrary"]
     assert contrary is not None
     assert contrary["statement"] == "Ships are best."
+    assert against("rebut 4", answer(PRO, WAYS))["statement"] == "Wade."  # no one says what stands for the other ways
 
 
 @pytest.mark.parametrize(
@@ -156,6 +160,7 @@ def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_non
         ("counter-argument to 17?", [ANSWER], "no '17'.* 1 to 3.*'For', 'Against'"),
         ("counter-argument to 2 and 3?", [ANSWER], "one claim at a time.* 1 to 3"),
         ("strongest argument against side 9", [ANSWER], "no 'side 9'"),
+        ("strongest argument against Other ways", [answer(PRO, WAYS)], "are several. Name a claim.*1 to 4"),
         ("counter-argument to 2?", [], "no earlier answer"),
         ("counter-argument to 2?", [answer(outcome="no_sides")], "no answer of this thread makes a case"),
     ],

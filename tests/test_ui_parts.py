@@ -222,6 +222,7 @@ def test_the_card_says_where_the_words_stand() -> None:
     assert "<mark>It lasts.</mark> It carries" in html
     for said in ('href="https://paper.example/1"', ">Paper 1, news, 12 March 2026<"):
         assert said in html
+    assert ">Paper 1, survey.csv, news, " in card(citation(1).model_copy(update={"file": "survey.csv"}), passage(1))
 
 
 def test_a_hostile_source_is_shown_as_text() -> None:

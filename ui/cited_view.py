@@ -17,7 +17,7 @@ _OPEN = 4
 _NONE = "", 0, "", ""
 _SURE = (
     "The judge is the model that reads each passage beside each side. The number, from 0 to 1, is how likely it is by "
-    "the judge that the passage argues for this side. It can be wrong: read the words."
+    "the judge that the passage argues for the side, or of an objection, against it. It can be wrong: read the words."
 )
 
 
@@ -73,7 +73,7 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
     st.html(source_view.card(citation, passages, words))
     if citation.support is not None:
-        st.markdown(f":small[The judge: {citation.support:.2f} for this side]", help=_SURE)
+        st.markdown(f":small[The judge: {citation.support:.2f}]", help=_SURE)
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):
             quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]

@@ -22,7 +22,7 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -
 
 def about_of(citation: Citation) -> str:
     """'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
-    who = label(citation.speaker, 100), label(citation.publisher, 100)
+    who = (label(name, 100) for name in (citation.speaker, citation.publisher, citation.file))
     return ", ".join(filter(None, [*who, kind_of(citation), label(day(citation.date))]))
 
 

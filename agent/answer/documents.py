@@ -67,7 +67,8 @@ def documents_of(
     for key, ids in documents.items():
         own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
         silent = "unread" if not own & read else "off_question" if own & read <= off else "no_side"
-        unquoted = "repeats" if own & quoted else "no_claim" if stances else silent
+        argued_by = {texts[i] for i in ids if argued[i]}  # a repeat says nothing else for or against a side
+        unquoted = "repeats" if own & quoted and argued_by <= quoted else "no_claim" if stances else silent
         first, told = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
         known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
@@ -93,7 +94,7 @@ def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _St
 def _stances(state: RunState, texts: Mapping[int, int], by_verdicts: bool) -> dict[int, set[_Stance]]:
     """What each passage argues: what counts for a side or is cited for it, and what the judge found; and what passages
     that say the same argue, unless the judge read this one and found otherwise."""
-    verdicts, judged = _verdicts(state), judged_passages(state)
+    judged = judged_passages(state)
     # What is only weakly for a side does not make it the document's.
     counted = {(i, (side, "for")) for side, c in state.get("coverage", {}).items() for i in c["ids"]}
     stated = _verdicts(state, CLEAR) if by_verdicts else counted
@@ -104,9 +105,8 @@ def _stances(state: RunState, texts: Mapping[int, int], by_verdicts: bool) -> di
     shared: dict[int, set[_Stance]] = defaultdict(set)
     for i, stance in stated:
         shared[texts.get(i, i)].add(stance)
-    return {
-        i: {s for s in shared[first] if (i, s) in stated | verdicts or i not in judged} for i, first in texts.items()
-    }
+    found = stated | _verdicts(state)
+    return {i: {s for s in shared[first] if (i, s) in found or i not in judged} for i, first in texts.items()}
 
 
 async def also_claims(models: Models, state: RunState, passages: Mapping[int, Passage]) -> list[Claim]:
@@ -114,7 +114,7 @@ async def also_claims(models: Models, state: RunState, passages: Mapping[int, Pa
     question, the nearest five in all."""
     silent = judged_passages(state) - {i for i, _ in _verdicts(state)} - {*state.get("off_question", [])}
     read = (s for i in sorted(silent & {*passages}) for s in passage_sentences(passages[i]))
-    if not (sentences := [s for s in read if stands_alone(s.text)]):
+    if "drafts" not in state or not (sentences := [s for s in read if stands_alone(s.text)]):  # nothing is written
         return []
     nearness = await models.encode_sentences(sentences) @ (await models.encode([asked_query(state["framing"])]))[0]
     nearest = dict[tuple[str, str], Claim]()

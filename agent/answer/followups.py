@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.evidence.aspects import aspects_of
-from agent.state import STATE_VERSION, Perspective, RunState, Target
+from agent.state import OTHER_WAYS, STATE_VERSION, Perspective, RunState, Target
 from tools.errors import QuestionError
 
 _COUNTERS = (
@@ -124,6 +124,8 @@ def _named(answer: Answer, what: str) -> Target | None:
         return _claim_target(answer, _number(answer, match))
     match = SIDE.fullmatch(what)
     perspective = _perspective_of_name(answer, what) or (_perspective(answer, match) if match else None)
+    if perspective and perspective.id == OTHER_WAYS:
+        raise QuestionError(f"'{perspective.name}' are several. Name a claim of them. {_numbers_in_words(answer)}")
     return _target(answer, perspective, 0, perspective.statement, "") if perspective else None
 
 
@@ -199,7 +201,7 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
         text=text,
         publisher=publisher,
         side=perspective.name,
-        statement=perspective.statement,
+        statement=text if perspective.id == OTHER_WAYS else perspective.statement,
         stance=perspective.stance,
         contrary=contrary_of(answer, perspective),
     )

@@ -69,27 +69,30 @@ def _what_was_not_done(state: RunState) -> str:
 
 def _balance(state: RunState) -> str:
     """What the counts of documents do not say by themselves; empty where both sides have a case."""
-    coverage, claims = state["coverage"], state.get("claims", [])
+    coverage, stances = state["coverage"], {p["id"]: p["stance"] for p in state["perspectives"]}
+    claims = [c for c in state.get("claims", []) if c["perspective"] in stances and not c.get("objection")]
+    if not claims:
+        return "No case for a side was found, only what speaks against one."
     cased = {c["perspective"] for c in claims if in_case(c)}
-    found = [p for p in state["perspectives"] if coverage[p["id"]]["status"] != "not_found"]
-    facing: dict[Stance, str] = {p["stance"]: p["id"] for p in state["perspectives"] if p["stance"] != "other"}
-    if len(facing) < 2 or all(p["stance"] == "other" for p in found):
-        return _answers(len(found), sum(p["id"] in cased for p in found))
-    sure = {stance for stance, side in facing.items() if side in cased}
-    told = {c["perspective"] for c in claims if not c.get("objection")}
-    leaning = {stance for stance, side in facing.items() if side in told} - sure
+    found = [side for side in stances if coverage[side]["status"] != "not_found"]
+    facing: set[Stance] = {*stances.values()} - {"other"}
+    sure = {stances[side] for side in cased} & facing
+    leaning = {stances[c["perspective"]] for c in claims} & facing - sure
+    beside = cased and leaning and not sure  # another way has a case
+    if len(facing) < 2 or beside or all(stances[side] == "other" for side in found):
+        return _answers(len(found), len(cased))
     if not sure:
         return _unsure(leaning, _yes_no(state))
-    rest: Stance = "opposes" if "supports" in sure else "supports"
-    word, other = ("for" if rest == "opposes" else "against"), coverage[facing[rest]]
     if len(sure) == 2:
         return ""
+    rest: Stance = "opposes" if "supports" in sure else "supports"
+    word, others = ("for" if rest == "opposes" else "against"), [coverage[s] for s in stances if stances[s] == rest]
     if rest in leaning:
         return f"A case {word} it was found. What may speak for the other side is shown apart."
-    if other["passages"]:
-        lean = f"{count(other['passages'], 'passage')} {'leans' if other['passages'] == 1 else 'lean'}"
+    if passages := sum(c["passages"] for c in others):
+        lean = f"{count(passages, 'passage')} {'leans' if passages == 1 else 'lean'}"
         return f"A case {word} it was found; {lean} the other way without a sentence to quote."
-    if other["leaning"]:
+    if any(c["leaning"] for c in others):
         return f"A case {word} it was found; nothing that was found surely argues for the other side."
     return f"All that was found to make a case argues {word} it; no case for the other side was found."
 
@@ -126,10 +129,10 @@ def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     if not mine:
         return len(sides) + 2, f"only against {'another way' if faced else 'an answer'}"
     if faced:
-        facing = [(place, p["stance"]) for place, p in mine if p["stance"] != "other"]
+        facing = {p["stance"] for _, p in mine} - {"other"}
         words = {"supports": "yes", "opposes": "no"} if _yes_no(state) else {"supports": "for", "opposes": "against"}
         if len(facing) == 1:
-            return facing[0][0], words[facing[0][1]]
+            return next((place, words[p["stance"]]) for place, p in enumerate(sides) if p["stance"] in facing)
         return len(sides) + (not facing), "both ways" if facing else "for another way"
     if len(mine) > 1:
         return len(sides), "for more than one"

@@ -164,7 +164,7 @@ def strength_of(answer: Answer, side: AnswerPerspective) -> str:
         return f"unsure: {count(line.leaning, 'passage')} that may speak for it"
     if not shown:
         return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
-    cited = {n for c in side.claims for n in c.citations}
+    cited = {n for c in side.claims if c.tier == "case" for n in c.citations}
     only = next((_owner(c) for c in answer.citations if c.number in cited and line.sources == 1), "")
     sources = count(line.sources, "source") + (f" ({only})" if only else "")
     copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""

@@ -10,13 +10,13 @@ from langgraph.types import interrupt
 
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
-from agent.state import Perspective, RunState, Stance
+from agent.state import OTHER_WAYS, Perspective, RunState, Stance
 from tools.errors import InputError
 
 _MOST = 12
 SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
 """The ids of sides: they become part of addresses and of names on the page."""
-SIDE_ID_TOLD = "The id of a side has up to 20 letters, digits, - and _."
+SIDE_ID_TOLD = "The id of a side has up to 20 letters, digits, - and _; 'rest' is taken."
 
 
 async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
@@ -60,7 +60,7 @@ def _perspective(number: int, edited: object, named: set[str]) -> Perspective:
     if stance not in get_args(Stance):
         raise InputError(f"side {number} has the stance '{stance}'. It can be {', '.join(get_args(Stance))}.")
     own = str(given.get("id") or _free(number, named))
-    if not SIDE_ID.fullmatch(own):
+    if not SIDE_ID.fullmatch(own) or own == OTHER_WAYS:
         raise InputError(f"side {number} has an id that cannot be. {SIDE_ID_TOLD} Send one, or leave it out.")
     return Perspective(
         id=own,

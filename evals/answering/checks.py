@@ -24,7 +24,7 @@ def check_claims(replies: Sequence[Reply]) -> Checked:
 
 def _checked(reply: Reply, answer: Answer) -> list[list[bool]]:
     citations = {c.number: c for c in answer.citations}
-    claims = [c for side in answer.perspectives for c in side.claims] + answer.also
+    claims = [c for side in answer.perspectives for c in side.all_claims] + answer.also
     return [_saying(claim, [citations[n] for n in claim.citations], reply) for claim in claims]
 
 

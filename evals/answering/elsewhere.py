@@ -48,7 +48,7 @@ def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDo
         if "failed" not in record:
             raise row.wrong("'question' is none of the set's, or stands in an earlier line.")
         at = {c.number: c.document_id for c in answer.citations}
-        claims = [*answer.also, *(claim for side in answer.perspectives for claim in side.claims)]
+        claims = [*answer.also, *(claim for side in answer.perspectives for claim in side.all_claims)]
         named = {n: at.get(n, f"number {n}") for claim in claims for n in claim.citations}
         if unknown := [document for document in {**at, **named}.values() if document not in texts]:
             raise row.wrong(f"'citations' has '{unknown[0]}', which is no document of the set.")
