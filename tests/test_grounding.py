@@ -64,6 +64,10 @@ def test_a_fact_that_is_not_there_is_named(claim: str, document: str, missing: s
     assert missing_facts(claim, document) == [missing]
 
 
+def test_signs_alone_have_no_facts() -> None:
+    assert missing_facts("” –", "Ferries pay.") == []
+
+
 def test_each_missing_fact_is_named_once() -> None:
     claim = "In 2019 Marlow counted 30 ships in Dover, and Marlow wrote of Dover."
     assert missing_facts(claim, "In 2019 ships sailed.\nMarlow saw thirty.") == ["Dover"]

@@ -92,7 +92,7 @@ def _names(text: str) -> Iterator[list[str]]:
     tokens = _tokens(text)
     headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
     name: list[str] = []
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, after in zip(tokens, [*tokens[1:], None], strict=False):  # there may be none
         word = token.text.lower()
         if token.opens or word not in _LINKS:
             if name and (token.opens or not token.capital):
