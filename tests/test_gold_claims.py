@@ -85,7 +85,7 @@ class Script:
         found["cites"] = dict(_CITES.findall(prompt))
         with self.lock:  # it keeps count of what it has said, and calls come side by side
             said = getattr(self, body["response_format"]["json_schema"]["name"].lower())(**found)
-        return Reply(said, delay=self.delay)
+        return Reply(said, delay=self.delay, usage=(len(prompt) // 4, 9))  # by words a prompt may look cut
 
     def plannedquestion(self, **_: Any) -> Json:
         stances = {"for": "supports", "against": "opposes"}
