@@ -5,7 +5,7 @@ from conftest import ROOT
 
 from tools.language.addressed import claim_intrusions
 from tools.language.facts import missing_facts
-from tools.language.grounding import evidence, is_denied, word_hints
+from tools.language.grounding import evidence, is_denied, stems, word_hints
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """
@@ -126,6 +126,19 @@ def test_a_denial_is_noticed(claim: str) -> None:
 )
 def test_what_is_denied_in_other_words_is_no_opposite(claim: str, passage: str) -> None:
     assert not is_denied(claim, passage)
+
+
+def test_a_number_without_end_is_looked_up_too() -> None:
+    endless = "9" * 5000, "1" + ",000" * 2000, "0." + "3" * 5000, "7" * 5000 + "/8"
+    assert missing_facts("Some 131 streets matter to 45 people.", " and ".join(endless)) == ["131", "45"]
+
+
+def test_of_a_long_document_only_the_lines_are_remembered() -> None:
+    stems.cache_clear()
+    word_hints("The wide streets of Arden matter to every driver.", PASSAGE)
+    known = stems.cache_info().misses
+    word_hints("The wide streets of Arden matter to every driver.", f"{PASSAGE}\n{PASSAGE}")
+    assert stems.cache_info().misses == known
 
 
 def test_the_evidence_of_a_claim_is_each_sentence_that_it_needs_up_to_two() -> None:

@@ -160,6 +160,16 @@ async def test_what_has_no_verdict_is_asked_once_more_and_then_not_judged(
     assert FOR not in server.prompts()[1]
 
 
+async def test_a_label_may_come_back_in_its_brackets(server: ModelServer, judge: BatchJudge) -> None:
+    def bracketed(sides: dict[str, str], passages: dict[str, str]) -> Any:
+        return rightly(sides, {text: f"[{label}]" for text, label in passages.items()})
+
+    server.on("", replying(bracketed))
+    found = await judge.read(QUESTION, BOTH, passages_of(FOR, STRAY, "Ferries sail."))
+    assert found.support[0].round(2).tolist() == pytest.approx([0.95, 0.05, 0.05])
+    assert found.on_question.tolist() == [1, 0, 1]
+
+
 async def test_what_was_judged_before_the_budget_ended_counts(server: ModelServer, judge: BatchJudge) -> None:
     server.on("", replying(lambda _, passages: {"no_side": [*passages.values()]}))
     log = StageLog()
@@ -298,6 +308,39 @@ async def test_what_is_proposed_beside_the_plan_has_a_side_of_its_own() -> None:
         i for i, t in texts.items() if STANCES[0] in t
     }
     assert uncovered_perspectives(state) == [p for p in state["perspectives"] if p["id"] != "rest"]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("asked", "said"), [(VOTING, "should be done"), ("Is voting a duty?", "is the answer")])
+async def test_the_other_ways_fit_the_question(asked: str, said: str) -> None:
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["expand"], {**SIDES, "question": asked})
+        server.on(STAGES["judge"], replying(lambda _, passages: {"no_side": [*passages.values()]}))
+        async with Runs(load_settings(openai_base_url=server.url, model="m")) as runs:
+            await runs.answer(await runs.start(asked, RunOptions.of("quick", writing=False)))
+        told = next(p for p in server.prompts() if STAGES["judge"] in p)
+    assert f"Something other than these {said}: " in told
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("late", [{"verdicts": []}, Reply("no", status=400)], ids=["silent", "failing"])
+async def test_verdicts_stand_when_the_judge_fails_on_what_a_second_search_found(late: Any) -> None:
+    with ModelServer(strict=False) as server:
+        server.on(
+            STAGES["judge"],
+            lambda body: late if any(STAGES["again"] in p for p in server.prompts()) else judged_by_stance(body),
+        )
+        server.on(STAGES["expand"], SIDES).on(STAGES["again"], {"queries": ["bread is cheap word"]})
+        async with Runs(load_settings(openai_base_url=server.url, model="m")) as runs:
+            for name, documents in (("small", speeches()), ("more", speeches())):  # together too many to read all
+                Ingester(runs.store, runs.providers.search, runs.providers.models.encoder).ingest(documents, name)
+            options = RunOptions.of(collections=("small", "more"), pool=4, max_passages=60, writing=False)
+            answer = await runs.answer(await runs.start(VOTING, options))
+            state = await runs.state(answer.run_id)
+    assert answer.providers["judge"].startswith("batch-judge-m")
+    assert all(state["coverage"][p]["ids"] for p in ("p1", "p2"))
+    assert any("What the last search found was not judged" in n.text for n in answer.notes)
+    assert not [n for n in answer.notes if n.kind == "degraded"]
 
 
 @pytest.mark.usefixtures("library")

@@ -14,6 +14,7 @@ from langgraph.graph import StateGraph
 from model_server import ModelServer
 from providers import side
 
+from agent.evidence.claims import ClaimVerifier, planted_claim
 from agent.evidence.coverage import coverage_of, judged_evidence, originals_of
 from agent.options import RunOptions
 from agent.runs.build import build_providers
@@ -23,7 +24,8 @@ from agent.stages.verify import merge_reworded, verify
 from agent.stages.write import write
 from agent.state import Claim, Perspective, RunState
 from tools.documents.ingest import Ingester
-from tools.passages import Block, SourceDocument
+from tools.models.judges.checker import ClaimVerdict
+from tools.passages import Block, Passage, SourceDocument
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
 
@@ -259,6 +261,52 @@ async def test_an_open_question_has_objections(bench: Bench) -> None:
     )
 
 
+def drafts_of(bench: Bench, *claims: Claim) -> list[Any]:
+    framing: Any = {"form": "polar", "question": QUESTION, "alternatives": [], "focus": ""}
+    state = RunState(question=QUESTION, framing=framing, perspectives=list(PAIR))
+    verifier = ClaimVerifier(bench.providers, state, bench.providers.models.judge(), lambda: 9.0)
+    return verifier._drafts(claims, bench.passages)
+
+
+async def test_a_long_document_is_looked_into_for_what_its_passage_lacks(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, known = list[int](), bench.store.document_passages
+
+    def look(number: int) -> list[Passage]:
+        looked.append(number)
+        return known(number)
+
+    monkeypatch.setattr(bench.store, "document_passages", look)
+    coins, crews = bench.id("coins at"), bench.id("Crews")
+    drafts = drafts_of(
+        bench,
+        claim("Nobody counts coins at the gangway.", coins),
+        claim("Mrs Bray counts coins at the gangway.", coins),
+        claim("Crews of Oslo are paid by fares.", crews),
+    )
+    assert looked == [coins, crews]
+    assert [(d.hints, d.elsewhere) for d in drafts] == [((), ()), ((), ("Bray",)), (("not found: Oslo",), ())]
+
+
+async def test_no_claim_is_planted_on_a_passage_that_says_it(bench: Bench) -> None:
+    letter = bench.id(LETTER)
+    said = claim("A nurse on the far shore pays nine pounds a day.", letter)
+    again = claim("A nurse on the far shore pays nine pounds.", bench.id(REPRINT))
+    assert await planted_claim(bench.providers.models, drafts_of(bench, said, again)) is None
+    gulls = claim("Gulls nest below the old pier.", bench.id("Gulls"))
+    assert await planted_claim(bench.providers.models, drafts_of(bench, said, gulls))
+
+
+async def test_what_has_no_word_is_no_claim_and_corrects_none(bench: Bench) -> None:
+    bench.server.on(STAGES["write"], {"claims": [{"text": "…", "passages": [1]}]})
+    found = await bench.run({LETTER: YES_OF_IT})
+    assert (found["drafts"], found["dropped"]) == ([], [])
+    [draft] = drafts_of(bench, claim("A nurse pays a toll.", bench.id(LETTER)))
+    draft.take(ClaimVerdict(0.3, 0.95, "…"))
+    assert (draft.claim["text"], draft.verdict(True)) == ("A nurse pays a toll.", "source")
+
+
 INVENTED = {"claims": [{"text": "Geese sold hats in Oslo.", "passages": [1]}]}
 
 
@@ -302,6 +350,7 @@ async def test_claims_that_say_the_same_become_one_that_cites_both(bench: Bench)
         claim(f"{text}.", 4, objection=True),
         claim(f"{text.replace('seven', 'eight')}.", 5),
         claim(f"{text}.", 1, role="crux", perspective=""),
+        claim(f"{text}.", 6, tier="leaning"),
     ]
     merged = await merge_reworded(bench.providers.models, given)
     assert [(c["passages"], c.get("evidence")) for c in merged] == [
@@ -310,5 +359,6 @@ async def test_claims_that_say_the_same_become_one_that_cites_both(bench: Bench)
         ([4], ["Words of 4."]),
         ([5], ["Words of 5."]),
         ([1], ["Words of 1."]),
+        ([6], ["Words of 6."]),
     ]
     assert merged[0].get("written")

@@ -7,7 +7,7 @@ planted claim that cites a wrong passage: a model that accepts it is not trusted
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -47,8 +47,7 @@ FOOLED = (
     "The model that checks accepted a claim that its source does not say. So what the embedded judge or a search for "
     "numbers, names and words spoke against was left out as well."
 )
-Key = tuple[str, str]
-"""A claim's perspective and text."""
+Key = tuple[str, str]  # a claim's perspective and text
 
 
 def key_of(claim: Claim) -> Key:
@@ -57,28 +56,30 @@ def key_of(claim: Claim) -> Key:
 
 @dataclass
 class _Draft:
-    """A written claim while it is checked; document: all text of the documents that it cites, with what is known of
+    """A written claim while it is checked; document: gives all text of what documents it cites, with what is known of
     them. votes: what the model said of it. opposed: the embedded judge clearly takes it for the other side's."""
 
     claim: Claim
     side: str
     passages: tuple[Passage, ...]
-    document: str
+    document: Callable[[Sequence[Passage]], str]
     hints: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     denied = opposed = False
     votes: list[ClaimVerdict] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self._look_up()
-
-    def _look_up(self) -> None:
-        self.hints = () if self.is_verbatim else tuple(word_hints(self.claim["text"], self.document))
-        cited = "\n".join(p.text for p in self.passages)  # a crux says what two sides hold
-        self.denied = not (self.is_verbatim or self.is_crux) and is_denied(self.claim["text"], cited)
+    def _texts(self, claim: str) -> tuple[str, str]:
+        """What is cited, and all text of its documents: that is long, and read only where what is cited lacks words."""
         shown = "\n".join(f"{'. '.join(heading_of(p).values())}. {as_line(p)}" for p in self.passages)
-        lacking = set(missing_facts(self.claim["text"], self.document))
-        self.elsewhere = tuple(f for f in missing_facts(self.claim["text"], shown) if f not in lacking)
+        return shown, self.document(self.passages) if word_hints(claim, shown) else shown
+
+    def __post_init__(self) -> None:
+        text, cited = self.claim["text"], "\n".join(p.text for p in self.passages)
+        shown, document = self._texts(text)
+        self.hints = () if self.is_verbatim else tuple(word_hints(text, document))
+        self.denied = not (self.is_verbatim or self.is_crux) and is_denied(text, cited)  # a crux says what two hold
+        lacking = set(missing_facts(text, document))
+        self.elsewhere = tuple(f for f in missing_facts(text, shown) if f not in lacking)
 
     @property
     def originals(self) -> tuple[Passage, ...]:
@@ -106,10 +107,10 @@ class _Draft:
 
     def take(self, vote: ClaimVerdict) -> None:
         """Adds a vote. What is said in part is corrected where the facts of the correction are in its documents."""
-        corrected = vote.corrected
-        if corrected and not (missing_facts(corrected, self.document) or claim_intrusions(corrected)):
-            self.claim = Claim(**{**self.claim, "text": corrected})
-            self._look_up()
+        text = vote.corrected if any(map(str.isalnum, vote.corrected)) else ""
+        if text and not (missing_facts(text, self._texts(text)[1]) or claim_intrusions(text)):
+            self.claim = Claim(**{**self.claim, "text": text})
+            self.__post_init__()  # looks the new words up
             vote = replace(vote, said=1.0)
         self.votes.append(vote)
 
@@ -165,12 +166,10 @@ class ClaimVerifier:
     async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[Dropped]]:
         """The claims that hold, with the evidence of written ones filled in, and those that do not."""
         passages = await asyncio.to_thread(self.providers.passages, {i for c in claims for i in c["passages"]})
-        quoted = [c for c in claims if not c.get("written")]
-        to_judge = [c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE and c["passages"]]
-        serving = await self._serving(to_judge)
+        quoted = [c for c in claims if not c.get("written") and c["passages"]]
+        serving = await self._serving([c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE])
         checked = iter(await self._check_written([c for c in claims if c.get("written")], passages))
-        held: list[Claim] = []
-        dropped: list[Dropped] = []
+        held, dropped = list[Claim](), list[Dropped]()
         for claim in claims:
             verdict = next(checked) if claim.get("written") else _quoted(claim, passages, serving)
             if isinstance(verdict, str):
@@ -200,19 +199,20 @@ class ClaimVerifier:
         made = []
         for claim in claims:
             cited = tuple(passages[i] for i in dict.fromkeys(claim["passages"]) if i in passages)
-            document = "\n".join([self.state["framing"]["question"], *self._documents(cited)])
-            made.append(_Draft(claim, statements.get(claim["perspective"], ""), cited, document))
+            made.append(_Draft(claim, statements.get(claim["perspective"], ""), cited, self._documents))
         return made
 
-    def _documents(self, cited: Sequence[Passage]) -> Iterable[str]:
-        """The texts of the documents, each with its heading, of a long one those near to what is cited."""
+    def _documents(self, cited: Sequence[Passage]) -> str:
+        """The question and the documents' texts, each with its heading, of a long one those near to what is cited."""
+        texts = [self.state["framing"]["question"]]
         for document in dict.fromkeys(p.document for p in cited):
             mine = [p for p in cited if p.document == document]
             whole = self.providers.store.document_passages(mine[0].id) or mine
             whole = sorted(whole, key=lambda p: min(abs(p.position - q.position) for q in mine))[:_SEARCHED]
             heading = mine[0].title, mine[0].publisher, mine[0].author, mine[0].date, *(p.speaker for p in whole)
-            yield ". ".join(dict.fromkeys(heading))
-            yield from (f"{p.section}\n{p.text}" for p in sorted(whole, key=lambda p: p.position))
+            whole.sort(key=lambda p: p.position)
+            texts += [". ".join(dict.fromkeys(heading)), *(f"{p.section}\n{p.text}" for p in whole)]
+        return "\n".join(texts)
 
     async def _vote(self, drafts: Sequence[_Draft], among: Sequence[_Draft]) -> None:
         """Asks the model once about the claims, with a planted one of those `among` which they are."""
@@ -278,18 +278,18 @@ class ClaimVerifier:
 
 async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck | None:
     """One of the claims with a passage of another document, those two that are least alike; None where all cite the
-    same documents."""
+    same documents, or even those two say the same."""
     passages = list({p.id: p for d in drafts for p in d.passages}.values())
     claims = await models.encode([d.claim["text"] for d in drafts])
     alike = claims @ (await models.encode([p.text for p in passages])).T
     for at, draft in enumerate(drafts):
         own = {p.document for p in draft.passages}
         alike[at, [i for i, p in enumerate(passages) if p.document in own]] = np.inf
-    if not np.isfinite(alike).any():
-        return None
     place, other = divmod(int(np.argmin(alike)), len(passages))
-    draft = drafts[place]
-    return ClaimCheck(draft.claim["text"], draft.side, (passages[other],), bool(draft.claim.get("objection")))
+    draft, wrong = drafts[place], passages[other]
+    if np.isinf(alike[place, other]) or content_overlap(draft.claim["text"], wrong.text) >= _SAYS:
+        return None
+    return ClaimCheck(draft.claim["text"], draft.side, (wrong,), bool(draft.claim.get("objection")))
 
 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | Check":

@@ -156,7 +156,7 @@ class RunJudge(Judge):
         try:
             scores = (await ask(pairs, seconds * self._patience)).reshape(len(pairs), width)
             if self.address and np.isnan(scores).all():
-                raise DeadlineError(f"{self.name} at {without_login(self.address)} did not answer in time.")
+                raise DeadlineError(f"{self.name} at {without_login(self.address)} gave no verdict in time.")
             return scores
         except BudgetError as exc:
             current_log().note("unjudged", f"Not everything was judged by {self.name}: {exc}")

@@ -69,7 +69,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     passages = await asyncio.to_thread(providers.passages, ids)
     originals = originals_of(passages)
     wanted, asked = _to_read(ids, originals, known, limit)
-    verdicts = await _read(judge, state, [passages[i] for i in asked], options)
+    verdicts = await _read(judge, state, [passages[i] for i in asked], options, any(known.values()))
     fresh = _by_side(perspectives, asked, verdicts.support)
     support, judged = merge_scores(known, fresh), len({i for scores in fresh.values() for i in scores})
     opposed = _by_side(perspectives, asked, verdicts.opposition)
@@ -117,7 +117,8 @@ def _with_other_ways(judge: RunJudge, state: RunState) -> RunState:
     """The state with a perspective of whatever else the passages propose, for a judge that can tell: a plan from a
     sentence of each document cannot know all of it."""
     planned = [p for p in state["perspectives"] if p["id"] != OTHER_WAYS]
-    told = f"Something other than these should be done: {'; '.join(p['name'] for p in planned)}."
+    holds = "should be done" if "should" in state["framing"]["question"].casefold() else "is the answer"
+    told = f"Something other than these {holds}: {'; '.join(p['name'] for p in planned)}."
     ways = Perspective(id=OTHER_WAYS, name="Other ways", statement=told, stance="other", contrary="", origin="sources")
     asked = [*planned, ways] if judge.reads_documents and "against" not in state else planned
     return RunState(**{**state, "perspectives": asked})
@@ -173,11 +174,21 @@ def _to_search(providers: Providers, state: RunState, options: RunOptions) -> Li
     return "web" if providers.web and options.web and pages_left else "nothing"
 
 
-async def _read(judge: RunJudge, state: RunState, passages: Sequence[Passage], options: RunOptions) -> PassageVerdicts:
-    """The verdicts, as far as the deadline allows; what is left stays unjudged and is counted."""
+async def _read(
+    judge: RunJudge, state: RunState, passages: Sequence[Passage], options: RunOptions, again: bool
+) -> PassageVerdicts:
+    """The verdicts, as far as the deadline allows; what is left stays unjudged and is counted. again: the judge has
+    verdicts of an earlier round, which stand where it fails on what is new."""
     contrary = contrary_statements(state)
     sides = [Side(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
-    return await judge.read(state["framing"]["question"], sides, passages, time_left(options, "judge"))
+    try:
+        return await judge.read(state["framing"]["question"], sides, passages, time_left(options, "judge"))
+    except JudgeError as exc:
+        if not (again and judge.reads_documents):
+            raise
+        current_log().note("unjudged", f"What the last search found was not judged: {exc}", NOT_ALL_JUDGED)
+        nothing = np.full((len(sides), len(passages)), np.nan, np.float32)
+        return PassageVerdicts(nothing, nothing, nothing[0])
 
 
 def _by_side(

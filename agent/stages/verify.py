@@ -127,7 +127,7 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
     which then cites the passages of both. Claims with different numbers differ."""
     vectors = await models.encode([c["text"] for c in claims])
     kinds = [
-        (c["perspective"], c["role"] in OF_NO_PERSPECTIVE, in_case(c), number_values([plain_text(c["text"])]))
+        (c["perspective"], c["role"], in_case(c), c.get("objection", False), number_values([plain_text(c["text"])]))
         for c in claims
     ]
     merged = dict[int, Claim]()

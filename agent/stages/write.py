@@ -252,7 +252,7 @@ def _by_document(passages: Sequence[Passage]) -> list[Passage]:
 def _points(text: str) -> list[str]:
     """The sentences of what was to be one, without a lead that only says that a passage says it."""
     points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(text)))
-    return [point[:1].upper() + point[1:] for point in points if point]
+    return [point[:1].upper() + point[1:] for point in points if any(map(str.isalnum, point))]
 
 
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:

@@ -73,7 +73,8 @@ def evidence(claim: str, passage: str) -> str:
 
 def _additions(claim: str, document: str) -> list[str]:
     """The parts of a claim whose words the document mostly lacks."""
-    known, parts = _content(document), ((part, _content(part)) for part in _PAUSE.split(claim))
+    known = frozenset[str]().union(*map(_content, document.splitlines()))  # a whole text is too long to remember
+    parts = ((part, _content(part)) for part in _PAUSE.split(claim))
     return [p for p, words in parts if len(words) >= _AN_ADDITION and len(words & known) < _KNOWN * len(words)]
 
 

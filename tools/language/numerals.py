@@ -23,7 +23,9 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-_DIGITS = r"(?:\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)?)"
+_DIGITS = (
+    r"(?:\d{1,3}(?:[,' ]\d{3}){1,9}(?:\.\d{1,20})?(?![\d,])|\d{1,3}(?:\.\d{3}){2,9}(?!\d)|\d{1,30}(?:[.,]\d{1,20})?)"
+)
 _MORE = rf"(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )(?:{_any_of([*_UNITS, *_SCALES])})\b)*"
 _CARDINAL = (
     rf"(?:{_DIGITS}(?:[ -](?:{_any_of(_SCALES)})\b|(?:{_any_of(_SHORT_SCALES)})\b)?"
@@ -32,7 +34,7 @@ _CARDINAL = (
 _PERCENT = r"(?: |-)?(?:%|percent(?:age)?\b|per[ -]+cent\b|pc\b)"
 _NUMBER = re.compile(
     rf"(?P<half>\bhal(?:f|ve[sd]?|ving)\b)(?:[ -]a[ -](?P<scale>{_any_of(_SCALES)})\b)?"
-    rf"|(?P<above>\d+)/(?P<below>\d+)(?![\d/])"
+    rf"|(?P<above>\d{{1,9}})/(?P<below>\d{{1,9}})(?![\d/])"
     rf"|(?P<some>{_CARDINAL}|\ban?(?= (?:{_any_of(_PARTS)})\b))"
     rf"(?:(?P<percent>{_PERCENT})|[ -](?P<part>{_any_of(_PARTS)})s?\b"
     rf"| (?:out )?(?:of|in)(?: every| the)? (?P<whole>{_CARDINAL})(?!{_PERCENT})"

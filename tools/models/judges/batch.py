@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import product
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from prompts import as_data, load_prompt
 from tools.budget import NOT_ALL_JUDGED, current_log
@@ -36,12 +37,13 @@ _CLEAR, _WEAK = 0.95, 0.65
 _NOTHING = 0.05
 
 Floats = NDArray[np.float32]
+_Label = Annotated[str, AfterValidator(lambda told: told.strip("[] "))]  # it stands in brackets before a passage
 
 
 class Verdict(BaseModel):
     """The sides that the model finds a passage to argue for and against, and those of them for which that is weak."""
 
-    passage: str = Field(max_length=20)
+    passage: _Label = Field(max_length=20)
     supported: list[str] = Field(default=[], max_length=_SIDES, alias="for")
     against: list[str] = Field(default=[], max_length=_SIDES)
     weak: list[str] = Field(default=[], max_length=_SIDES)
@@ -51,8 +53,8 @@ class Verdicts(BaseModel):
     """What the model is asked for: verdicts, and the labels of the other passages."""
 
     verdicts: list[Verdict] = Field(default=[], max_length=4 * TOGETHER)
-    no_side: list[str] = Field(default=[], max_length=4 * TOGETHER)
-    off_question: list[str] = Field(default=[], max_length=4 * TOGETHER)
+    no_side: list[_Label] = Field(default=[], max_length=4 * TOGETHER)
+    off_question: list[_Label] = Field(default=[], max_length=4 * TOGETHER)
 
 
 class BatchJudge(Judge):
