@@ -74,7 +74,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
 
 
 def _documents(answer: Answer) -> None:
-    """What was read, folded: what each document argues, and where it is quoted or why not."""
+    """Lists the documents, folded: what each argues, and where it is quoted or why it is not."""
     if blocks := documents(answer):
         with st.expander(f"{words.DOCUMENTS}: what each one argues", key="documents"):
             items = "".join(f"<li>{text(block.text)} {block.cited}</li>" for block in blocks)

@@ -184,7 +184,7 @@ def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
 async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
     """Of each of the passages the first one, by id, that says the same, be it word for word or in other words.
 
-    What says the same in other words is told by thresholds of the embedded encoder, and by no other one.
+    The thresholds for rewordings hold for the embedded encoder only.
     """
     kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
     originals = originals_of(kept)

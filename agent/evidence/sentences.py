@@ -88,7 +88,7 @@ async def support_alone(
     """How surely each part serves a perspective without a contrary, counted together with its passage, (n,). parts:
     text, text as it is shown, passage. judged: the judge's probabilities of passages."""
     support = await judge.support([Pair(statement, shown) for _, shown, _ in parts], seconds)
-    # What was mined is itself a sentence of a source.
+    # A mined statement is itself a sentence of a source.
     given = zip(parts, support, strict=True)
     return np.array([1.0 if t == statement else side_score(float(s), judged.get(i)) for (t, _, i), s in given])
 

@@ -177,8 +177,8 @@ def _to_search(providers: Providers, state: RunState, options: RunOptions) -> Li
 async def _read(
     judge: RunJudge, state: RunState, passages: Sequence[Passage], options: RunOptions, again: bool
 ) -> PassageVerdicts:
-    """The verdicts, as far as the deadline allows; what is left stays unjudged and is counted. again: the judge has
-    verdicts of an earlier round, which stand where it fails on what is new."""
+    """The verdicts, as far as the deadline allows; the other passages stay unjudged and are counted. again: the judge
+    gave verdicts in an earlier round. They stand where it fails on the new passages."""
     contrary = contrary_statements(state)
     sides = [Side(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
     try:
