@@ -64,7 +64,7 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
     assert answer.usage.passages_judged > 10
     assert answer.usage.cost_usd == 0.0
     assert answer.providers["judge"].startswith("score-judge-")
-    assert requests_by_length(vllm_chat.url.removesuffix("/v1"))["+Inf"] >= 3  # the model planned and wrote for each side
+    assert requests_by_length(vllm_chat.url.removesuffix("/v1"))["+Inf"] >= 3  # plan and cases
     for side in answer.perspectives:
         for claim in side.claims:
             cited = [q for c in answer.citations if c.number in claim.citations for q in quotes(c)]
