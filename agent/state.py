@@ -18,12 +18,10 @@ Stance = Literal["supports", "opposes", "other"]
 Form = Literal["polar", "claim", "topic", "choice", "open", "plain", "counter", "none"]
 """What a text asks for: whether something is so, what speaks for a claim or about a topic, which of several, anything;
 a fact, what contradicts a claim, or nothing."""
-CoverageStatus = Literal["supported", "thin", "leaning", "not_found"]
-"""'leaning': what was found may speak for the perspective, and does not surely."""
+CoverageStatus = Literal["supported", "thin", "not_found"]
 StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judge", "select", "write", "verify"]
 """The stages as they are stored, in the answer's timings and providers: 'search' is retrieve, 'again' requery."""
 Role = Literal["thesis", "case", "also", "crux"]
-Tier = Literal["case", "leaning"]
 Check = Literal["source", "side", "unchecked"]
 """What a claim can fail: that its passages say it, that it serves its perspective, or that somebody could check it."""
 OF_NO_PERSPECTIVE: tuple[Role, ...] = ("also", "crux")
@@ -93,13 +91,11 @@ class FramingState(TypedDict):
 class Evidence(TypedDict):
     """What counts for one perspective: passage ids, the surest first, and the probability of the surest.
 
-    Until they are read these are the passages above the judge's threshold; then those that hold words which are sure
-    enough for its case. `leaning` are passages that hold words which may speak for it, and none that surely do.
-    `copies` are passages that were counted once with another, `reworded` those of them that say it in other words.
+    Before `write`: passages above the judge's threshold. After: passages with a sentence that is sure enough for the
+    case. `copies` are passages that were counted once with another, `reworded` those of them that say it in other words.
     """
 
     ids: list[int]
-    leaning: list[int]
     strongest: float
     copies: int
     reworded: int
@@ -115,11 +111,9 @@ class Coverage(Evidence):
 
 
 class SentenceEvidence(TypedDict):
-    """What reading one perspective's passages sentence by sentence found: those that hold words for its case, the
-    surest first, and those that hold none but words which may speak for it."""
+    """The passages of one perspective with a sentence that is sure enough for its case, surest first."""
 
     case: list[int]
-    leaning: list[int]
     strongest: float
 
 
@@ -130,8 +124,7 @@ class Claim(TypedDict):
     a side, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
     passage word for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage
     that say it. `shown` is the text with what was changed in square brackets, empty or missing where it stands alone.
-    Of the `tier` 'leaning' it may speak for the perspective, and is no part of its case. An `objection` argues against
-    its perspective. `reason` names a written claim's reason in a word or two. `answers` is the id of the opposing
+    An `objection` argues against its perspective. `reason` names a written claim's reason in a word or two. `answers` is the id of the opposing
     passage that the claim answers.
     """
 
@@ -140,7 +133,6 @@ class Claim(TypedDict):
     passages: list[int]
     support: float
     role: Role
-    tier: NotRequired[Tier]
     written: NotRequired[bool]
     evidence: NotRequired[list[str]]
     shown: NotRequired[str]
@@ -156,7 +148,7 @@ def decontextualised(claim: Claim) -> str:
 
 def in_case(claim: Claim) -> bool:
     """Whether the claim is of its perspective's case."""
-    return claim.get("tier", "case") == "case" and not claim.get("objection")
+    return not claim.get("objection")
 
 
 class Quote(TypedDict):
@@ -205,7 +197,7 @@ class StageNote(TypedDict):
     brief: NotRequired[str]
 
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 """Counts on with each change of `RunState` after which a run that was begun before cannot go on."""
 
 
@@ -232,6 +224,7 @@ class RunState(TypedDict, total=False):
     selected: dict[str, list[int]]  # select: per perspective, the passages to write from
     on_focus: dict[str, dict[int, float]]  # select: per perspective, scores of passages on a follow-up's focus
     sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
+    document_stances: dict[str, list[int]]  # write: per perspective, a passage of each document that argues for it
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write, lookup
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes

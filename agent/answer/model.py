@@ -15,8 +15,8 @@ _RENAMED = BeforeValidator(lambda role: "also" if role == "plain" else role)
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'retrieved': the run was to end with its passages, and nothing was written."""
-Status = Literal["supported", "thin", "leaning", "not_found"]
-Strength = Literal["strong", "some", "weak", "unsure", "none"]
+Status = Literal["supported", "thin", "not_found"]
+Strength = Literal["strong", "some", "weak", "none"]
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
 _STRONG_SOURCES, _STRONG_SHOWN = 4, 2
@@ -38,8 +38,7 @@ class AnswerClaim(Part):
 
     `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
     quotes say it.
-    `shown` is the text with what was changed in square brackets, empty where it stands alone. `tier`: 'case' for what
-    surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used. `speaker`:
+    `shown` is the text with what was changed in square brackets, empty where it stands alone. `speaker`:
     whose words are quoted; empty of what a model wrote. `reason`: a word or two for it, empty where none was given.
     `answers`: numbers of the opposing citations that the claim replies to.
     """
@@ -47,7 +46,6 @@ class AnswerClaim(Part):
     text: str
     citations: list[int]
     role: Annotated[Literal["thesis", "case", "also", "crux"], _RENAMED] = "case"
-    tier: Literal["case", "leaning"] = "case"
     quoted: bool = True
     shown: str = ""
     speaker: str = ""
@@ -195,7 +193,7 @@ class AnswerDocument(SourceFacts):
 
 class CoverageLine(Part):
     """The ledger's line of one side: passages that hold words for its case (copies once), the independent sources of
-    these, best support. `leaning` are the passages that may speak for it and do not count."""
+    these, best support."""
 
     perspective: str
     status: Status
@@ -205,7 +203,6 @@ class CoverageLine(Part):
     copies: int
     strongest: float
     queries: list[str]
-    leaning: int = 0
 
 
 class Note(Part):
@@ -277,8 +274,7 @@ def strength(status: Status, sources: int, shown: int) -> Strength:
     at least two claims are shown. shown: claims of its case."""
     if status == "supported":
         return "strong" if sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN else "some"
-    words: dict[Status, Strength] = {"thin": "weak", "leaning": "unsure"}
-    return words.get(status, "none")
+    return "weak" if status == "thin" else "none"
 
 
 if __name__ == "__main__":  # python -m agent.answer.model > docs/answer.schema.json

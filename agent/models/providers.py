@@ -29,8 +29,8 @@ class SentenceScores:
     """The n quotable sentences of a perspective's passages, in their order, and how well each argues for it.
 
     confidence: how surely each speaks to the dispute and argues for the perspective, (n,), NaN where that is not known.
-    on_topic: whether it speaks of what is asked, (n,). case, leaning: whether it is sure enough for the perspective's
-    case, or for what may speak for it, (n,); never both. quality: how good a quotation it makes, (n,). vectors: unit,
+    on_topic: whether it speaks of what is asked, (n,). case: whether it is sure enough for the perspective's case, (n,).
+    quality: how good a quotation it makes, (n,). vectors: unit,
     (n, dimensions). question_vector: (dimensions,).
 
     For the training of the rule (`evals/training/quotes.py`): features, the leanings of each, of its passage and of its
@@ -45,7 +45,6 @@ class SentenceScores:
     on_topic: NDArray[np.bool_]
     rescored: NDArray[np.bool_]
     case: NDArray[np.bool_]
-    leaning: NDArray[np.bool_]
     quality: NDArray[np.float64]
     vectors: NDArray[np.float32]
     question_vector: NDArray[np.float32]
