@@ -63,7 +63,8 @@ def explore(address: str, examples: int, seed: int, *, edges: bool) -> Findings:
     """edges: with each constraint at its edges, which is most of the requests."""
     wanted = {"max-examples": examples, "deterministic": True, "database": "none"}
     phases = {"coverage": {"enabled": edges}}
-    config = schemathesis.Config.from_dict({"seed": seed, "generation": wanted, "phases": phases})
+    patience = {"request-timeout": 60}  # uploads work at low priority, and another process may hold both cores
+    config = schemathesis.Config.from_dict({"seed": seed, "generation": wanted, "phases": phases, **patience})
     schema = schemathesis.openapi.from_url(f"{address}/openapi.json", config=config)
     found = Findings()
     for event in from_schema(schema).execute():
