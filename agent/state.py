@@ -92,7 +92,7 @@ class Evidence(TypedDict):
     """What counts for one perspective: passage ids, the surest first, and the probability of the surest.
 
     Before `write`: passages above the judge's threshold. After: passages with a sentence that is sure enough for the
-    case. `copies` are passages that were counted once with another, `reworded` those of them that say it in other words.
+    case. `copies` are passages that were counted once with another, `reworded` those of them in other words.
     """
 
     ids: list[int]
@@ -124,8 +124,8 @@ class Claim(TypedDict):
     a side, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
     passage word for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage
     that say it. `shown` is the text with what was changed in square brackets, empty or missing where it stands alone.
-    An `objection` argues against its perspective. `reason` names a written claim's reason in a word or two. `answers` is the id of the opposing
-    passage that the claim answers.
+    An `objection` argues against its perspective. `reason` names a written claim's reason in a word or two. `answers`
+    is the id of the opposing passage that the claim answers.
     """
 
     perspective: str

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
 from agent.settings import Settings
-from agent.state import Claim, FramingState, Perspective, Tier
+from agent.state import Claim, FramingState, Perspective
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage
@@ -70,25 +70,22 @@ class ScriptedExpander:
 
 
 class ReadingWriter:
-    """Quotes of each passage the first words that were read as a side's case, and of the others those that lean."""
+    """Quotes of each passage the first sentence that is of a side's case."""
 
     async def write(self, brief: Brief) -> list[Claim]:
         reading = brief.reading
         assert reading is not None
-        tiers: dict[Tier, NDArray[np.bool_]] = {"case": reading.case, "leaning": reading.leaning}
         first: dict[int, Claim] = {}
-        for tier, of_it in tiers.items():
-            for quote in (reading.quote(int(i)) for i in np.flatnonzero(of_it)):
-                claim = Claim(
-                    perspective=brief.perspective["id"],
-                    text=quote["text"],
-                    shown=quote["shown"],
-                    passages=[quote["passage"]],
-                    support=quote["support"],
-                    role="case",
-                    tier=tier,
-                )
-                first.setdefault(quote["passage"], claim)
+        for quote in (reading.quote(int(i)) for i in np.flatnonzero(reading.case)):
+            claim = Claim(
+                perspective=brief.perspective["id"],
+                text=quote["text"],
+                shown=quote["shown"],
+                passages=[quote["passage"]],
+                support=quote["support"],
+                role="case",
+            )
+            first.setdefault(quote["passage"], claim)
         return [*first.values()][: brief.limit]
 
 

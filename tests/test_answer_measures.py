@@ -70,8 +70,6 @@ def test_a_citation_is_right_wrong_or_unknown() -> None:
         "citations_wrong": 1 / 7,
         "citations_unknown": 1 / 7,
         "wrong_of_known": 1 / 6,
-        "wrong_of_known_case": 1 / 6,
-        "wrong_of_known_leaning": pytest.approx(float("nan"), nan_ok=True),  # nothing there
     }
 
 
@@ -124,27 +122,16 @@ def test_a_missing_side_is_admitted_or_shown() -> None:
         "missing_admitted": 2 / 6,  # thin and nothing
         "missing_admitted_other_kept": 1 / 6,  # thin
         "missing_shown": 2 / 6,
-        "missing_shown_case": 2 / 6,
         "missing_shown_wrong": 1 / 6,
     }
 
 
-def test_what_may_speak_for_a_side_is_measured_apart() -> None:
-    lean = claim("b", 2).model_copy(update={"tier": "leaning"})  # 2 is gold for the other side
-    out = reply("out", side("supports", claim("a", 1)), side("opposes", lean), left_out="opposes")
-    shown = {name: m.value for name, m in missing_side([out]).items()}
-    assert (shown["missing_shown"], shown["missing_shown_case"], shown["missing_shown_wrong"]) == (1, 0, 1)
-    shares = {name: m.value for name, m in citations([out]).items()}
-    assert (shares["wrong_of_known_case"], shares["wrong_of_known_leaning"]) == (0, 1)
-
-
 def test_both_sides_have_to_quote_a_document_that_is_known_for_them() -> None:
-    lean = claim("b", 3).model_copy(update={"tier": "leaning"})
-    either = reply("either", side("supports", claim("a", 1)), side("opposes", lean))
+    either = reply("either", side("supports", claim("a", 1)), side("opposes", claim("b", 3)))
     found = {name: m.value for name, m in both_sides_known([EVEN, either, ONLY_FOR, FAILED]).items()}
     documents = {c.number: c.document_id for c in either.answer.citations} if either.answer else {}
     assert documents[3] in GOLD["opposes"]
-    assert found == {"both_sides_known": 2 / 4, "both_cases_known": 1 / 4}
+    assert found == {"both_sides_known": 2 / 4}
 
 
 def test_claims_and_citations_that_hold_are_counted_apart() -> None:

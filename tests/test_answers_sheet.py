@@ -13,13 +13,13 @@ from evals.answering.sheet import rows_of, write_sheet
 
 
 def shown() -> Answer:
-    """Two sentences for, one against that may speak for it, and a document that counts."""
+    """Two sentences for, one against, and a document that counts."""
     thesis = ResponseSentence(text="Trade doubled.", passage_id=2, support=0.9)
     document = DocumentResponse(
         document_id="d", collection="c", title="", publisher="", url="", citation=None, thesis=thesis, evidence=[]
     )
     group = ResponseGroup(sources=1, responses=[document])
-    against = claim("They cost much.", 3).model_copy(update={"tier": "leaning", "shown": "[Bridges] cost much."})
+    against = claim("They cost much.", 3).model_copy(update={"shown": "[Bridges] cost much."})
     one = side("supports", claim("They help.", 1), claim("They join towns.", 2)).model_copy(update={"groups": [group]})
     return answer(one, side("opposes", against))
 
@@ -42,7 +42,7 @@ def test_the_sheet_holds_what_is_shown_and_not_where_it_stands(tmp_path: Path) -
     assert told == {
         "They help.": ("case", "First. They help."),
         "They join towns.": ("case", "Second."),
-        "[Bridges] cost much.": ("leaning", "Third."),
+        "[Bridges] cost much.": ("case", "Third."),
         "Trade doubled.": ("counted", "Second."),
     }
     assert sorted(kinds.values()).count("framing") == 1  # a pair of statements is read once
@@ -50,14 +50,14 @@ def test_the_sheet_holds_what_is_shown_and_not_where_it_stands(tmp_path: Path) -
     assert not [r for r in rows if {"kind", "right", "first", "side"} & r.keys()]
     for row, of in zip(rows, key, strict=True):
         if of["kind"] == "case":
-            assert row[of["right"]] == "Bridges help."
+            assert row[of["right"]] == ("Bridges do not help." if "cost" in row["text"] else "Bridges help.")
 
 
 def test_what_readers_say_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sheet, _, key = make(tmp_path)
     wrong = {"one": "other", "other": "one"}
     first = {k["id"]: k["right"] for k in key}
-    second = {k["id"]: {"case": wrong.get(k["right"]), "leaning": "neither"}.get(k["kind"], k["right"]) for k in key}
+    second = {k["id"]: {"case": wrong.get(k["right"])}.get(k["kind"], k["right"]) for k in key}
     files = []
     for name, labels in (("first", first), ("second", second)):
         files.append(tmp_path / f"{name}.jsonl")
@@ -66,13 +66,12 @@ def test_what_readers_say_is_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["answers", "--sheet", str(sheet), "--labels", *map(str, files), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {name: (value, found["over"][name]) for name, value in found["metrics"].items()} == {
-        "case": (0.5, 4), "case wrong side": (0.5, 4), "case neither": (0, 4),
-        "leaning": (0.5, 2), "leaning wrong side": (0, 2), "leaning neither": (0.5, 2),
+        "case": (0.5, 6), "case wrong side": (0.5, 6), "case neither": (0, 6),
         "counted": (1, 2), "counted wrong side": (0, 2), "counted neither": (0, 2),
         "framing": (1, 2), "agree": (pytest.approx(0.4), 5),
     }  # fmt: skip
     assert main(["answers", "--sheet", str(sheet), "--labels", str(files[0])]) == 0
-    assert "leaning" in capsys.readouterr().out
+    assert "case wrong side" in capsys.readouterr().out
 
 
 def labelled(tmp_path: Path, *rows: dict[str, Any]) -> str:

@@ -47,7 +47,6 @@ def test_the_points_that_both_cases_speak_to_are_named_with_a_source_of_each_sid
         ([DEAR, TAXED], "Should ferries cost nothing?"),  # what the question asks anyhow
         ([CLEAN, CROWDED], QUESTION),  # cases that share no point
         ([DEAR], QUESTION),
-        ([DEAR, Claim(**{**TAXED, "tier": "leaning"})], QUESTION),  # what merely leans is no case
         ([DEAR, Claim(**{**TAXED, "objection": True})], QUESTION),  # nor is an objection
     ],
 )

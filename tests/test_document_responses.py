@@ -54,7 +54,7 @@ TEXTS = ["Bridges carry a town.", "Bridges last.", "Ferries freeze.", "They sink
 
 class Row(NamedTuple):
     """Words of a document, with one passage to a document. angle: to the question, in degrees. case: whether they are
-    sure enough for the side's case; else they lean to it."""
+    sure enough for the side's case."""
 
     document: int
     text: str
@@ -79,7 +79,7 @@ def reading_of(*rows: Row) -> SentenceScores:
     sure, case = np.array([r.sure for r in rows]), np.array([r.case for r in rows])
     nothing, question = np.zeros((len(rows), 3)), np.array([1.0, 0.0], np.float32)
     return SentenceScores(
-        units, nothing, nothing, sure, np.ones_like(case), np.ones_like(case), case, ~case, sure, vectors, question
+        units, nothing, nothing, sure, np.ones_like(case), np.ones_like(case), case, sure, vectors, question
     )
 
 
@@ -131,7 +131,7 @@ def told(claims: Sequence[Claim]) -> list[tuple[str, str]]:
     return [(c["text"], c.get("tier", "")) for c in claims]
 
 
-async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> None:
+async def test_a_case_is_quoted_as_it_is_shown_and_nothing_else() -> None:
     reading = reading_of(
         Row(1, TEXTS[0], 0.8, 0.0),
         Row(2, TEXTS[3], 0.9, 120.0, shown="They [bridges] sink."),
@@ -146,15 +146,9 @@ async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> N
             passages=[2],
             support=0.9,
             role="case",
-            tier="case",
         ),
-        Claim(perspective="p1", text=TEXTS[0], shown="", passages=[1], support=0.8, role="case", tier="case"),
+        Claim(perspective="p1", text=TEXTS[0], shown="", passages=[1], support=0.8, role="case"),
     ]
-
-
-async def test_of_what_merely_leans_three_quotations_are_shown() -> None:
-    leaning = [Row(n, TEXTS[n], 0.7, 90.0 * n, case=False) for n in range(1, 5)]
-    assert len(await written(brief(reading=reading_of(*leaning)))) == 3
 
 
 @pytest.mark.parametrize("quotes", [True, False])
@@ -178,9 +172,7 @@ def state(**changes: Any) -> RunState:
         "framing": FRAMING,
         "perspectives": [side(1, YES, "supports", "p2"), side(2, "Towns should not.", "opposes", "p1")],
         "coverage": {
-            s: Coverage(
-                status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=0, leaning=[], reworded=0
-            )
+            s: Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=0, reworded=0)
             for s in ("p1", "p2")
         },
         "claims": [claim("p1", PAYS, 2), claim("p1", LEANS, 1, f"[{FERRY}] {LEANS}")],

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.evidence.cases import deduplicated
-from agent.evidence.coverage import Cited, coverage_of, judged_evidence
+from agent.evidence.coverage import coverage_of, judged_evidence
 from agent.stages.review import reviewed
 from agent.state import Claim, Evidence, SentenceEvidence
 from tools.errors import InputError
@@ -103,35 +103,22 @@ def test_sides_that_cannot_be_searched_for_are_refused(edited: Any, says: str) -
         reviewed(edited)
 
 
-def evidence(*ids: int, leaning: list[int] | None = None) -> Evidence:
-    return Evidence(ids=[*ids], leaning=leaning or [], strongest=0.8, copies=0, reworded=0)
+def evidence(*ids: int) -> Evidence:
+    return Evidence(ids=[*ids], strongest=0.8, copies=0, reworded=0)
 
 
 def test_a_verified_claim_counts_its_passage_and_a_side_without_one_is_thin() -> None:
     passages = {i: passage(i, f"P{i}") for i in range(1, 4)}
-    assert coverage_of(evidence(1, 2), passages, cited=Cited([3], []))["passages"] == 3
-    assert coverage_of(evidence(1, 2), passages, cited=Cited([3], []))["status"] == "supported"
-    assert coverage_of(evidence(1, 2), passages, cited=Cited([], []))["status"] == "thin"
-    assert coverage_of(evidence(), passages, cited=Cited([], []))["status"] == "not_found"
-    assert coverage_of(evidence(), passages, cited=Cited([2], []))["status"] == "thin"
-
-
-def test_what_merely_leans_is_no_part_of_the_counts() -> None:
-    passages = {i: passage(i, f"P{i}") for i in range(1, 5)}
-    beside = coverage_of(evidence(), passages, cited=Cited([], [2, 3, 2]))
-    assert (beside["status"], beside["passages"], beside["sources"]) == ("leaning", 0, 0)
-    assert (beside["ids"], beside["leaning"]) == ([], [2, 3])
-    # What a claim of the case cites leans no more; passages that were known to lean go on doing so.
-    both = coverage_of(evidence(1, leaning=[4, 2]), passages, cited=Cited([2], [3, 2]))
-    assert (both["status"], both["ids"], both["leaning"]) == ("supported", [1, 2], [4, 3])
-    assert (both["passages"], both["sources"]) == (2, 2)
-    # Evidence of which only something beside the case can be shown makes no case.
-    assert coverage_of(evidence(1, 2), passages, cited=Cited([], [3]))["status"] == "thin"
+    assert coverage_of(evidence(1, 2), passages, cited=[3])["passages"] == 3
+    assert coverage_of(evidence(1, 2), passages, cited=[3])["status"] == "supported"
+    assert coverage_of(evidence(1, 2), passages, cited=[])["status"] == "thin"
+    assert coverage_of(evidence(), passages, cited=[])["status"] == "not_found"
+    assert coverage_of(evidence(), passages, cited=[2])["status"] == "thin"
 
 
 def test_of_a_follow_up_only_what_speaks_of_its_focus_is_counted() -> None:
     passages = {i: passage(i, f"P{i}") for i in range(1, 4)}
     found = coverage_of(evidence(1, 2), passages, on_focus={2: 0.6, 3: 0.9})
     assert (found["ids"], found["status"], found["strongest"]) == ([2], "thin", 0.6)
-    read = SentenceEvidence(case=[3, 2], leaning=[1], strongest=0.7)
+    read = SentenceEvidence(case=[3, 2], strongest=0.7)
     assert coverage_of(evidence(1, 2), passages, on_focus={2: 0.6}, read=read)["ids"] == [3, 2]

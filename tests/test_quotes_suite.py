@@ -12,7 +12,7 @@ from test_answers_suite import sided, write_set
 
 from agent.settings import Settings
 from evals.__main__ import main
-from evals.metrics.quoting import CASE_RIGHT, LEANING_RIGHT, MOST, NEAR, TIERS, Question, fit, measures
+from evals.metrics.quoting import CASE_RIGHT, MOST, NEAR, Question, fit, measures
 from evals.training import quotes
 from tools.models.judges.judge import Pair
 from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
@@ -30,9 +30,8 @@ OWN = QuotingWeights(
     offset=30,
     near=-1,
     case=0.9,
-    leaning=0.6,
-    least=0.6,
 )
+LOWER = replace(OWN, case=0.6)
 SURE = 3.0  # of 0.953
 LIKELY = 1.0  # of 0.731
 
@@ -61,7 +60,7 @@ def values(found: dict[str, Any]) -> dict[str, float]:
 def test_the_measures_by_hand() -> None:
     one = question((SURE, "a", 1), (SURE, "b", -1), (-SURE, "c", -1), (LIKELY, "d", 1), (SURE, "e", 0), key="one")
     other = question((SURE, "f", 1), (-LIKELY, "g", -1), key="other")
-    found = measures([one, other], OWN, "case")
+    found = measures([one, other], OWN)
     # For: a right, b wrong, e of no known side; against: c right. Of the other question f, and nothing against.
     assert (found["right"].value, found["right"].total) == (3 / 4, 4)
     assert (found["sides"].value, found["sides"].total) == (3 / 4, 4)
@@ -69,7 +68,7 @@ def test_the_measures_by_hand() -> None:
     # Without its own documents only the side for of the first question would be shown: b and e are left to it.
     assert (found["missing"].value, found["missing"].total) == (1 / 4, 4)
     assert found["swapped"].value == 1 / 4, "b is known for the other side"
-    lower = measures([one, other], OWN, "leaning")
+    lower = measures([one, other], LOWER)
     # For: of a, b and e, which come first, three is all that is shown; d waits. Against: c, and g.
     assert MOST == 3
     assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4, "swapped": 1 / 4}
@@ -81,20 +80,20 @@ def test_of_questions_without_an_answer_it_is_counted_of_how_many_something_is_s
     silent = replace(question((0.1, "d", 0), key="silent"), kind="elsewhere")
     topical = replace(question((-SURE, "e", 1), key="topical"), kind="topical")  # its documents may be turned round
     questions: list[Question] = [known, stray, silent, topical]
-    assert measures(questions, OWN, "case")["astray"].value == 0
-    found = measures(questions, OWN, "leaning")
+    assert measures(questions, OWN)["astray"].value == 0
+    found = measures(questions, LOWER)
     assert (found["astray"].value, found["astray"].total) == (1 / 2, 2)
     assert (found["right"].total, found["sides"].total, found["both"].total) == (2, 2, 1)
-    assert "astray" not in measures([known], OWN, "case")
+    assert "astray" not in measures([known], OWN)
 
 
 def test_a_document_is_quoted_once_and_by_its_best_part() -> None:
     q = question((SURE, "a", 1), (SURE, "a", 1), (SURE, "b", -1))
-    assert measures([q], OWN, "case")["right"].total == 2
+    assert measures([q], OWN)["right"].total == 2
     # Four documents for three places: the rank, times how sure it is, says which of them has to wait.
     parts = [(SURE, name, known) for name, known in (("a", 1), ("b", 1), ("c", 1), ("d", -1))]
-    assert measures([question(*parts, rank=(1, 1, 1, 0.5))], OWN, "case")["right"].value == 1
-    assert measures([question(*parts, rank=(0.5, 1, 1, 1))], OWN, "case")["right"].value == pytest.approx(2 / 3)
+    assert measures([question(*parts, rank=(1, 1, 1, 0.5))], OWN)["right"].value == 1
+    assert measures([question(*parts, rank=(0.5, 1, 1, 1))], OWN)["right"].value == pytest.approx(2 / 3)
 
 
 def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
@@ -117,9 +116,7 @@ def test_the_fit_keeps_the_shares_and_finds_what_is_right_often_enough() -> None
     assert fitted.own == pytest.approx(fitted.passage, abs=1e-3)
     assert fitted.document == pytest.approx(2 * fitted.own, abs=1e-3)
     assert min(fitted.own, fitted.centre, fitted.nearness, fitted.judged) > 0 > fitted.offset
-    assert fitted.least <= fitted.leaning <= fitted.case
-    assert measures(questions, fitted, "case")["right"].value >= CASE_RIGHT
-    assert measures(questions, fitted, "leaning")["right"].value >= LEANING_RIGHT
+    assert measures(questions, fitted)["right"].value >= CASE_RIGHT
     assert fit([replace(q, features=-q.features, sides=-q.sides) for q in questions], 0.25, 0.25) == fitted
     loud = fit(made_up(40, noise=6.0), own=0.25, passage=0.25)
     assert loud.own < fitted.own  # leanings that say less count less
@@ -136,7 +133,7 @@ def test_the_fit_learns_from_what_no_document_answers_how_much_nearness_counts()
     far = [replace(q, key=f"far {q.key}", kind="elsewhere", sides=0 * q.sides) for q in foremost(made_up(20, 2), 0.1)]
     fitted = fit([*near, *far], own=0.25, passage=0.25)
     assert (fitted.near, fitted.foremost > 0) == (NEAR, True)
-    assert measures(far, fitted, "leaning")["astray"].value == 0
+    assert measures(far, fitted)["astray"].value == 0
     without = fit(near, own=0.25, passage=0.25)
     assert (without.own, without.centre) == (fitted.own, fitted.centre)
 
@@ -164,8 +161,9 @@ def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest
     assert main([*command, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["quoting"] == asdict(load_quoting_weights())
-    assert list(told["metrics"]["towns_2way"]) == list(TIERS)
-    found = told["metrics"]["towns_2way"]["leaning"]
+    curve = told["metrics"]["towns_2way"]
+    assert curve["0.5"]["sides"] >= curve["case"]["sides"] >= curve["0.98"]["sides"]
+    found = curve["0.5"]
     assert found["right"] == found["sides"] == found["both"] == 1
     assert asked
     out = folder / "quoting.json"

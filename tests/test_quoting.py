@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tools.models.judges.quoting import (
     FILE,
     QuotingWeights,
+    case_of,
     group_log_odds,
     load_quoting_weights,
     relevance_features,
@@ -17,7 +18,6 @@ from tools.models.judges.quoting import (
     side_confidence,
     side_probability,
     stance_log_odds,
-    tiers,
 )
 
 QUOTING = QuotingWeights(
@@ -31,8 +31,6 @@ QUOTING = QuotingWeights(
     offset=-1.0,
     near=0.3,
     case=0.8,
-    leaning=0.4,
-    least=0.2,
 )
 NAN = float("nan")
 probabilities = st.floats(0, 1)
@@ -72,26 +70,10 @@ def test_sure_is_what_speaks_to_the_dispute_and_takes_the_side() -> None:
     assert np.isnan(found[1])
 
 
-def told(sure: list[float], fit: list[bool] | None = None, lean: list[float] | None = None) -> list[list[bool]]:
-    found = tiers(np.array(sure), np.array(fit or [True] * len(sure)), np.array(lean or [1.0] * len(sure)), QUOTING)
-    return [found["case"].tolist(), found["leaning"].tolist()]
-
-
-def test_the_tiers_part_what_is_sure_from_what_leans() -> None:
-    assert told([0.95, 0.8, 0.79, 0.4, 0.39]) == [[True, True, False, False, False], [False, False, True, True, False]]
-    # What leans to the other side by itself is of no case, however sure its passage makes it; nor is the unknown.
-    assert told([0.95, 0.95, 0.95], lean=[0.0, -0.1, NAN]) == [[True, False, False], [False, True, True]]
-    assert told([0.95, 0.9, NAN], fit=[False, True, True]) == [[False, True, False], [False] * 3]
-
-
-def test_where_nothing_else_is_shown_the_surest_may_speak_for_the_side() -> None:
-    assert QUOTING.least == 0.2
-    assert told([0.3, 0.35, 0.1]) == [[False] * 3, [False, True, False]]
-    assert told([0.3, 0.35, 0.1], fit=[True, False, True]) == [[False] * 3, [True, False, False]]
-    assert told([0.19, 0.1]) == told([NAN, 0.0]) == [[False] * 2, [False] * 2]
-    assert told([0.9, 0.3]) == [[True, False], [False, False]]
-    assert told([0.5, 0.3]) == [[False, False], [True, False]]
-    assert told([]) == [[], []]
+def test_a_case_is_sure_and_leans_to_its_side_by_itself() -> None:
+    sure = np.array([0.95, 0.8, 0.79, 0.95, 0.95, NAN])
+    lean = np.array([1.0, 0.0, 1.0, -0.1, NAN, 1.0])
+    assert case_of(sure, lean, QUOTING).tolist() == [True, True, False, False, False, False]
 
 
 def test_the_grounds_of_two_passages() -> None:
@@ -125,4 +107,3 @@ def test_the_stored_weights_say_what_they_have_to() -> None:
     assert min(stored.own, stored.passage, stored.document) > 0  # no leaning speaks against itself
     assert min(stored.centre, stored.nearness, stored.judged) > 0
     assert 0.5 < stored.case < 1
-    assert 0 < stored.least <= stored.leaning < stored.case

@@ -111,9 +111,9 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert judge.asked == [Pair(YES, text, NO) for text in (GOOD, BETTER, BAD, WORSE)]
     assert other.features == pytest.approx(-one.features)
     assert other.grounds.shape == one.grounds.shape == (4, RELEVANCE_FEATURES)
-    assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
+    assert texts(one, one.case) == [GOOD, BETTER]
     assert min(one.quality[:2]) > max(one.quality[2:])
-    assert texts(other, other.case | other.leaning) == [BAD, WORSE]
+    assert texts(other, other.case) == [BAD, WORSE]
     again = await score_sentences(models, given[::-1])
     for before, after in zip((other, one), again, strict=True):
         sure = dict(zip([u.text for u in before.units], before.confidence, strict=True))
@@ -122,20 +122,19 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
 
 
 def both(text: str) -> tuple[float, float]:
-    """As plainly, and what may be either leans."""
+    """As plainly; one sentence may be for either."""
     return (0.65, 0.45) if BOTH in text else plainly(text)
 
 
-async def test_what_is_sure_what_leans_and_what_is_neither(made: Callable[[Any], Models]) -> None:
+async def test_only_what_is_sure_and_on_the_question_is_a_case(made: Callable[[Any], Models]) -> None:
     models = made(Stances(both))
     one, other = await score_sentences(
         models, briefs(models.judge(), [passage(1, GOOD), passage(2, BOTH)], [passage(3, BAD), passage(4, AWAY)])
     )
-    assert (texts(one, one.case), texts(one, one.leaning)) == ([GOOD], [BOTH])
+    assert texts(one, one.case) == [GOOD]  # and not what may be for either
     assert texts(other, other.case) == [BAD]
-    assert not (one.case & one.leaning).any()
     assert not one.on_topic[3]
-    assert not (one.case | one.leaning | other.case | other.leaning)[3]  # of something else, whatever the judge says
+    assert not (one.case | other.case)[3]  # of something else, whatever the judge says
     assert np.all((one.confidence >= 0) & (one.confidence <= 1))
     assert np.all(one.confidence + other.confidence <= 1 + 1e-9)
 
@@ -150,7 +149,6 @@ async def test_what_speaks_for_the_other_side_is_refused_in_whatever_company(mad
     one, other = await score_sentences(models, briefs(models.judge(), [passage(1, *company)], []))
     assert texts(one, one.case) == company[:3]
     assert one.confidence[3] > one.confidence[:3].min() * 0.8  # its company speaks for it all the same
-    assert not one.leaning[3]
     assert not other.case.any()
 
 
@@ -164,7 +162,7 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
     unread = np.isnan(one.confidence)
     assert 0 < unread.sum() == np.isnan(other.confidence).sum() < 120
     for reading in (one, other):
-        assert not (reading.case | reading.leaning)[unread].any()
+        assert not reading.case[unread].any()
     nothing, _ = await score_sentences(made(Stances()), pair, 0.0)
     assert np.isnan(nothing.confidence).sum() >= unread.sum()
     assert all(math.isfinite(x) for x in one.features[:, 1:].ravel())
@@ -177,19 +175,18 @@ async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_t
     made: Callable[[Any], Models],
 ) -> None:
     models = made(Stances(both))
-    words = [GOOD, BETTER, BOTH, AWAY, BETTER, BAD]
+    words = [GOOD, BETTER, BOTH, AWAY, BETTER, f"{BAD} {WORSE}"]
     given = [passage(n, text) for n, text in enumerate(words, start=1)]
-    one, other = await score_sentences(models, briefs(models.judge(), given, []))
-    before = Evidence(ids=[1, 2, 3, 4, 5, 6], leaning=[], strongest=0.99, copies=2, reworded=0)
+    one, other = await score_sentences(models, briefs(models.judge(), given[:5], given[5:]))
+    before = Evidence(ids=[1, 2, 3, 4, 5, 6], strongest=0.99, copies=2, reworded=0)
     passages = {p.id: p for p in given}
     found = coverage_of(before, passages, read=sentence_evidence(one))
     assert sorted(found["ids"]) in ([1, 2], [1, 5])  # 5 is a copy of 2
     assert (found["status"], found["passages"], found["sources"]) == ("supported", 2, 2)
-    assert found["leaning"] == [3]
     assert found["strongest"] == pytest.approx(np.nanmax(one.confidence[one.case]))
     assert found["copies"] == 2
     against = coverage_of(before, passages, read=sentence_evidence(other))
-    assert [*against["ids"], *against["leaning"]] == [6]
+    assert against["ids"] == [6]
     assert against["passages"] == len(against["ids"])
 
 
@@ -217,9 +214,9 @@ async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models], m
     given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, AWAY)])
     one, other = await score_sentences(models, given)
     assert {p.text for p in judge.close} == {GOOD, BETTER, BAD}  # what is about something else is not
-    assert texts(one, one.case | one.leaning) == [GOOD]
-    assert BETTER not in texts(one, one.case | one.leaning)
-    assert texts(other, other.case | other.leaning)[-1] == BAD
+    assert texts(one, one.case) == [GOOD]
+    assert BETTER not in texts(one, one.case)
+    assert texts(other, other.case)[-1] == BAD
     monkeypatch.setattr("agent.evidence.sentences.MAX_RESCORED", 1)
     judge.close.clear()
     await score_sentences(made(judge), given)

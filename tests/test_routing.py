@@ -20,7 +20,7 @@ def framing(form: Form) -> FramingState:
 
 
 def coverage(status: Any) -> Coverage:
-    return Coverage(status=status, passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[], reworded=0)
+    return Coverage(status=status, passages=0, sources=0, strongest=0.0, ids=[], copies=0, reworded=0)
 
 
 def judged(*statuses: str, done_rounds: int = 0) -> RunState:

@@ -255,7 +255,6 @@ async def test_an_open_question_has_objections(bench: Bench) -> None:
         [None, "crews", [crews], guest],
         [True, "room", [guest], None],
     ]
-    assert found["coverage"]["p1"]["leaning"] == []  # what argues against a side does not lean to it
     assert len([p for p in bench.server.prompts() if STAGES["write"] in p]) == 1, (
         "nothing was judged for the other side"
     )
@@ -350,7 +349,6 @@ async def test_claims_that_say_the_same_become_one_that_cites_both(bench: Bench)
         claim(f"{text}.", 4, objection=True),
         claim(f"{text.replace('seven', 'eight')}.", 5),
         claim(f"{text}.", 1, role="crux", perspective=""),
-        claim(f"{text}.", 6, tier="leaning"),
     ]
     merged = await merge_reworded(bench.providers.models, given)
     assert [(c["passages"], c.get("evidence")) for c in merged] == [
@@ -359,6 +357,5 @@ async def test_claims_that_say_the_same_become_one_that_cites_both(bench: Bench)
         ([4], ["Words of 4."]),
         ([5], ["Words of 5."]),
         ([1], ["Words of 1."]),
-        ([6], ["Words of 6."]),
     ]
     assert merged[0].get("written")

@@ -198,7 +198,7 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
     found = coverage_in(state, side)
     cased = sum(c["perspective"] == side["id"] and in_case(c) for c in claims)
     shown = cased if "drafts" in state else found["passages"]
-    told = {"strongest": round(found["strongest"], 3), "leaning": len(found["leaning"])}
+    told = {"strongest": round(found["strongest"], 3)}
     return CoverageLine(
         **shared_fields(found, CoverageLine) | told,
         perspective=side["id"],

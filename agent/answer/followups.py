@@ -234,7 +234,7 @@ def suggestions(answer: Answer, texts: Sequence[str], asked: Sequence[str] = ())
     `texts` are the passages that the run found, `asked` the thread's questions so far. None without a case: of what
     merely may speak for a side, a follow-up on it finds nothing surer.
     """
-    claims = [c.text for s in answer.perspectives for c in s.claims if c.tier == "case"]
+    claims = [c.text for s in answer.perspectives for c in s.claims]
     if not claims:
         return []
     known = [answer.question, answer.neutral_question, *asked]
@@ -250,7 +250,7 @@ def _worth_countering(answer: Answer) -> list[int]:
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
         cased = answer.against is not None or any(
-            any(c.tier == "case" for c in s.claims) for s in answer.perspectives if facing and s.name == facing["name"]
+            any(s.claims) for s in answer.perspectives if facing and s.name == facing["name"]
         )
         claims = ((n, _claim_of(answer, n)) for n in _numbered(answer))
         own = {n: _support(answer, found[1]) for n, found in claims if found and found[0].id == perspective.id}

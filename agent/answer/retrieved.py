@@ -25,7 +25,7 @@ class Evidence:
     counts: bool
 
 
-_NONE = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[], reworded=0)
+_NONE = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, reworded=0)
 
 
 def coverage_in(state: RunState, side: Perspective) -> Coverage:

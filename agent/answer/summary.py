@@ -92,8 +92,6 @@ def _balance(state: RunState) -> str:
     if passages := sum(c["passages"] for c in others):
         lean = f"{count(passages, 'passage')} {'leans' if passages == 1 else 'lean'}"
         return f"A case {word} it was found; {lean} the other way without a sentence to quote."
-    if any(c["leaning"] for c in others):
-        return f"A case {word} it was found; nothing that was found surely argues for the other side."
     return f"All that was found to make a case argues {word} it; no case for the other side was found."
 
 

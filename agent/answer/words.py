@@ -103,17 +103,17 @@ def same(one: str, other: str) -> bool:
 
 def case(side: AnswerPerspective) -> list[AnswerClaim]:
     """The claims of the case to show under the head: all but the one that the head quotes already."""
-    return [c for c in side.claims if c.text != side.statement and c.tier == "case"]
+    return [c for c in side.claims if c.text != side.statement]
 
 
 def cased(side: AnswerPerspective) -> int:
     """How many claims of the side's case are shown; what merely leans its way is none."""
-    return sum(c.tier == "case" for c in side.claims)
+    return len(side.claims)
 
 
 def beside(side: AnswerPerspective) -> list[AnswerClaim]:
     """What may speak for the side, to be shown apart from its case."""
-    return [c for c in side.claims if c.text != side.statement and c.tier == "leaning"]
+    return []
 
 
 def claim_text(claim: AnswerClaim) -> str:
@@ -164,7 +164,7 @@ def strength_of(answer: Answer, side: AnswerPerspective) -> str:
         return f"unsure: {count(line.leaning, 'passage')} that may speak for it"
     if not shown:
         return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
-    cited = {n for c in side.claims if c.tier == "case" for n in c.citations}
+    cited = {n for c in side.claims for n in c.citations}
     only = next((_owner(c) for c in answer.citations if c.number in cited and line.sources == 1), "")
     sources = count(line.sources, "source") + (f" ({only})" if only else "")
     copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""

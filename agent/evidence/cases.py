@@ -16,7 +16,7 @@ from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
-from agent.state import Claim, Dropped, Perspective, Response, RunState, Tier, contrary_statements, quotes_of
+from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, quotes_of
 from tools.budget import current_log
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
@@ -113,35 +113,23 @@ def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
     return [c for c in claims if any(c is b for b in best.values())]
 
 
-_MIN_CASE_CLAIMS = 2  # of a case, from which nothing that merely leans is shown beside it
-_MOST_LEANING = 3  # quotations under 'may speak for this side'
 _REPEATS = 0.72  # cosine at which a sentence says what another one has said
 _A_PASSAGE = 2  # quotations of one passage at most
 
 
 async def quotations(models: Models, brief: Brief) -> list[Claim]:
-    """Quotes the words that argue most clearly for a side; where those make no case, also what may speak for it."""
+    """Quotes the sentences that argue most clearly for a side."""
     reading = brief.reading or (await score_sentences(models, [brief]))[0]
-    groups = _groups(reading, brief.responses)
-    picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit, [])
-    case = [_claim(brief, reading, i, "case") for i in picked]
-    if len(case) >= min(_MIN_CASE_CLAIMS, brief.limit):
-        return case
-    most = len(picked) + _MOST_LEANING - len(case)
-    ids = np.array([u.passage.id for u in reading.units], np.int64)
-    elsewhere = reading.leaning & ~np.isin(ids, ids[reading.case])  # what other passages hold is counted in the case
-    beside = _pick(reading, np.flatnonzero(elsewhere), groups, most, picked)[len(picked) :]
-    return [*case, *(_claim(brief, reading, i, "leaning") for i in beside)]
+    return [_claim(brief, reading, i) for i in _pick(reading, _groups(reading, brief.responses), brief.limit)]
 
 
-def _pick(
-    reading: SentenceScores, among: NDArray[np.int_], groups: Sequence[int | None], most: int, before: Sequence[int]
-) -> list[int]:
-    """`before` and, of the positions `among` which to choose, up to `most` in all that repeat nothing: greedily the
-    best ranked of each source, then of each group of responses, then any. groups: of each quotable part's document."""
+def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> list[int]:
+    """Up to `most` positions of the case that repeat nothing: greedily the best ranked of each source, then of each
+    group of responses, then any. groups: of each quotable part's document."""
+    among = np.flatnonzero(reading.case)
     order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
     sources = [u.passage.source for u in reading.units]
-    chosen = list(before)
+    chosen: list[int] = []
 
     def take(candidates: Iterable[int]) -> None:
         for i in candidates:
@@ -167,7 +155,7 @@ def _groups(reading: SentenceScores, responses: Sequence[Response]) -> list[int 
     return [*map(found.get, speeches)]
 
 
-def _claim(brief: Brief, reading: SentenceScores, at: int, tier: Tier) -> Claim:
+def _claim(brief: Brief, reading: SentenceScores, at: int) -> Claim:
     quote = reading.quote(at)
     return Claim(
         perspective=brief.perspective["id"],
@@ -176,7 +164,6 @@ def _claim(brief: Brief, reading: SentenceScores, at: int, tier: Tier) -> Claim:
         passages=[quote["passage"]],
         support=quote["support"],
         role="case",
-        tier=tier,
     )
 
 

@@ -81,54 +81,44 @@ def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
     return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}
 
 
-class Cited(NamedTuple):
-    """The passages that the claims of a perspective's case cite, and those that the claims `beside` it cite."""
-
-    case: Sequence[int]
-    beside: Sequence[int]
-
-
 def coverage_of(
     evidence: Evidence,
     passages: Mapping[int, Passage],
     *,
     on_focus: Mapping[int, float] | None = None,
     read: SentenceEvidence | None = None,
-    cited: Cited | None = None,
+    cited: Sequence[int] | None = None,
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
     """How well the evidence covers its perspective, with what was learnt of it since the judge scored the passages.
 
-    on_focus: the judge's scores of the passages that speak of a follow-up's focus; no others count. read: what was
-    read sentence by sentence, which then stands for the judge's view of whole passages: one that holds no words for the
-    case could not be shown. cited: what the verified claims cite counts too. Without a claim a perspective is thin at
-    best, since evidence that cannot be shown in a sentence makes no case; without one of its case it only leans.
-    same: of each passage the first that says the same; of these one counts, a cited one where there is any.
+    on_focus: the judge's scores of the passages that speak of a follow-up's focus; no others count. read: the passages
+    with sentences for the case. They replace the judge's view of whole passages, since a passage without such a
+    sentence cannot be shown. cited: the passages that verified claims cite; they count too. Without a claim a
+    perspective is thin at best. same: for each passage the first that says the same; one of these counts, a cited one
+    if there is any.
     """
     if on_focus is not None:
         ids = [i for i in evidence["ids"] if i in on_focus]
         strongest = max((on_focus[i] for i in ids), default=0.0)
-        evidence = Evidence(ids=ids, leaning=[], strongest=strongest, copies=0, reworded=0)
+        evidence = Evidence(ids=ids, strongest=strongest, copies=0, reworded=0)
     if read is not None:
-        counted = evidence if read["case"] else Evidence(ids=[], leaning=[], strongest=0.0, copies=0, reworded=0)
-        evidence = {**counted, "ids": read["case"], "leaning": read["leaning"], "strongest": read["strongest"]}
+        counted = evidence if read["case"] else Evidence(ids=[], strongest=0.0, copies=0, reworded=0)
+        evidence = {**counted, "ids": read["case"], "strongest": read["strongest"]}
     if cited is not None:
         evidence = _with_cited(evidence, cited, same)
     ids = evidence["ids"]
     sources = len({passages[i].source for i in ids if i in passages})
-    enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES and (cited is None or bool(cited.case))
-    weak: CoverageStatus = "thin" if ids else "leaning" if evidence["leaning"] else "not_found"
+    enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES and (cited is None or bool(cited))
+    weak: CoverageStatus = "thin" if ids else "not_found"
     return {**evidence, "status": "supported" if enough else weak, "passages": len(ids), "sources": sources}
 
 
-def _with_cited(evidence: Evidence, cited: Cited, same: Mapping[int, int]) -> Evidence:
-    counted = list(dict.fromkeys([*evidence["ids"], *cited.case]))
-    kept = _distinct_texts([*cited.case, *counted], same)
+def _with_cited(evidence: Evidence, cited: Sequence[int], same: Mapping[int, int]) -> Evidence:
+    counted = list(dict.fromkeys([*evidence["ids"], *cited]))
+    kept = _distinct_texts([*cited, *counted], same)
     ids = [i for i in counted if i in kept]
-    known = {same.get(i, i) for i in ids}
-    leaning = [i for i in (*evidence["leaning"], *cited.beside) if same.get(i, i) not in known]
-    reworded = max(evidence["reworded"], len(counted) - len(ids))
-    return Evidence(**{**evidence, "ids": ids, "leaning": _distinct_texts(leaning, same), "reworded": reworded})
+    return Evidence(**{**evidence, "ids": ids, "reworded": max(evidence["reworded"], len(counted) - len(ids))})
 
 
 def favouring(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
@@ -151,26 +141,19 @@ def judged_evidence(
     copies = sum(first in known for first in originals.values()) - len(best)
     ids = _distinct_texts(best, same)
     strongest = max((support[i] for i in ids), default=0.0)
-    return Evidence(ids=ids, leaning=[], strongest=strongest, copies=copies, reworded=len(best) - len(ids))
+    return Evidence(ids=ids, strongest=strongest, copies=copies, reworded=len(best) - len(ids))
 
 
 def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
-    """The passages that hold words for the perspective's case, and those that hold words which may speak for it and no
-    others, each text once."""
+    """The passages with a sentence for the perspective's case, surest first; of copies the one with the surest."""
     originals = originals_of({u.passage.id: u.passage for u in reading.units})
-
-    def holding(tier: NDArray[np.bool_]) -> dict[int, float]:
-        """The passages that hold such words, and how sure the surest are; the surest passage of each text."""
-        best: dict[int, tuple[float, int]] = {}
-        for i in np.flatnonzero(tier):
-            passage, sure = reading.units[i].passage.id, float(reading.confidence[i])
-            best[originals[passage]] = max(best.get(originals[passage], (-1.0, 0)), (sure, passage))
-        return {passage: sure for sure, passage in sorted(best.values(), reverse=True)}
-
-    case = holding(reading.case)
-    known = {originals[i] for i in case}
-    leaning = [i for i in holding(reading.leaning) if originals[i] not in known]
-    return SentenceEvidence(case=list(case), leaning=leaning, strongest=max(case.values(), default=0.0))
+    best: dict[int, tuple[float, int]] = {}
+    for i in np.flatnonzero(reading.case):
+        passage, sure = reading.units[i].passage.id, float(reading.confidence[i])
+        best[originals[passage]] = max(best.get(originals[passage], (-1.0, 0)), (sure, passage))
+    case = sorted(best.values(), reverse=True)
+    strongest = case[0][0] if case else 0.0
+    return SentenceEvidence(case=[passage for _, passage in case], strongest=strongest)
 
 
 def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:

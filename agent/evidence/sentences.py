@@ -2,8 +2,7 @@
 
 A sentence is read once for both perspectives, and counts together with its passage and its document
 (`tools.models.judges.quoting`). The likeliest are then read closer, by the judge's larger model where it has one;
-only they can be quoted. What is sure makes the perspective's case; what merely leans its way may speak for it, and is
-shown apart.
+only they can be quoted. What is sure makes the perspective's case.
 """
 
 import math
@@ -26,11 +25,11 @@ from tools.models.judges.judge import AFFIRMING, Pair, side_score
 from tools.models.judges.quoting import (
     AGAINST_ITSELF,
     RELEVANCE_FEATURES,
+    case_of,
     group_log_odds,
     relevance_features,
     side_confidence,
     stance_log_odds,
-    tiers,
 )
 from tools.passages import Sentence
 
@@ -220,12 +219,11 @@ def _scored(
     fit = view.on_topic & rescored & ~_contradicting(brief, units)
     fit &= supports_perspective(stances) if brief.contrary else True
     fit &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
-    alone = {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
-    shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else alone
-    case, leaning = fit & shown["case"], fit & shown["leaning"]
+    least = brief.judge.sentence_threshold
+    case = fit & (case_of(sure, features[:, 0], quoting) if brief.contrary else sure >= least)
     rank = _ranked(brief, units, sure, view.nearness)
     about, vectors, question = view.on_topic, view.vectors, view.question_vector
-    return SentenceScores(units, features, view.grounds, sure, about, rescored, case, leaning, rank, vectors, question)
+    return SentenceScores(units, features, view.grounds, sure, about, rescored, case, rank, vectors, question)
 
 
 def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:

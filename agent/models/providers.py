@@ -29,9 +29,8 @@ class SentenceScores:
     """The n quotable sentences of a perspective's passages, in their order, and how well each argues for it.
 
     confidence: how surely each speaks to the dispute and argues for the perspective, (n,), NaN where that is not known.
-    on_topic: whether it speaks of what is asked, (n,). case: whether it is sure enough for the perspective's case, (n,).
-    quality: how good a quotation it makes, (n,). vectors: unit,
-    (n, dimensions). question_vector: (dimensions,).
+    on_topic: whether it speaks of what is asked, (n,). case: whether it is of the perspective's case, (n,).
+    quality: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question_vector: (dimensions,).
 
     For the training of the rule (`evals/training/quotes.py`): features, the leanings of each, of its passage and of its
     document, in log odds, (n, 3); grounds, what tells whether it speaks to the dispute, (n, RELEVANCE_FEATURES), as in

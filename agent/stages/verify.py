@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from agent.evidence.aspects import evidence_of, opposed_sides, shared_points
 from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
-from agent.evidence.coverage import Cited, coverage_of, paraphrase_groups
+from agent.evidence.coverage import coverage_of, paraphrase_groups
 from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
@@ -78,9 +78,8 @@ async def _crux(checks: ClaimVerifier, claims: Sequence[Claim], options: RunOpti
 
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
     for claim in claims:
-        side, tier = claim["perspective"], claim.get("tier", "case")
-        objection = claim.get("objection", False)
-        report(runtime, "claim", side=side, text=decontextualised(claim), tier=tier, objection=objection)
+        side, objection = claim["perspective"], claim.get("objection", False)
+        report(runtime, "claim", side=side, text=decontextualised(claim), objection=objection)
 
 
 async def _coverage(
@@ -90,10 +89,10 @@ async def _coverage(
     of all that is counted, or what a document answers, says the same."""
     judged, on_focus, read = state.get("coverage", {}), state.get("on_focus", {}), state.get("sentence_evidence", {})
 
-    def cited_by(perspective: str) -> Cited | None:
-        mine = [c for c in claims or () if c["perspective"] == perspective and not c.get("objection")]
-        own = [(i, in_case(c)) for c in mine for i in c["passages"]]
-        return None if claims is None else Cited([i for i, case in own if case], [i for i, case in own if not case])
+    def cited_by(perspective: str) -> list[int] | None:
+        if claims is None:
+            return None
+        return [i for c in claims if c["perspective"] == perspective and in_case(c) for i in c["passages"]]
 
     def covered(same: Mapping[int, int]) -> dict[str, Coverage]:
         return {
@@ -102,7 +101,7 @@ async def _coverage(
         }
 
     passages: dict[int, Passage] = {}
-    counted = {i for c in covered({}).values() for i in (*c["ids"], *c["leaning"])}
+    counted = {i for c in covered({}).values() for i in c["ids"]}
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.passages, counted | theses)
     same = await paraphrase_groups(providers.models, passages, passages)
@@ -126,10 +125,7 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
     """The claims; one that says in other words what an earlier one of its perspective says is merged into that one,
     which then cites the passages of both. Claims with different numbers differ."""
     vectors = await models.encode([c["text"] for c in claims])
-    kinds = [
-        (c["perspective"], c["role"], in_case(c), c.get("objection", False), number_values([plain_text(c["text"])]))
-        for c in claims
-    ]
+    kinds = [(c["perspective"], c["role"], in_case(c), number_values([plain_text(c["text"])])) for c in claims]
     merged = dict[int, Claim]()
     for n, claim in enumerate(claims):
         same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= _SAME)

@@ -7,9 +7,9 @@ answer put the words under is in SHEET.key.jsonl, which readers do not open. A r
 "label": "one"}, or the row itself with its label: 'one' or 'other' for the statement that the words argue for in their
 passage, 'neither'; of a pair of statements 'good', or 'nonsense' where no person would write them for that question.
 
-case, leaning, counted   the words argue for the side that they stand under, by the words' place in the answer
-framing                  the statements are 'good'
-agree                    the first two readers say the same
+case, counted   the words argue for the side that they stand under, by the words' place in the answer
+framing         the statements are 'good'
+agree           the first two readers say the same
 All readers count alike.
 """
 
@@ -25,7 +25,7 @@ from evals.reports.records import Record
 from evals.suite import refuse_existing, write_new
 from tools.errors import InputError
 
-KINDS = ("case", "leaning", "counted", "framing")
+KINDS = ("case", "counted", "framing")
 _SIDES, _PAIRS = ("one", "other", "neither"), ("good", "nonsense")
 
 
@@ -52,7 +52,7 @@ def rows_of(answer: Answer, passages: Mapping[int, str]) -> Iterator[Record]:
             yield row | {"kind": "framing", "text": "", "passage": ""}
         for claim in side.claims:
             around = passages.get(cited.get(claim.citations[0], 0), "") if claim.citations else ""
-            yield row | {"kind": claim.tier, "text": claim.shown or claim.text, "passage": around}
+            yield row | {"kind": "case", "text": claim.shown or claim.text, "passage": around}
         for thesis in (response.thesis for group in side.groups for response in group.responses):
             around = passages.get(thesis.passage_id, "")
             yield row | {"kind": "counted", "text": thesis.shown or thesis.text, "passage": around}

@@ -17,7 +17,6 @@ from evals.metrics.measure import Ratio
 SIDES = ("supports", "opposes")
 _OTHER = {"supports": "opposes", "opposes": "supports"}
 VERDICTS = ("right", "wrong", "unknown")
-TIERS = ("case", "leaning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +65,15 @@ def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
     """The side of the cited documents against the side that they stand under, over (claim, citation) pairs.
 
     right: the document is gold for the side it stands under. wrong: for the other side only. unknown: for neither, and
-    gold is not exhaustive. `citations_X` = X / all citations under a for or against side; `wrong_of_known` =
-    wrong / (right + wrong), and by tier: of the case, and of what may speak for a side. No paper's measure. The side of
-    an essay is not that of each of its sentences, so that wrong ones are counted too often rather than too seldom. A
-    question that may be worded from either pole has no such verdicts.
+    gold is not exhaustive. `citations_X` = X / all citations under a for or against side; `wrong_of_known` = wrong /
+    (right + wrong). No paper's measure. The side of an essay is not that of each of its sentences, so that wrong ones
+    are counted too often rather than too seldom. A question that may be worded from either pole has no such verdicts.
     """
     found = [(r.question, list(judged_citations(r))) for r in replies if not r.either_way]
     counts = [(q, Counter(c.verdict for c in cited)) for q, cited in found]
     shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
-    tiers = {
-        f"wrong_of_known_{tier}": _wrong_of_known((q, [c for c in cited if c.tier == tier]) for q, cited in found)
-        for tier in TIERS
-    }
-    return shares | {"wrong_of_known": _wrong_of_known(found)} | tiers
-
-
-def _wrong_of_known(found: Iterable[tuple[str, list["JudgedCitation"]]]) -> Ratio:
-    verdicts = [(q, [c.verdict for c in cited if c.verdict != "unknown"]) for q, cited in found]
-    return Ratio.of((q, of.count("wrong"), len(of)) for q, of in verdicts)
+    wrong = Ratio.of((q, c["wrong"], c["wrong"] + c["right"]) for q, c in counts)
+    return shares | {"wrong_of_known": wrong}
 
 
 class JudgedCitation(NamedTuple):
@@ -92,7 +82,6 @@ class JudgedCitation(NamedTuple):
     verdict: str
     stance: str
     text: str
-    tier: str
 
 
 def judged_citations(reply: Reply) -> Iterator[JudgedCitation]:
@@ -104,7 +93,7 @@ def judged_citations(reply: Reply) -> Iterator[JudgedCitation]:
         for claim in side.claims:
             for number in claim.citations:
                 verdict = _verdict(reply.gold, documents[number], side.stance)
-                yield JudgedCitation(verdict, side.stance, claim.text, claim.tier)
+                yield JudgedCitation(verdict, side.stance, claim.text)
 
 
 def _verdict(gold: dict[str, frozenset[str]], document: str, stance: str) -> str:
@@ -121,23 +110,16 @@ def _all_cited(reply: Reply) -> bool:
 
 
 def both_sides_known(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """Questions with gold documents on both sides of which each side quotes one that is gold for it, in either tier
-    (`both_sides_known`) or in the case (`both_cases_known`) / such questions. No paper's measure. Of a choice's two
-    sides, and of those of a question that may be worded from either pole, one has to quote the one gold side and the
-    other the other, whichever way round."""
+    """Questions with gold documents on both sides of which each side quotes one that is gold for it
+    (`both_sides_known`) / such questions. No paper's measure. Of a choice's two sides, and of those of a question that
+    may be worded from either pole, one has to quote the one gold side and the other the other, whichever way round."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
-    return {
-        "both_sides_known": _share(both, lambda r: _both_known(r, TIERS)),
-        "both_cases_known": _share(both, lambda r: _both_known(r, TIERS[:1])),
-    }
+    return {"both_sides_known": _share(both, _both_known)}
 
 
-def _both_known(reply: Reply, tiers: Sequence[str]) -> bool:
+def _both_known(reply: Reply) -> bool:
     documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
-    sides = [
-        {documents[n] for claim in side.claims if claim.tier in tiers for n in claim.citations}
-        for side in _two_sides(reply)
-    ]
+    sides = [{documents[n] for claim in side.claims for n in claim.citations} for side in _two_sides(reply)]
     if len(sides) != len(SIDES):
         return False
     golds = [reply.gold[side] for side in SIDES]
@@ -179,10 +161,9 @@ def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
 
     missing_admitted: the side is shown without a claim, as not found or thin, or not at all, in an answer that was
     given / questions. missing_admitted_other_kept: that, while the other side is shown with claims; an answer that
-    finds nothing admits everything. missing_shown: something is shown for the side, in either tier; missing_shown_case:
-    in its case. missing_shown_wrong: one of it that
-    cites a document that is gold for the other side only, which is certainly no evidence; others may stand on documents
-    that nobody labelled. An answer that weighs alternatives instead of for and against is left out.
+    finds nothing admits everything. missing_shown: something is shown for the side. missing_shown_wrong: one of it
+    that cites a document that is gold for the other side only, which is certainly no evidence; others may stand on
+    documents that nobody labelled. An answer that weighs alternatives instead of for and against is left out.
     """
     asked = [r for r in replies if r.left_out and (not r.answered or any(s.stance in SIDES for s in r.sides))]
 
@@ -196,19 +177,18 @@ def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
         "missing_admitted": _share(asked, admitted),
         "missing_admitted_other_kept": _share(asked, lambda r: admitted(r) and _shown(r, _OTHER[r.left_out])),
         "missing_shown": _share(asked, lambda r: _shown(r, r.left_out)),
-        "missing_shown_case": _share(asked, lambda r: _shown(r, r.left_out, TIERS[:1])),
         "missing_shown_wrong": _share(asked, wrongly),
     }
 
 
-def _shown(reply: Reply, stance: str, tiers: Sequence[str] = TIERS) -> bool:
+def _shown(reply: Reply, stance: str) -> bool:
     side = reply.side(stance)
-    return bool(side and any(c.tier in tiers for c in side.claims))
+    return bool(side and side.claims)
 
 
 def _admits(reply: Reply) -> bool:
     side = reply.side(reply.left_out)
-    return side is None or side.status in ("not_found", "thin", "leaning")
+    return side is None or side.status in ("not_found", "thin")
 
 
 def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[str, Ratio]:

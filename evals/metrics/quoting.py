@@ -14,13 +14,12 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from evals.metrics.measure import Ratio
-from tools.models.judges.quoting import AGAINST_ITSELF, Floats, QuotingWeights, side_confidence, tiers
+from tools.models.judges.quoting import AGAINST_ITSELF, Floats, QuotingWeights, case_of, side_confidence
 
 MOST = 3
-"""Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""
-CASE_RIGHT, LEANING_RIGHT, LEAST_RIGHT = 0.96, 0.9, 0.86
-"""Shares of the quotations of a tier that have to stand right where it is fitted, and of the surest that stand in for
-it: readers find about as many of the case right, and fewer of the rest, since some take no side (docs/results.md)."""
+"""Quotations of a side that are counted, each of another document."""
+CASE_RIGHT = 0.96
+"""The share of the quotations that have to stand right on the sets that are fitted to."""
 CASE_MISSING = 0.16
 """Of the sides whose documents are left out, the share whose case may be shown all the same where it is fitted."""
 _COMMON = 20  # quotations
@@ -28,8 +27,6 @@ NEAR = 0.36
 """Cosine of the nearest sentence to the question below which nothing is shown. Chosen, not fitted, and low, so that few
 roundabout questions are refused: where nothing that is shown is sure, the answer says so."""
 Kind = Literal["sided", "topical", "elsewhere"]
-Tier = Literal["case", "leaning"]
-TIERS: tuple[Tier, ...] = ("case", "leaning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +50,20 @@ class Question:
     """What is known: the documents of each side, documents of the topic on unknown sides, or that there are none."""
 
 
-def _from(quoting: QuotingWeights, tier: Tier, least: float) -> QuotingWeights:
-    return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least, least=least)
-
-
-def measures(questions: Sequence[Question], quoting: QuotingWeights, tier: Tier) -> dict[str, Ratio]:
-    """right, sides, both, missing and swapped of the case, or of both tiers together ('leaning'), over questions with
-    documents of known sides; astray over those that no document answers; those alone of which there is something."""
+def measures(questions: Sequence[Question], quoting: QuotingWeights) -> dict[str, Ratio]:
+    """right, sides, both, missing and swapped over questions with documents of known sides; astray over those that no
+    document answers; those alone of which there is something."""
     names = ("right", "sides", "both", "missing", "swapped", "astray")
     rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
     for pair in _read(questions, quoting):
         key, kind = pair[0].question.key, pair[0].question.kind
-        verdicts = [_picked(side, quoting, tier) for side in pair]
+        verdicts = [_picked(side, quoting) for side in pair]
         if kind == "elsewhere":
             rows["astray"].append((key, float(any(verdicts)), 1))
         if kind != "sided":
             continue
         shown = [side.sign in sides for side, sides in zip(pair, verdicts, strict=True)]
-        without = [_picked(side, quoting, tier, left_out=side.sign) for side in pair]
+        without = [_picked(side, quoting, left_out=side.sign) for side in pair]
         rows["right"].append((key, *_right(pair, verdicts)))
         rows["sides"].append((key, sum(shown), 2))
         rows["both"].append((key, float(all(shown)), 1))
@@ -106,12 +99,11 @@ def _side(q: Question, sign: int, quoting: QuotingWeights) -> _Side:
     return _Side(q, sign, features[:, 0], sure, np.argsort(-sure * q.rank, kind="stable"))
 
 
-def _picked(side: _Side, quoting: QuotingWeights, tier: Tier, left_out: int = 0) -> list[int]:
+def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int]:
     """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
     q = side.question
     allowed = q.closely & (side.leaning >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
-    shown = tiers(side.sure, allowed, side.leaning, quoting)
-    fit = shown["case"] if tier == "case" else shown["case"] | shown["leaning"]
+    fit = allowed & case_of(side.sure, side.leaning, quoting)
     picked: dict[str, int] = {}
     for i in side.order[fit[side.order]]:
         if len(picked) < MOST:
@@ -131,8 +123,8 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     The shares of the three leanings are given: documents of one side alone would put all on the document, which is
     wrong of those that speak for both. Fitted are their scale (a logistic regression without an intercept on the known
     documents, each question with the same weight, each document too); what tells known documents from the others that
-    were read (logistic regressions); then the lowest probabilities from
-    which CASE_RIGHT and LEANING_RIGHT of the quotations stand right, the case's so high that CASE_MISSING holds too.
+    were read (logistic regressions); then the lowest probability from which CASE_RIGHT of the quotations stand right
+    and CASE_MISSING holds.
     """
     shares = np.array([own, passage, 1 - own - passage])
     sided = [q for q in questions if q.kind == "sided"]
@@ -146,7 +138,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     names = ("own", "passage", "document", "centre", "nearness", "judged", "offset")
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
-    made = QuotingWeights(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5, least=0.5)
+    made = QuotingWeights(**weights, foremost=0.0, near=-1.0, case=0.5)
     return _thresholds(sided, replace(made, foremost=_foremost(questions, made), near=NEAR))
 
 
@@ -178,10 +170,7 @@ def _foremost(questions: Sequence[Question], quoting: QuotingWeights) -> float:
 
 def _thresholds(questions: Sequence[Question], quoting: QuotingWeights) -> QuotingWeights:
     read = _read(questions, quoting)
-    case = max(_lowest(read, quoting, "case", CASE_RIGHT), _seldom(read, quoting))
-    made = replace(quoting, case=case)
-    leaning, least = (_lowest(read, made, "leaning", right) for right in (LEANING_RIGHT, LEAST_RIGHT))
-    return replace(made, leaning=leaning, least=least)
+    return replace(quoting, case=max(_lowest(read, quoting, CASE_RIGHT), _seldom(read, quoting)))
 
 
 def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -192,16 +181,16 @@ def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floa
         yield q.features[known] @ shares, q.sides[known].astype(float), weight
 
 
-def _lowest(read: _Read, quoting: QuotingWeights, tier: Tier, wanted: float) -> float:
+def _lowest(read: _Read, quoting: QuotingWeights, wanted: float) -> float:
     """The lowest probability, in hundredths, from which on as many stand right at every higher one that is common, give
     or take a single quotation."""
 
     def too_few(shown: QuotingWeights) -> bool:
-        counts = [_right(pair, [_picked(side, shown, tier) for side in pair]) for pair in read]
+        counts = [_right(pair, [_picked(side, shown) for side in pair]) for pair in read]
         right, total = map(sum, zip(*counts, strict=True))
         return total >= _COMMON and wanted * total - right > 1
 
-    return _until(too_few, quoting, tier)
+    return _until(too_few, quoting)
 
 
 def _seldom(read: _Read, quoting: QuotingWeights) -> float:
@@ -209,13 +198,13 @@ def _seldom(read: _Read, quoting: QuotingWeights) -> float:
     CASE_MISSING of the sides."""
 
     def too_many(shown: QuotingWeights) -> bool:
-        missing = [bool(_picked(side, shown, "case", left_out=side.sign)) for pair in read for side in pair]
+        missing = [bool(_picked(side, shown, left_out=side.sign)) for pair in read for side in pair]
         return sum(missing) > CASE_MISSING * len(missing)
 
-    return _until(too_many, quoting, "case")
+    return _until(too_many, quoting)
 
 
-def _until(wrong: Callable[[QuotingWeights], bool], quoting: QuotingWeights, tier: Tier) -> float:
+def _until(wrong: Callable[[QuotingWeights], bool], quoting: QuotingWeights) -> float:
     """The lowest probability, in hundredths down to 0.3, before it goes wrong; 0.99 where it does at once."""
     steps = (step / 100 for step in range(99, 29, -1))
-    return [0.99, *takewhile(lambda least: not wrong(_from(quoting, tier, least)), steps)][-1]
+    return [0.99, *takewhile(lambda least: not wrong(replace(quoting, case=least)), steps)][-1]

@@ -2,7 +2,7 @@
 
 Each question is asked as the agent asks it, and what it read of the passages it chose is kept: each quotable part with
 its three leanings (`tools/models/judges/quoting.py`) and its document, whose side is known or not. Then what is
-shown with the probabilities in force, in the case and in either tier:
+shown with the probability in force ('case'), and with others in its place:
 
 right     of the quotations from known documents those that stand under their document's side
 sides     sides with a quotation from a document known for that side
@@ -34,14 +34,16 @@ from agent.state import Claim
 from evals.answering.asking import ask_all, in_force
 from evals.answering.plan import Ask
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
-from evals.metrics.measure import figures_by
-from evals.metrics.quoting import TIERS, Kind, Question, fit, measures
+from evals.metrics.measure import Ratio, figures_by
+from evals.metrics.quoting import Kind, Question, fit, measures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import FIRST, common_options, names
 from tools.errors import InputError
-from tools.models.judges.quoting import FILE, RELEVANCE_FEATURES, load_quoting_weights
+from tools.models.judges.quoting import FILE, RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
 from tools.store.store import Store
+
+_LEAST = (0.98, 0.96, 0.94, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,8 +64,14 @@ def measure(args: argparse.Namespace) -> Record:
     quoting = fit([q for questions in read.values() for q in questions]) if args.fit else load_quoting_weights()
     if args.out:
         args.out.write_text(json.dumps(asdict(quoting), indent=1) + "\n", encoding="utf-8")
-    found = figures_by({n: {t: measures(q, quoting, t) for t in TIERS} for n, q in read.items()}, args.seed)
+    found = figures_by({n: _curve(q, quoting) for n, q in read.items()}, args.seed)
     return {"suite": "quotes", "quoting": asdict(quoting), "metrics": found["metrics"], "intervals": found["intervals"]}
+
+
+def _curve(questions: Sequence[Question], quoting: QuotingWeights) -> dict[str, dict[str, Ratio]]:
+    """The measures with the threshold in force, and with others in its place."""
+    others = {f"{least:g}": replace(quoting, case=least) for least in _LEAST}
+    return {name: measures(questions, weights) for name, weights in {"case": quoting, **others}.items()}
 
 
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[Question]:
@@ -128,10 +136,10 @@ def _kind(case: Case) -> Kind:
 def table(result: Record) -> list[str]:
     """The weights in force, and a block a set."""
     lines = [", ".join(f"{name} {value:g}" for name, value in result["quoting"].items())]
-    for name, tiers in result["metrics"].items():
+    for name, curve in result["metrics"].items():
         rows = {
-            tier: [percent(value, result["intervals"][name][tier][m]) for m, value in found.items()]
-            for tier, found in tiers.items()
+            least: [percent(value, result["intervals"][name][least][m]) for m, value in found.items()]
+            for least, found in curve.items()
         }
-        lines += ["", *block(list(tiers["case"]), rows, name)]
+        lines += ["", *block(list(curve["case"]), rows, name)]
     return lines

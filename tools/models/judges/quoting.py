@@ -35,12 +35,10 @@ _EXTREME = 0.002
 
 @dataclass(frozen=True, slots=True)
 class QuotingWeights:
-    """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
-    probabilities from which words are shown.
+    """Weights of the three leanings; of the features of relevance, with their offset; and two thresholds.
 
-    near: how near the nearest passage has to come to the question for anything to be shown. case, leaning, least: the
-    probability that words speak to the dispute and argue for the side, from which they are of its case; from which they
-    may speak for it; and from which the surest of them are shown where nothing else is. All are fitted by
+    near: the cosine of the nearest sentence to the question below which nothing is shown. case: the probability, that a
+    sentence speaks to the dispute and argues for the side, from which it is of the side's case. All are fitted by
     `python -m evals quotes --fit`.
     """
 
@@ -54,8 +52,6 @@ class QuotingWeights:
     offset: float
     near: float
     case: float
-    leaning: float
-    least: float
 
 
 def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
@@ -119,18 +115,10 @@ def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked:
     return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged, foremost], axis=1).astype(np.float64)
 
 
-def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: QuotingWeights) -> dict[str, NDArray[np.bool_]]:
-    """Which texts are of a side's case, and which may speak for it, (n,); never both.
-
-    sure: of `side_confidence`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what
-    leans to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for it.
-    """
-    known = np.where(np.isnan(sure), 0.0, sure) * fit
-    case = (known >= quoting.case) & (lean >= 0)
-    leaning = (known >= quoting.leaning) & ~case
-    if len(known) and not (case | leaning).any() and known.max() >= quoting.least:
-        leaning[int(np.argmax(known))] = True
-    return {"case": case, "leaning": leaning}
+def case_of(sure: Floats, lean: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
+    """Which texts are of a side's case, (n,). sure: of `side_confidence`, NaN for what was not judged. lean: of each
+    text itself; what leans to the other side is of no case."""
+    return np.asarray((np.nan_to_num(sure) >= quoting.case) & (lean >= 0))
 
 
 def side_confidence(features: Floats, grounds: Floats, quoting: QuotingWeights) -> Floats:
