@@ -137,7 +137,7 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         "--collection",
         action="append",
         metavar="NAME",
-        help="where to look; may be given more than once (default: samples, and mine if there is one)",
+        help="where to look; may be given more than once (default: all of your own; samples while there is none)",
     )
     parser.add_argument("--no-web", action="store_true", help="let no request leave this machine")
     parser.add_argument(

@@ -29,7 +29,8 @@ class SearchOptions(_Request):
         default=None,
         min_length=1,
         max_length=100,
-        description="Names of document collections to search, several as one. Left out, the usual ones.",
+        description="Names of document collections to search, several as one. Left out, those of the run that `thread` "
+        "names, else all of your own, else `samples`.",
     )
     web: bool = Field(
         default=True, description="Whether the live web is searched too; with false nothing leaves the machine."

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, Request
@@ -56,8 +57,9 @@ class Service:
 
         Raises ProblemError past a limit, and what `Runs.start` raises.
         """
-        thread = (await self.run(caller, request.thread)).thread if request.thread else None
-        options = usual_options(self.runs, request.depth, **request.changes, writing=writing)
+        before = await self.run(caller, request.thread) if request.thread else None
+        usual = partial(usual_options, self.runs, request.depth, before=before, **request.changes, writing=writing)
+        options, thread = await asyncio.to_thread(usual), before.thread if before else None
         return await self.begin(caller, request.question, options, thread, idempotency_key)
 
     async def begin(

@@ -16,6 +16,7 @@ from agent.answer.requests import again
 from agent.answer.retrieved import Evidence
 from agent.runs.store import RunRow
 from tools.language.words import count
+from tools.store.store import SAMPLES
 from ui import ask_view, cited_view, ledger, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
@@ -184,7 +185,7 @@ def _nearest(service: PageService, answer: Answer) -> None:
     with st.container(gap=None, horizontal_alignment="left"):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
-                ask_view.begin(service, question)
+                ask_view.begin(service, question, collections=(SAMPLES,))
     if answer.outcome == "nothing_found":
         documents = {"view": "documents"}
         st.button("Add your documents", key="add-documents", type="tertiary", on_click=ask_view.go, kwargs=documents)

@@ -82,8 +82,9 @@ def _scope(open_service: Callable[[], PageService]) -> None:
     """What is searched."""
     service = open_service()
     held = {c.name: c.passages for c in service.store.collections()}
-    parts = [f"{held.pop(SAMPLES, 0):,} sample passages, written for this project"]
-    parts += [f"{passages:,} of {service.called(name)}" for name, passages in held.items()]
+    known = {SAMPLES: "sample passages, written for this project"}
+    places = service.places(None)["collections"]
+    parts = [f"{held.get(p, 0):,} {known.get(p) or f'passages of {service.called(p)}'}" for p in places]
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
@@ -109,7 +110,7 @@ def _topics(open_service: Callable[[], PageService]) -> None:
     }
     chosen = st.pills("Topics", list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic")
     if chosen:
-        begin(open_service(), chosen)
+        begin(open_service(), chosen, collections=(SAMPLES,))
 
 
 def ask(service: PageService, question: str, thread: str | None, options: dict[str, Any]) -> None:

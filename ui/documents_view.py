@@ -23,7 +23,7 @@ _EVERY = 0.5  # seconds between looks at an upload
 def show(service: PageService) -> None:
     """The whole page of documents."""
     say.title("Documents")
-    say.small("What you add is searched beside the samples, on this machine. Each question can choose where to look.")
+    say.small("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
     if service.person:
         say.small("It is yours: others who log in neither see nor search it.")
     service.finish_uploads()

@@ -17,8 +17,8 @@ from agent.answer.model import Answer
 from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
-from agent.options import Depth, RunOptions
-from agent.runs.parts import usual_options
+from agent.options import Depth
+from agent.runs.parts import usual_options, usual_places
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
@@ -102,13 +102,8 @@ class PageService:
         return name.removesuffix(self.named("")) if name.endswith(self.named("")) else f"{name} (everybody's)"
 
     def places(self, run_id: str | None) -> dict[str, Any]:
-        """Where a question looks that names no other places, as RunOptions has it: where the run did that it goes on
-        from; without one everywhere that the encoder in force made."""
-        if run_id:
-            options = RunOptions.from_dict(self.rows.get(run_id).options)
-            return {"collections": options.collections, "web": options.web, "domains": options.domains}
-        encoder = self._runs.providers.search.encoder.name
-        return {"collections": tuple(c.name for c in self.store.collections() if c.encoder == encoder) or (SAMPLES,)}
+        """Where a question looks that names no other places; see `usual_places`."""
+        return usual_places(self._runs, self.person, self.rows.get(run_id) if run_id else None)
 
     @property
     def settings(self) -> Settings:
@@ -132,8 +127,9 @@ class PageService:
             at, run_id = self._begun.get(key, (0.0, ""))
             if visitor and time.monotonic() - at < _DOUBLE_CLICK:
                 return run_id
-            chosen = usual_options(self._runs, depth, **self.places(thread) | options)
-            by = (self.rows.get(thread).finished_at or "") if thread else ""
+            before = self.rows.get(thread) if thread else None
+            chosen = usual_options(self._runs, depth, person=self.person, before=before, **options)
+            by = (before.finished_at or "") if before else ""
             run_id = self._wait(self._runs.start(question, chosen, thread, self.person, by))
             for past in [k for k, v in self._begun.items() if time.monotonic() - v[0] >= _DOUBLE_CLICK]:
                 del self._begun[past]

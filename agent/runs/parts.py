@@ -13,6 +13,7 @@ from agent.answer.model import Answer
 from agent.models.from_settings import build_encoder, build_search
 from agent.models.providers import Providers
 from agent.options import Depth, RunOptions, check_form, check_question
+from agent.runs.store import RunRow
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
@@ -121,14 +122,29 @@ def finish_removal(store: Store, search: "HybridSearch") -> None:
 REMOTE_PATIENCE = 2.0
 """How much longer than the embedded providers servers may take, where nobody named a deadline."""
 USER_COLLECTION = "mine"
-"""The collection that `ingest` fills by default, and that is searched beside the samples."""
+"""The collection that `ingest` fills by default."""
 
 
-def usual_options(opened: "Runs | Parts", depth: Depth = "normal", **changes: Any) -> RunOptions:
-    """The options of a depth with some of them changed: the samples and one's own collection, and time for servers."""
-    usual: dict[str, Any] = {
-        "collections": (SAMPLES, USER_COLLECTION) if opened.store.has_collection(USER_COLLECTION) else (SAMPLES,)
-    }
+def usual_places(opened: "Runs | Parts", person: str = "", before: RunRow | None = None) -> dict[str, Any]:
+    """Where a question is searched that names no place, as options of a run: the places of the run `before`, which it
+    follows up on; else every collection of the user's own that holds a document. The samples are a demo, searched only
+    while there is no such collection. `person`: whose collections count as own, besides everybody's.
+
+    A collection of another encoder is left out while there are others; alone it is named, and refused with the remedy.
+    """
+    if before:
+        options = RunOptions.from_dict(before.options)
+        return {"collections": options.collections, "web": options.web, "domains": options.domains}
+    own = [c for c in opened.store.of(person).collections() if c.documents and c.name != SAMPLES]
+    fitting = [c.name for c in own if c.encoder == opened.providers.search.encoder.name]
+    return {"collections": tuple(fitting or [c.name for c in own] or [SAMPLES])}
+
+
+def usual_options(
+    opened: "Runs | Parts", depth: Depth = "normal", *, person: str = "", before: RunRow | None = None, **changes: Any
+) -> RunOptions:
+    """The options of a depth with some of them changed: `usual_places`, and time for servers."""
+    usual = usual_places(opened, person, before)
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline
     elif opened.providers.remotes:

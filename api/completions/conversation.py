@@ -9,9 +9,11 @@ client adds: it is accepted and has no effect. What is read is checked. Steelman
 could tell one that is misspelt.
 """
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field
@@ -19,6 +21,7 @@ from pydantic import ConfigDict, Field
 from agent.answer.followups import suggestions
 from agent.options import LONGEST_QUESTION, Depth, RunOptions
 from agent.runs.parts import usual_options
+from agent.runs.store import RunRow
 from api.callers import Caller
 from api.completions.tasks import CONTEXT, Message, Sent, blocks, unframed
 from api.forms import WholeNumber
@@ -91,15 +94,12 @@ async def question_of(service: Service, caller: Caller, request: CompletionReque
     _check_text(last, from_user[-1])
     before = request.messages[: from_user[-1]]
     looking = request.steelman or SearchOptions()
-    if looking.thread:
-        thread: str | None = (await service.run(caller, looking.thread)).thread
-    else:
-        thread = await _thread(service, caller, before)
+    run = await (service.run(caller, looking.thread) if looking.thread else _last_run(service, caller, before))
     question, aside = unframed(last.text)
     aside = aside or any(m.role in ("system", "developer") and _carries_passages(m.text) for m in request.messages)
-    earlier = () if thread else _earlier(before)
-    options = usual_options(service.runs, depth, earlier=earlier, **looking.changes)
-    return AskedQuestion(question, options, thread, aside)
+    usual = partial(usual_options, service.runs, depth, before=run, earlier=() if run else _earlier(before))
+    options = await asyncio.to_thread(usual, **looking.changes)
+    return AskedQuestion(question, options, run.thread if run else None, aside)
 
 
 def check(request: CompletionRequest, *, task: bool = False) -> Depth:
@@ -164,13 +164,13 @@ def _check_text(message: Message, at: int) -> None:
             raise impossible(place, f"a question is text, and this is of the type '{part.type[:40]}'; leave it out")
 
 
-async def _thread(service: Service, caller: Caller, before: Sequence[Message]) -> str | None:
-    """The thread of our last reply, by the run that its last line names; None where the caller has no such run."""
+async def _last_run(service: Service, caller: Caller, before: Sequence[Message]) -> RunRow | None:
+    """The run of our last reply, which its last line names; None where the caller has no such run."""
     for message in reversed(before):
         named = _RUN.findall(message.text) if message.role == "assistant" else []
         if named:
             try:
-                return (await service.run(caller, named[-1])).thread
+                return await service.run(caller, named[-1])
             except UnknownRunError:  # another server's, deleted since, or somebody else's
                 continue
     return None
