@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from agent.evidence.sentences import stances_to, support_alone, supports_perspective
+from agent.evidence.sentences import stances_to, support_alone, supports_perspective, with_denial
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers
 from agent.state import (
@@ -259,12 +259,11 @@ class ClaimVerifier:
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
-            reader, seconds, opposed = self._reader, self.seconds(), contrary[perspective["id"]]
+            reader, seconds = self._reader, self.seconds()
+            read, opposed = with_denial(perspective, contrary[perspective["id"]])
             if opposed:
                 texts = [decontextualised(c) for c in mine]
-                serving = supports_perspective(
-                    await stances_to(reader, perspective, opposed, texts, seconds, closely=True)
-                )
+                serving = supports_perspective(await stances_to(reader, read, opposed, texts, seconds, closely=True))
             else:
                 parts = [(c["text"], decontextualised(c), c["passages"][0]) for c in mine]
                 judged = self.state.get("support", {}).get(perspective["id"], {})

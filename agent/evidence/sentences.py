@@ -49,6 +49,8 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
     """A reading for each brief. Perspectives that are contrary to each other are read together, each over the passages
     of both; what is not judged within the seconds cannot be quoted. Raises JudgeError."""
     end = time.monotonic() + seconds
+    asked = [with_denial(b.perspective, b.contrary) for b in briefs]
+    briefs = [replace(b, perspective=p, contrary=c) for b, (p, c) in zip(briefs, asked, strict=True)]
     disputes: list[_ScoringGroup] = []
     for here, brief in enumerate(briefs):
         if any(here in d.places for d in disputes):
@@ -68,6 +70,17 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
             share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
             readings |= zip(dispute.places, await _rescored(dispute, share), strict=True)
     return [readings[i] for i in range(len(briefs))]
+
+
+def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
+    """A perspective and its contrary as they are read. A person's own side without a contrary is read as the yes to
+    itself, and against the no: so it has a closer reading, as any side of a question has."""
+    if contrary or perspective["origin"] != "person":
+        return perspective, contrary
+    said = perspective["statement"]
+    return Perspective(
+        **{**perspective, "name": "Yes", "statement": f"Yes: {said}", "origin": "question"}
+    ), f"No: {said}"
 
 
 async def _stances(brief: Brief, units: Sequence[QuotablePart], seconds: float) -> NDArray[np.float64]:
