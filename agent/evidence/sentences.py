@@ -73,14 +73,16 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
 
 
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
-    """A perspective and its contrary as they are read. A person's own side without a contrary is read as the yes to
-    itself, and against the no: so it has a closer reading, as any side of a question has."""
-    if contrary or perspective["origin"] != "person":
-        return perspective, contrary
-    said = perspective["statement"]
-    return Perspective(
-        **{**perspective, "name": "Yes", "statement": f"Yes: {said}", "origin": "question"}
-    ), f"No: {said}"
+    """A perspective and its contrary as they are read.
+
+    A person's own side is read as the yes to itself, against the no: two wishes such as 'Keep it' and 'Move it', read
+    together, are often exchanged. An answer whose other one was dropped is read against that one all the same.
+    """
+    said, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
+    if perspective["origin"] == "person":
+        alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {said}", "origin": "question"})
+        return alone, f"No: {said}"
+    return perspective, contrary or (f"{other}: {said.partition(': ')[2]}" if form_of(perspective) == "answer" else "")
 
 
 async def _stances(brief: Brief, units: Sequence[QuotablePart], seconds: float) -> NDArray[np.float64]:

@@ -44,23 +44,10 @@ def reviewed(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspe
     for s in perspectives:
         if s["id"] in said and said[s["id"]] != (s["name"], s["statement"]):
             s["origin"] = "person"
-    _link(perspectives)
     known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")
     return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in perspectives]
-
-
-def _link(sides: Sequence[Perspective]) -> None:
-    """Makes two sides each other's contrary: the only one for and the only one against, or the only two there are."""
-    facing = [s for s in sides if s["stance"] != "other"] if len(sides) > 2 else sides
-    stances = sorted(s["stance"] for s in facing)
-    if (
-        len(facing) == 2
-        and not any(s["contrary"] for s in facing)
-        and stances in (["opposes", "supports"], ["other"] * 2)
-    ):
-        facing[0]["contrary"], facing[1]["contrary"] = facing[1]["id"], facing[0]["id"]
 
 
 def _perspective(number: int, edited: object, named: set[str]) -> Perspective:

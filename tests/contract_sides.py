@@ -1,0 +1,63 @@
+"""Rows of the contract table: what is found for sides that a person wrote, by the embedded providers."""
+
+from contract_table import Bench, Outcome, Row
+
+from agent.answer.outline import to_terminal
+from agent.runs.parts import usual_options
+from agent.runs.service import Runs
+from agent.settings import Settings
+from tools.documents.ingest import Ingester
+from tools.passages import SourceDocument
+
+QUESTION = "Should the market be moved to Sundays?"
+STAY = "The market should stay on Saturdays, because families from the villages come to town on that day."
+MOVE = "The market should be moved to Sundays, since the square is empty then and traders would sell more."
+CLOSE = "The market should be closed for good, since it costs the town more than the stalls pay."
+
+
+async def own_sides(given: list[dict[str, str]], bench: Bench) -> Outcome:
+    """Asks over three letters, replaces the planned sides, and reads the answer on the terminal."""
+    async with Runs(Settings(data_dir=bench.folder)) as runs:
+        documents = [SourceDocument(f"d{n}", text, publisher=f"P{n}") for n, text in enumerate((STAY, MOVE, CLOSE))]
+        Ingester(runs.store, runs.providers.search, runs.providers.models.encoder).ingest(documents, "letters")
+        run = await runs.start(QUESTION, usual_options(runs, "quick", review=True))
+        async for _ in runs.events(run):
+            pass
+        await runs.resume(run, given)
+        answer = await runs.answer(run)
+    by_side = [f"{side.statement} > {' '.join(c.text for c in side.claims)};" for side in answer.perspectives]
+    return Outcome(answer.outcome, " ".join([*by_side, to_terminal(answer, 104, bold=False)]))
+
+
+KEEP_IT, MOVE_IT = "Keep the market on Saturdays", "Move it to Sundays"
+PLANNED = {"id": "p1", "name": "Yes", "statement": f"Yes: {QUESTION}", "stance": "supports", "contrary": "p2"}
+ROWS = [
+    Row(
+        "two wishes",
+        own_sides,
+        [{"statement": KEEP_IT}, {"statement": MOVE_IT}],
+        "answered",
+        f"{KEEP_IT} > {STAY}; {MOVE_IT} > {MOVE};",
+    ),
+    Row(
+        "planned sides in other words",
+        own_sides,
+        [PLANNED | {"statement": MOVE_IT}, {"id": "p2", "statement": KEEP_IT, "stance": "opposes", "contrary": "p1"}],
+        "answered",
+        f"{MOVE_IT} > {MOVE}; {KEEP_IT} > {STAY};",
+    ),
+    Row(
+        "a third side",
+        own_sides,
+        [{"statement": s} for s in (KEEP_IT, "Close the market for good")],
+        "answered",
+        f"Close the market for good > {CLOSE};",
+    ),
+    Row(
+        "a planned side alone",
+        own_sides,
+        [PLANNED | {"origin": "question"}],
+        "answered",
+        f"Yes: {QUESTION} > {MOVE}",
+    ),
+]

@@ -1,0 +1,143 @@
+"""Where a question is searched that names no place: the same through every door, own collections before the samples."""
+
+import asyncio
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION
+from api_on_loopback import api
+from instant_providers import InstantEncoder
+from mcp import Client
+from providers import WatchedSearch, build
+
+import steelman
+from agent.__main__ import main as agent_line
+from agent.commands.langgraph_server import build_served
+from agent.models.providers import Providers
+from agent.runs import build as parts
+from agent.runs import service as session
+from agent.runs.parts import open_parts
+from agent.runs.service import Runs
+from agent.settings import Settings
+from tools.documents.ingest import Ingester
+from tools.passages import SourceDocument
+from tools.store.database import Database
+from tools.store.store import SAMPLES, Store
+from ui.service import PageService
+
+Searched = set[tuple[str, ...]]
+
+
+class NotingSearch(WatchedSearch):
+    """The real search, which notes the collections that it is asked for."""
+
+    searched: Searched
+
+    def search(self, text: str, vector: Any, collections: Sequence[str], k: int) -> Any:
+        self.searched.add(tuple(collections))
+        return super().search(text, vector, collections, k)
+
+
+@pytest.fixture
+def searched(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Searched:
+    """The collections that are searched, by all doors of this process, which are over instant providers."""
+    found: Searched = set()
+
+    def made(settings: Settings, store: Store) -> Providers:
+        providers = build(before_search=lambda _: None)(settings, store)
+        providers.search.__class__ = NotingSearch
+        providers.search.searched = found  # type: ignore[attr-defined]
+        return providers
+
+    monkeypatch.setattr(session, "Runs", partial(Runs, build=made))
+    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+    monkeypatch.setattr("agent.runs.build.build_providers", made)
+    (settings.data_dir / "cache").symlink_to(shared_cache)
+    return found
+
+
+def keep(settings: Settings, *collections: str) -> None:
+    """Stores a document in each of the collections, and makes one that holds none."""
+    with contextlib.closing(Database(settings.database_path)) as database:
+        store = Store(database)
+        search = build()(settings, store).search
+        for name in collections:
+            Ingester(store, search, InstantEncoder()).ingest([SourceDocument("d", "A bridge is of use.")], name)
+        store.ensure_collection("empty", InstantEncoder.name)
+        search.close()
+
+
+def command_lines(settings: Settings, patch: pytest.MonkeyPatch) -> None:
+    (questions := settings.data_dir / "questions.jsonl").write_text(json.dumps({"question": QUESTION}))
+    patch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n"))
+    batch = ["batch", str(questions), "--out", str(settings.data_dir / f"{time.time()}.jsonl")]
+    for words in (["ask", QUESTION], ["chat"], batch):
+        assert agent_line([*words, "--quick"]) == 0, words
+
+
+def program(_: Settings, patch: pytest.MonkeyPatch) -> None:
+    def run(typed: Sequence[str], **_: Any) -> "subprocess.CompletedProcess[str]":
+        with contextlib.redirect_stdout(io.StringIO()) as told:
+            status = agent_line(list(typed[5:]))
+        return subprocess.CompletedProcess(typed, status, told.getvalue(), "")
+
+    patch.setattr(subprocess, "run", run)
+    assert steelman.ask(QUESTION, depth="quick")["outcome"] == "answered"
+
+
+def servers(settings: Settings, _: pytest.MonkeyPatch) -> None:
+    """HTTP, OpenAI's completions and MCP."""
+
+    async def mcp(address: str) -> None:
+        async with Client(f"{address}/mcp") as client:
+            assert not (await client.call_tool("ask", asked)).is_error
+
+    asked = {"question": QUESTION, "depth": "quick"}
+    with api(settings, parts.build_providers) as address, httpx.Client(base_url=f"{address}/v1", timeout=60) as http:
+        http.post("/ask", json=asked).raise_for_status()
+        chat = {"model": "steelman-quick", "messages": [{"role": "user", "content": QUESTION}]}
+        http.post("/chat/completions", json=chat).raise_for_status()
+        asyncio.run(mcp(address))
+
+
+def page(settings: Settings, _: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(PageService(settings)) as service:
+        run = service.start(QUESTION, "quick")
+        while service.rows.get(run).status == "running":
+            time.sleep(0.05)
+        assert service.rows.get(run).answer
+
+
+def langgraph(settings: Settings, _: pytest.MonkeyPatch) -> None:
+    async def ask() -> Any:
+        opened = open_parts(settings)
+        try:
+            return await build_served(opened).ainvoke({"question": QUESTION}, context={"depth": "quick"})
+        finally:
+            await opened.aclose()
+
+    assert asyncio.run(ask())["answer"]
+
+
+DOORS = (command_lines, program, servers, page, langgraph)
+
+
+@pytest.mark.parametrize("own", [(), ("letters", "mine")], ids=["samples alone", "own collections"])
+def test_every_door_searches_the_same_places(
+    own: tuple[str, ...], settings: Settings, searched: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(settings, *own)
+    for door in DOORS:
+        searched.clear()
+        door(settings, monkeypatch)
+        assert searched == {own or (SAMPLES,)}, door.__name__
