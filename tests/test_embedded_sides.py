@@ -9,7 +9,7 @@ import pytest
 from providers import side
 
 from agent.evidence.mined import mine_answers
-from agent.stages.expand import expand_by_rules, opposing_side, sides_of_question
+from agent.stages.expand import opposing_side, sides_of_question
 from agent.stages.requery import queries_by_rules
 from agent.state import FramingState, Perspective, form_of
 from tools.passages import Passage
@@ -71,12 +71,6 @@ async def test_of_two_answers_the_nearer_to_the_question_comes_first() -> None:
     texts = ["Trams should cost nothing in a town.", "Parking should cost more in a town."]
     found = await mine_answers(encoding([(0.6, 0.8), (0.8, -0.6)], [(1, 0)]), ASKED, passages(texts))
     assert [p["statement"] for p in found] == texts[::-1]
-
-
-async def test_what_a_passage_proposes_stands_beside_yes_and_no() -> None:
-    texts = ["Bridges should come first only where a river is narrow."]
-    found = await expand_by_rules(encoding([(1, 0)], [(1, 0), (0, 1), (0, 1)]), framing(), passages(texts))
-    assert [p["statement"] for p in found] == [f"Yes: {ASKED}", f"No: {ASKED}", *texts]
 
 
 async def test_an_answer_is_searched_with_words_of_the_passages_that_support_it() -> None:

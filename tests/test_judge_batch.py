@@ -421,7 +421,7 @@ async def test_what_the_dispute_turns_on_stands_on_top_and_cites_both_sides() ->
 async def test_what_does_not_hold_does_not_stand_on_top(crux: Callable[[Body], Any]) -> None:
     answer = await asked_with(crux)
     assert answer.outcome == "answered"
-    assert answer.crux is None or answer.crux.text.startswith("Both sides speak to ")
+    assert answer.crux is None
 
 
 @pytest.mark.usefixtures("library")

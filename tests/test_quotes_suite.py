@@ -30,6 +30,7 @@ OWN = QuotingWeights(
     offset=30,
     near=-1,
     case=0.9,
+    told=1,
 )
 LOWER = replace(OWN, case=0.6)
 SURE = 3.0  # of 0.953

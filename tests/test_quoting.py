@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tools.models.judges.quoting import (
     FILE,
     QuotingWeights,
+    argues,
     case_of,
     group_log_odds,
     load_quoting_weights,
@@ -31,6 +32,7 @@ QUOTING = QuotingWeights(
     offset=-1.0,
     near=0.3,
     case=0.8,
+    told=1.0,
 )
 NAN = float("nan")
 probabilities = st.floats(0, 1)
@@ -53,6 +55,8 @@ def test_the_context_is_the_mean_weighted_by_how_much_each_argues() -> None:
     found = group_log_odds(lean, weight, ["a", "a", "b", "b", "c"])
     # (0.5 * 1 + 1 * 3) / 1.5; of what is known of b, -2; of c nothing is known
     assert found == pytest.approx([2.3333, 2.3333, -2, -2, 0], abs=1e-4)
+    rest = group_log_odds(lean, weight, ["a", "a", "b", "b", "c"], others=True)
+    assert rest == pytest.approx([3, 1, 0, -2, 0])  # the other's; nobody's; the known one's; nobody's
 
 
 def test_where_nothing_comes_near_the_question_nothing_speaks_to_it() -> None:
@@ -70,10 +74,16 @@ def test_sure_is_what_speaks_to_the_dispute_and_takes_the_side() -> None:
     assert np.isnan(found[1])
 
 
-def test_a_case_is_sure_and_leans_to_its_side_by_itself() -> None:
-    sure = np.array([0.95, 0.8, 0.79, 0.95, 0.95, NAN])
-    lean = np.array([1.0, 0.0, 1.0, -0.1, NAN, 1.0])
-    assert case_of(sure, lean, QUOTING).tolist() == [True, True, False, False, False, False]
+def test_a_case_is_sure_and_neither_it_nor_what_stands_around_it_leans_the_other_way() -> None:
+    sure = np.array([0.95, 0.8, 0.79, 0.95, 0.95, 0.95, NAN])
+    lean = table((1, 1, 1), (0, 0, -1), (1, 1, 1), (-0.1, 9, 9), (9, -0.1, 9), (NAN, 9, 9), (1, 1, 1))
+    assert case_of(sure, lean, QUOTING).tolist() == [True, True, False, False, False, False, False]
+
+
+def test_a_speaker_argues_for_a_side_by_all_that_was_read_of_him_if_it_speaks_to_the_question() -> None:
+    near, far = (0.5, -0.2, 0.7, 0.7), (0.5, -0.2, 0.7, 0.2)  # of the first the probability is 0.6682
+    features = table((-9, 0, 1.6), (9, 9, 1.4), (9, 9, 9))
+    assert argues(features, table(near, near, far), QUOTING).tolist() == [True, False, False]
 
 
 def test_the_grounds_of_two_passages() -> None:

@@ -1,8 +1,7 @@
 """The aspects that people ask about next, whatever the question is (its cost, its safety, whom it is fair to), and what
 a dispute turns on, in one sentence that stands above the perspectives and cites both.
 
-A chat model writes that sentence from both sides' passages, and it is verified as every written claim is. Without a
-model, or where what it wrote does not hold, it names the points that claims of both perspectives speak to.
+A chat model writes that sentence from both sides' passages, and it is verified as every written claim is.
 """
 
 import re
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations
 
-from agent.state import OTHER_WAYS, Claim, Perspective, RunState, decontextualised, in_case
+from agent.state import OTHER_WAYS, Claim, Perspective, RunState, in_case
 from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
 
@@ -61,35 +60,6 @@ def aspects_of(texts: Sequence[str], claims: Sequence[str], known: Sequence[str]
     return sorted((a for a, n in spoken.items() if n >= _ENOUGH), key=lambda a: -spoken[a])
 
 
-_NARROW_PATTERNS = {
-    aspect: re.compile(rf"\b(?:{words})\b", re.I)
-    for aspect, words in {
-        "the cost": r"costs?|costly|expensive|cheaper|prices?|budgets?|tax(?:es|payers?)?|money|subsid\w+",
-        "safety": r"safe(?:r|ty|ly)?|unsafe|dangerous|accidents?|injur(?:y|ies|ed)|crash(?:es)?",
-        "health": r"health|healthy|healthier|healthcare|illness(?:es)?|diseases?",
-        "fairness": r"fair(?:er|ly|ness)?|unfair\w*|equal(?:ly|ity)?|inequalit\w+|unequal|injustice",
-        "freedom": r"freedoms?|libert(?:y|ies)|autonomy|coerc\w+",
-        "the environment": r"environmental\w*|the environment|climate|carbon|emissions?|pollut\w+|wildlife",
-        "jobs": r"jobs?|wages?|employers?|employment|unemploy\w+",
-        "privacy": r"privacy|surveillance",
-        "children": r"child(?:ren)?|kids?|teenagers?",
-    }.items()
-}
-"""Words that leave little doubt, for what is said of an answer; the wider families only suggest what to ask next."""
-
-
-def shared_aspects(one: Sequence[str], other: Sequence[str], question: str) -> list[tuple[str, int, int]]:
-    """The aspects that texts of both kinds speak of and the question does not name, those first of which most do; with
-    the positions of the first text of each kind that speaks of it."""
-    found = []
-    for aspect, words in _NARROW_PATTERNS.items():
-        mine, theirs = ([i for i, text in enumerate(texts) if words.search(text)] for texts in (one, other))
-        if mine and theirs and not _ASPECTS[aspect].search(question):
-            found.append((min(len(mine), len(theirs)), aspect, mine[0], theirs[0]))
-    return [(aspect, a, b) for _, aspect, a, b in sorted(found, key=lambda f: -f[0])]
-
-
-_POINTS = 3
 Sides = tuple[tuple[Perspective, Sequence[Claim]], tuple[Perspective, Sequence[Claim]]]
 """Two perspectives that oppose each other, each with the claims of its case."""
 
@@ -114,32 +84,6 @@ def opposed_sides(state: RunState, claims: Sequence[Claim]) -> Sides | None:
     return (sides[0], sides[1]) if len(sides) == 2 else None
 
 
-def shared_points(question: str, sides: Sides) -> Claim | None:
-    """The sentence that names what claims of two contrary cases speak to, citing one of each for each point; None where
-    there is no such point beside what the question itself is about."""
-    (one, mine), (other, theirs) = sides
-    if one["contrary"] != other["id"]:
-        return None
-    asked = " ".join([question, one["statement"], other["statement"]])
-    points = shared_aspects([*map(decontextualised, mine)], [*map(decontextualised, theirs)], asked)[:_POINTS]
-    if not points:
-        return None
-    cited = {i: words for _, a, b in points for c in (mine[a], theirs[b]) for i, words in evidence_of(c)}
-    return Claim(
-        perspective="",
-        text=f"Both sides speak to {_listed([point for point, _, _ in points])}.",
-        passages=list(cited),
-        support=0.0,
-        role="crux",
-        written=True,
-        evidence=list(cited.values()),
-    )
-
-
 def evidence_of(claim: Claim) -> Iterator[tuple[int, str]]:
     """The passages of a claim with the words of each that say it."""
     yield from zip(claim["passages"], claim.get("evidence") or [claim["text"]] * len(claim["passages"]), strict=True)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from agent.evidence.sentences import stances_to, support_alone, supports_perspective, with_denial
+from agent.evidence.sentences import with_denial
+from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers
 from agent.state import (
@@ -166,8 +167,8 @@ class ClaimVerifier:
     async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[Dropped]]:
         """The claims that hold, with the evidence of written ones filled in, and those that do not."""
         passages = await asyncio.to_thread(self.providers.passages, {i for c in claims for i in c["passages"]})
-        quoted = [c for c in claims if not c.get("written") and c["passages"]]
-        serving = await self._serving([c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE])
+        quoted = [c for c in claims if not c.get("written") and passages.keys() & c["passages"][:1]]
+        serving = await self._serving([c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE], passages)
         checked = iter(await self._check_written([c for c in claims if c.get("written")], passages))
         held, dropped = list[Claim](), list[Dropped]()
         for claim in claims:
@@ -250,7 +251,7 @@ class ClaimVerifier:
                 for draft, lean in zip(mine, stance_log_odds(stances)[0], strict=True):
                     draft.opposed = bool(lean < _OPPOSED)  # never of what was not judged, which is NaN
 
-    async def _serving(self, claims: Sequence[Claim]) -> set[Key]:
+    async def _serving(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> set[Key]:
         """The quotations that serve their perspective, by how the judge reads them as they are shown.
 
         What was read before is not read again: this refuses what no reading by this judge bears out.
@@ -262,8 +263,8 @@ class ClaimVerifier:
             reader, seconds = self._reader, self.seconds()
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             if opposed:
-                texts = [decontextualised(c) for c in mine]
-                serving = supports_perspective(await stances_to(reader, read, opposed, texts, seconds, closely=True))
+                parts = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
+                serving = supports_perspective(await closer_stances(reader, read, opposed, parts, seconds))
             else:
                 parts = [(c["text"], decontextualised(c), c["passages"][0]) for c in mine]
                 judged = self.state.get("support", {}).get(perspective["id"], {})

@@ -156,6 +156,15 @@ def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
     return SentenceEvidence(case=[passage for _, passage in case], strongest=strongest)
 
 
+def arguing_passages(reading: SentenceScores, arguing: NDArray[np.bool_]) -> list[int]:
+    """A passage of each document with a part that is `arguing`, (n,): the one with the surest part."""
+    sure = np.where(arguing, np.nan_to_num(reading.confidence), -1.0)
+    best: dict[tuple[str, str], int] = {}
+    for i in (int(i) for i in np.argsort(-sure, kind="stable") if arguing[i]):
+        best.setdefault(reading.units[i].passage.document, reading.units[i].passage.id)
+    return list(best.values())
+
+
 def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
     """The passages to count: the ids without those that say the `same` as an earlier one."""
     first: dict[int, int] = {}

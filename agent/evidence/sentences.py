@@ -7,7 +7,7 @@ only they can be quoted. What is sure makes the perspective's case.
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from agent.evidence.aspects import focus_pattern
 from agent.evidence.coverage import counter_rank
-from agent.models.inference import Models, RunJudge
+from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective
+from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
-from agent.state import Perspective, form_of
+from agent.state import form_of
 from tools.language.polarity import plain_answer
 from tools.language.quotable import QuotablePart, quotable_parts
-from tools.models.judges.judge import AFFIRMING, Pair, side_score
+from tools.models.judges.judge import AFFIRMING
 from tools.models.judges.quoting import (
-    AGAINST_ITSELF,
     RELEVANCE_FEATURES,
     case_of,
     group_log_odds,
@@ -35,13 +35,12 @@ from tools.passages import Sentence
 
 ON_TOPIC = 0.35
 """Cosine to the perspective's statement or to the question from which words are about it."""
-MAX_RESCORED = 32
-"""Sentences of a dispute that are read closer: about twice what is ever shown of it."""
+MAX_RESCORED = 20
+"""Sentences of a run that are read closer."""
 _CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
 _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not be about the perspective's statement
 _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
-_SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
@@ -60,15 +59,15 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
         passages = {p.id: p for i in places for p in briefs[i].passages}
         units = [unit for passage in passages.values() for unit in quotable_parts(passage)]
         stances = await _stances(brief, units, end - time.monotonic())
-        vectors = await _vectors(models, units)
+        vectors = await part_vectors(models, units)
         views = [await _view(models, briefs[i], units, vectors) for i in places]
         disputes.append(_ScoringGroup(places, views, stances))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
-    for number, dispute in enumerate(disputes):
-        first = dispute.views[0].brief
-        if first.contrary and first.judge.reads_closely:
-            share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
-            readings |= zip(dispute.places, await _rescored(dispute, share), strict=True)
+    closely = [d for d in disputes if d.views[0].brief.contrary and d.views[0].brief.judge.reads_closely]
+    for number, dispute in enumerate(closely):
+        share = _CLOSER * (end - time.monotonic()) / (len(closely) - number)
+        scored = await _rescored(dispute, MAX_RESCORED // len(closely), share)
+        readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
 
 
@@ -96,89 +95,46 @@ async def _stances(brief: Brief, units: Sequence[QuotablePart], seconds: float) 
     return np.stack([support, np.full(len(units), np.nan)], axis=1)
 
 
-async def support_alone(
-    judge: RunJudge, statement: str, parts: Sequence[tuple[str, str, int]], judged: Mapping[int, float], seconds: float
-) -> NDArray[np.float64]:
-    """How surely each part serves a perspective without a contrary, counted together with its passage, (n,). parts:
-    text, text as it is shown, passage. judged: the judge's probabilities of passages."""
-    support = await judge.support([Pair(statement, shown) for _, shown, _ in parts], seconds)
-    # A mined statement is itself a sentence of a source.
-    given = zip(parts, support, strict=True)
-    return np.array([1.0 if t == statement else side_score(float(s), judged.get(i)) for (t, _, i), s in given])
-
-
-async def _rescored(dispute: "_ScoringGroup", seconds: float) -> list[SentenceScores]:
-    """The dispute's perspectives once more, by a closer reading of the parts that are likeliest to be shown; no others
-    are. What there is no time for counts as it was read."""
+async def _rescored(dispute: "_ScoringGroup", most: int, seconds: float) -> list[SentenceScores]:
+    """The dispute's perspectives once more, by a closer reading of the parts that are likeliest to be shown, each among
+    its neighbours; no others can be quoted. What there is no time for counts as it was read."""
     first = dispute.views[0]
-    chosen = _likeliest(dispute.readings())
-    shown = [first.units[i].shown for i in chosen]
+    chosen = _likeliest(dispute.readings(), most)
+    parts = [(u.text, u.shown, u.passage) for u in map(first.units.__getitem__, chosen)]
     brief, stances = first.brief, dispute.stances.copy()
-    stances[chosen] = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds, closely=True)
+    stances[chosen] = await closer_stances(brief.judge, brief.perspective, brief.contrary, parts, seconds)
     return replace(dispute, stances=stances).readings(np.isin(np.arange(len(stances)), chosen))
 
 
-def _likeliest(readings: Sequence[SentenceScores]) -> list[int]:
-    """The parts that are likeliest to be shown, MAX_RESCORED of them at most, as many for each perspective."""
+def _likeliest(readings: Sequence[SentenceScores], most: int) -> list[int]:
+    """The parts that are likeliest to be shown, as many for each perspective."""
     chosen: set[int] = set()
     for reading in readings:
         sure = np.nan_to_num(reading.confidence) * reading.on_topic
-        order = np.argsort(-sure, kind="stable")[: MAX_RESCORED // len(readings)]
+        order = np.argsort(-sure, kind="stable")[: most // len(readings)]
         chosen |= {int(i) for i in order if sure[i] > 0}
     return sorted(chosen)
-
-
-async def stances_to(
-    judge: RunJudge,
-    perspective: Perspective,
-    contrary: str,
-    texts: Sequence[str],
-    seconds: float = math.inf,
-    *,
-    closely: bool = False,
-) -> NDArray[np.float64]:
-    """The probabilities that each text supports the perspective, and its contrary, (n, 2). Two contrary perspectives
-    are asked about by the same one of them, so that a text is read once and what it leans to does not hang on who asks.
-    closely: by the judge's closer reading, where it has one and there is time for it, else as usual."""
-    turned = perspective["stance"] == "opposes" or (
-        perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
-    )
-    first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
-    pairs = [Pair(first, text, second, form=form_of(perspective)) for text in texts]
-    end = time.monotonic() + seconds
-    probabilities = await judge.stances(pairs, seconds, closely)
-    late = np.flatnonzero(np.isnan(probabilities).any(axis=1))
-    if closely and len(late):
-        probabilities[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
-    both = np.asarray(probabilities, np.float64).reshape(len(texts), 2)
-    return both[:, ::-1] if turned else both
 
 
 def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The leanings with those of passages and documents by what was said of the passages, where that is known."""
     said = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
     lean, weight = stance_log_odds(np.array(said, np.float64).reshape(len(units), 2))
-    around = group_log_odds(lean, weight, [u.passage.document for u in units])
+    around = group_log_odds(lean, weight, [speech_of(u) for u in units])
     columns = (np.where(np.isnan(lean), f, c) for c, f in zip((lean, around), features.T[1:], strict=True))
     return np.stack([features[:, 0], *columns], axis=1)
-
-
-def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which texts may stand under the first of two contrary perspectives by what they say themselves, whatever is
-    around them: those that support it at all, and do not speak for the other one. stances: (n, 2)."""
-    lean, _ = stance_log_odds(stances)
-    with np.errstate(invalid="ignore"):  # what was not judged serves nothing
-        return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
 
 
 def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The three leanings of each part, (n, 3)."""
     lean, weight = stance_log_odds(stances)
-    around = [
-        group_log_odds(lean, weight, [u.passage.id for u in units]),
-        group_log_odds(lean, weight, [u.passage.document for u in units]),
-    ]
-    return np.stack([lean, *around], axis=1)
+    rest = group_log_odds(lean, weight, [u.passage.id for u in units], others=True)
+    return np.stack([lean, rest, group_log_odds(lean, weight, [speech_of(u) for u in units])], axis=1)
+
+
+def speech_of(unit: QuotablePart) -> tuple[tuple[str, str], str]:
+    """The part's document and speaker: whose view it is."""
+    return unit.passage.document, unit.passage.speaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +171,8 @@ async def _view(models: Models, brief: Brief, units: list[QuotablePart], vectors
     known = await models.encode([statement, focus or statement, question])
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
-    best = _best(units, near)
-    grounds = _grounds(brief, units, vectors, best, _best(units, nearness[:, 2]))
+    best = best_of_passage(units, near)
+    grounds = _grounds(brief, units, vectors, best, best_of_passage(units, nearness[:, 2]))
     about = _about(brief, units, nearness, (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= _ABOUT_WITHIN)))
     return _Unscored(brief, units, vectors, known[2], nearness, grounds, about)
 
@@ -235,7 +191,7 @@ def _scored(
     fit &= supports_perspective(stances) if brief.contrary else True
     fit &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
     least = brief.judge.sentence_threshold
-    case = fit & (case_of(sure, features[:, 0], quoting) if brief.contrary else sure >= least)
+    case = fit & (case_of(sure, features, quoting) if brief.contrary else sure >= least)
     rank = _ranked(brief, units, sure, view.nearness)
     about, vectors, question = view.on_topic, view.vectors, view.question_vector
     return SentenceScores(units, features, view.grounds, sure, about, rescored, case, rank, vectors, question)
@@ -256,8 +212,8 @@ def _grounds(
     best: NDArray[np.float32],
     asked: NDArray[np.float32],
 ) -> NDArray[np.float64]:
-    """The features of relevance of each part's passage, (n, RELEVANCE_FEATURES). best, asked: of `_best`, by the
-    nearness to the question or the statement, and to the question alone."""
+    """The features of relevance of each part's passage, (n, RELEVANCE_FEATURES). best, asked: the highest nearness of a
+    part of it to the question or the statement, and to the question alone."""
     members: dict[int, list[int]] = {}
     for at, unit in enumerate(units):
         members.setdefault(unit.passage.id, []).append(at)
@@ -270,7 +226,7 @@ def _grounds(
     return np.array([of[u.passage.id] for u in units], np.float64).reshape(len(units), RELEVANCE_FEATURES)
 
 
-async def _vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.float32]:
+async def part_vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.float32]:
     """Unit vectors, (n, dimensions); of two sentences the vector of their mean."""
     sentences = [Sentence(unit.text, unit.passage, at) for unit in units for at in unit.positions]
     each = await models.encode_sentences(sentences)
@@ -280,7 +236,7 @@ async def _vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.
     return np.asarray(made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9), np.float32)
 
 
-def _best(units: Sequence[QuotablePart], near: NDArray[np.float32]) -> NDArray[np.float32]:
+def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) -> NDArray[np.float32]:
     """Of each part the highest nearness in its passage, (n,)."""
     best: dict[int, float] = {}
     for unit, value in zip(units, near, strict=True):

@@ -140,7 +140,7 @@ class RunJudge(Judge):
         self, space: str, pairs: Sequence[Pair], seconds: float, ask: "_Ask", width: int
     ) -> NDArray[np.float32]:
         """Scores of shape (n, width): the cached ones, and those that the judge gives the other pairs."""
-        keys = [f"{p.form}\x1f{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
+        keys = [f"{p.form}\x1f{p.statement}\x1f{p.contrary}\x1f{p.text}\x1f{p.placed}" for p in pairs]
         known = dict(await asyncio.to_thread(self._cache.known, space, keys))
         missing = list({k: i for i, k in enumerate(keys) if k not in known}.values())
         if missing and seconds > 0:

@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, Field
 
 from agent.evidence.coverage import search_store
-from agent.evidence.mined import mine_answers, mine_third_ways
+from agent.evidence.mined import mine_answers
 from agent.models.inference import Models
 from agent.models.providers import Expander, Framer, Plan, Planner, Providers
 from agent.options import RunOptions, check_question, in_time, options_of
@@ -59,13 +59,12 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-    """The answers to the question, and what the passages propose beside them."""
+    """The answers that the question names, or of an open question those that the passages propose."""
     if framing["form"] == "counter":
         return [opposing_side(framing.get("claim", ""))]
     if framing["form"] == "open":
         return await mine_answers(models, framing["question"], passages)
-    sides = sides_of_question(framing)
-    return sides + (await mine_third_ways(models, framing["question"], sides, passages) if sides else [])
+    return sides_of_question(framing)
 
 
 def opposing_side(statement: str) -> Perspective:

@@ -13,7 +13,7 @@ from functools import partial
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import evidence_of, opposed_sides, shared_points
+from agent.evidence.aspects import evidence_of, opposed_sides
 from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import coverage_of, paraphrase_groups
@@ -63,17 +63,14 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim], options: RunOptions) -> list[Claim]:
-    """One sentence on what the dispute turns on: what a model says, if that holds in time, else the points that both
-    cases speak to; nothing where there are no two sides with a case."""
+    """One sentence of a model on what the dispute of two sides with a case turns on, if it holds and comes in time."""
     write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
-    if sides is None:
+    if sides is None or write is None or checks.failed:
         return []
     with suppress(DeadlineError):
-        if write and not checks.failed and (written := await in_time(options, "verify", write(framing, sides))):
-            held, _ = await in_time(options, "verify", checks.verify_claims([written]))
-            if held:
-                return held
-    return [*filter(None, [shared_points(framing["question"], sides)])]
+        if written := await in_time(options, "verify", write(framing, sides)):
+            return (await in_time(options, "verify", checks.verify_claims([written])))[0]
+    return []
 
 
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:

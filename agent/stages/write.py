@@ -14,16 +14,18 @@ from itertools import count, zip_longest
 
 import numpy as np
 from langgraph.runtime import Runtime
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from agent.evidence.also import also_claims, without_side
 from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
-from agent.evidence.coverage import sentence_evidence
+from agent.evidence.coverage import arguing_passages, sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
-from agent.models.providers import Brief, Providers
+from agent.models.providers import Brief, Providers, SentenceScores
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
-from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, decontextualised
+from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, asked_query, decontextualised
 from prompts import as_data, one_line
 from tools.budget import current_log
 from tools.errors import DeadlineError, JudgeError
@@ -31,6 +33,7 @@ from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
 from tools.models.judges.judge import CLEAR
+from tools.models.judges.quoting import argues
 from tools.models.judges.together import as_documents
 from tools.passages import Passage
 
@@ -43,9 +46,10 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     beside a model that writes, by the judge of this process."""
     claims, quotations = list[Claim](), list[Claim]()
     read, note = dict[str, SentenceEvidence](), partial(current_log().note, "failed")
+    stances, options = dict[str, list[int]](), options_of(runtime)
     briefs, cases = list[Brief](), list[list[Claim] | BaseException]()
     try:
-        briefs, cases = await _read_and_wrote(providers, state, options_of(runtime))
+        briefs, cases = await _read_and_wrote(providers, state, options)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     except DeadlineError as exc:
@@ -64,14 +68,35 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
                 note(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
             if not brief.well_judged and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
+        if reading and not brief.well_judged:
+            stances[brief.perspective["id"]] = arguing_passages(reading, _arguing(brief, reading))
     drafts = deduplicated(claims)
     report(runtime, "written", claims=len(drafts))
+    with suppress(DeadlineError):
+        drafts += await in_time(options, "write", _also(providers, state, briefs, [*drafts, *quotations]))
     return RunState(
         drafts=drafts,
+        document_stances=stances,
         quotations=quotations,
         responses=under_one_perspective([r for brief in briefs for r in brief.responses], drafts),
         sentence_evidence=read,
     )
+
+
+def _arguing(brief: Brief, reading: SentenceScores) -> NDArray[np.bool_]:
+    """Which parts are of a speaker who argues for the perspective; without a contrary, which are of its case."""
+    return argues(reading.features, reading.grounds, brief.judge.quoting) if brief.contrary else reading.case
+
+
+async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:
+    """Sentences of no side: of the passages that were read, or of those that a judge of documents put on no side."""
+    if "against" in state:
+        return []
+    passages = {p.id: p for brief in briefs for p in brief.passages}
+    if any(brief.well_judged for brief in briefs):
+        passages = await asyncio.to_thread(providers.passages, without_side(state))
+    asked = asked_query(state["framing"])
+    return await also_claims(providers.models, asked, list(passages.values()), [c["text"] for c in claims])
 
 
 async def _read_and_wrote(

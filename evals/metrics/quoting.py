@@ -76,12 +76,12 @@ def measures(questions: Sequence[Question], quoting: QuotingWeights) -> dict[str
 class _Side:
     """A question read for one of its sides by the weights: the same from whatever probability on it is shown.
 
-    leaning: of the words themselves, to this side, (n,). sure: of `side_confidence`, (n,). order: the best parts first.
+    features: as of the question, to this side, (n, 3). sure: of `side_confidence`, (n,). order: the best parts first.
     """
 
     question: Question
     sign: int
-    leaning: Floats
+    features: Floats
     sure: Floats
     order: NDArray[np.int_]
 
@@ -96,14 +96,14 @@ def _read(questions: Sequence[Question], quoting: QuotingWeights) -> _Read:
 def _side(q: Question, sign: int, quoting: QuotingWeights) -> _Side:
     features = sign * q.features
     sure = side_confidence(features, q.grounds, quoting)
-    return _Side(q, sign, features[:, 0], sure, np.argsort(-sure * q.rank, kind="stable"))
+    return _Side(q, sign, features, sure, np.argsort(-sure * q.rank, kind="stable"))
 
 
 def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int]:
     """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
     q = side.question
-    allowed = q.closely & (side.leaning >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
-    fit = allowed & case_of(side.sure, side.leaning, quoting)
+    allowed = q.closely & (side.features[:, 0] >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
+    fit = allowed & case_of(side.sure, side.features, quoting)
     picked: dict[str, int] = {}
     for i in side.order[fit[side.order]]:
         if len(picked) < MOST:
@@ -138,7 +138,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     names = ("own", "passage", "document", "centre", "nearness", "judged", "offset")
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
-    made = QuotingWeights(**weights, foremost=0.0, near=-1.0, case=0.5)
+    made = QuotingWeights(**weights, foremost=0.0, near=-1.0, case=0.5, told=99.0)
     return _thresholds(sided, replace(made, foremost=_foremost(questions, made), near=NEAR))
 
 

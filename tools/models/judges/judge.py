@@ -44,6 +44,8 @@ class Pair:
     contrary: str = ""
     question: str = field(default="", compare=False)
     form: PairForm = "statement"
+    placed: str = ""
+    """The text as `in_place` shows it among its neighbours, which a closer reading reads instead."""
 
     @property
     def query(self) -> str:
@@ -195,6 +197,45 @@ def side_score(sentence: float, passage: float | None) -> float:
     """How surely a sentence of a passage serves a side: the mean of what the judge says of the sentence and of the
     passage, since a sentence by itself is often ambiguous."""
     return (sentence + (UNJUDGED_SUPPORT if passage is None else passage)) / 2
+
+
+# A sentence in its place
+
+MARKS = ("⟨", "⟩")
+"""Around the sentence that is judged. Tokenizers of BERT's kind know each as one token."""
+PLACE_TOKENS = 96
+_TITLE_TOKENS = 14
+_PIECE = re.compile(r"\w{1,7}|[^\w\s]")  # at least a token: tokenizers cut longer words
+
+
+def in_place(title: str, before: str, text: str, after: str) -> str:
+    """The sentence between MARKS, after the document's title and the sentence before it, before the next sentence.
+
+    Title and neighbours are cut so that the whole has about PLACE_TOKENS tokens at most; the sentence never is. A
+    sentence without title and neighbours is returned as it is.
+    """
+    title, before, text, after = map(judged_text, (title, before, text, after))
+    if not (title or before or after):
+        return text
+    room = PLACE_TOKENS - len(_PIECE.findall(text)) - len(MARKS)
+    heading = _opening(title.split(), min(room, _TITLE_TOKENS))
+    room -= len(_PIECE.findall(heading)) + 1
+    later = len(_PIECE.findall(after))
+    earlier = _opening(before.split()[::-1], max(room // 2, room - later))
+    following = _opening(after.split(), room - len(_PIECE.findall(earlier)))
+    parts = (f"{heading}:" if heading else "", " ".join(earlier.split()[::-1]), MARKS[0], text, MARKS[1], following)
+    return " ".join(part for part in parts if part)
+
+
+def _opening(words: Sequence[str], tokens: int) -> str:
+    """The first of the words that fit into so many tokens."""
+    kept: list[str] = []
+    for word in words:
+        tokens -= len(_PIECE.findall(word))
+        if tokens < 0:
+            break
+        kept.append(word)
+    return " ".join(kept)
 
 
 # Windows

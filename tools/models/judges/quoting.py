@@ -1,9 +1,10 @@
 """How surely what can be quoted argues for a side, from what a judge says of it and of what stands around it.
 
-A sentence by itself is often ambiguous: 'Workers would lose their evenings.' is for a rule or against it. The passage
-that it stands in and the document mostly are not. So three leanings are added, each the difference between the log
-odds that a text supports a side and that it supports the contrary side: of the words themselves, of their passage (the
-mean over its sentences, each weighted by how much it argues at all), and of what was read of their document.
+A sentence by itself is often ambiguous: 'Workers would lose their evenings.' is for a rule or against it. The text
+around it mostly is not. So three leanings are added, each the difference between the log odds that a text supports a
+side and that it supports the contrary side: of the sentence itself, of the rest of its passage (the mean over the other
+sentences, each weighted by how much it argues at all), and of all sentences of its speaker in the document. A sentence
+is no case where the rest of its passage argues the other way.
 
 Which side words are on is one question; whether they speak to the dispute at all is another, that most passages of a
 search fail. Four things tell it: how near the passage lies to the middle of those that come nearest to the question, by
@@ -38,7 +39,8 @@ class QuotingWeights:
     """Weights of the three leanings; of the features of relevance, with their offset; and two thresholds.
 
     near: the cosine of the nearest sentence to the question below which nothing is shown. case: the probability, that a
-    sentence speaks to the dispute and argues for the side, from which it is of the side's case. All are fitted by
+    sentence speaks to the dispute and argues for the side, from which it is of the side's case. told: the log odds, by
+    the probability that it speaks to the dispute, from which a document is told to argue for a side. All are fitted by
     `python -m evals quotes --fit`.
     """
 
@@ -52,6 +54,7 @@ class QuotingWeights:
     offset: float
     near: float
     case: float
+    told: float
 
 
 def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
@@ -64,24 +67,23 @@ def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
     return logits[:, 0] - logits[:, 1], np.max(odds, axis=1)
 
 
-def group_log_odds(lean: Floats, weight: Floats, groups: Sequence[Hashable]) -> Floats:
-    """For each text the weighted mean log odds of its group, shape (n,); 0 for a group of which nothing is known."""
-    members: dict[Hashable, list[int]] = {}
-    for i, group in enumerate(groups):
-        members.setdefault(group, []).append(i)
-    found = np.zeros(len(lean))
-    for rows in members.values():
-        known = [i for i in rows if not np.isnan(lean[i])]
-        if known:
-            found[rows] = float(np.average(lean[known], weights=weight[known]))
-    return found
+def group_log_odds(lean: Floats, weight: Floats, groups: Sequence[Hashable], *, others: bool = False) -> Floats:
+    """For each text the weighted mean log odds of its group, shape (n,); 0 where nothing is known. others: of the other
+    texts of its group."""
+    names = {group: n for n, group in enumerate(dict.fromkeys(groups))}
+    of, known = np.array([names[g] for g in groups], np.int64), ~np.isnan(lean)
+    weighed, weights = np.where(known, lean * weight, 0.0), np.where(known, weight, 0.0)
+    sums, totals = np.bincount(of, weighed, len(names)), np.bincount(of, weights, len(names))
+    own, share = (weighed, weights) if others else (0.0, 0.0)
+    total = totals[of] - share
+    return np.where(total > 1e-9, (sums[of] - own) / np.maximum(total, 1e-9), 0.0)
 
 
 def side_probability(features: Floats, quoting: QuotingWeights) -> Floats:
     """The probability that each text argues for the first side rather than for the other, shape (n,).
 
-    features: the leanings of the words, of their passage and of their document, (n, 3). Without an intercept, so that
-    exchanged sides exchange the probabilities.
+    features: the leanings of the sentence, of the rest of its passage and of its speaker, (n, 3). Without an intercept,
+    so that exchanged sides exchange the probabilities.
     """
     return _sigmoid(features @ np.array([quoting.own, quoting.passage, quoting.document]))
 
@@ -115,10 +117,15 @@ def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked:
     return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged, foremost], axis=1).astype(np.float64)
 
 
-def case_of(sure: Floats, lean: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
-    """Which texts are of a side's case, (n,). sure: of `side_confidence`, NaN for what was not judged. lean: of each
-    text itself; what leans to the other side is of no case."""
-    return np.asarray((np.nan_to_num(sure) >= quoting.case) & (lean >= 0))
+def case_of(sure: Floats, features: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
+    """Which texts are of a side's case, (n,): sure enough, and neither the text nor the rest of its passage leans the
+    other way. sure: of `side_confidence`, NaN for what was not judged. features: as for `side_probability`."""
+    return np.asarray((np.nan_to_num(sure) >= quoting.case) & (features[:, 0] >= 0) & (features[:, 1] >= 0))
+
+
+def argues(features: Floats, grounds: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
+    """Whether the speaker of each text surely argues for the first side, by all that was read of this speaker, (n,)."""
+    return np.asarray(features[:, 2] * relevance_probability(grounds, quoting) >= quoting.told)
 
 
 def side_confidence(features: Floats, grounds: Floats, quoting: QuotingWeights) -> Floats:

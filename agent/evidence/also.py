@@ -1,0 +1,66 @@
+"""Sentences on the question that stand under no side, best fit to the question first.
+
+A sentence fits by the cosine of its vector to the question, by that of the nearest sentence of its passage, and by the
+question's words in it, rare words counting more (inverse document frequency over the sentences).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.evidence.sentences import best_of_passage, part_vectors
+from agent.models.inference import Models
+from agent.state import Claim, RunState
+from tools.language.quotable import QuotablePart, quotable_parts
+from tools.language.words import analyzer
+from tools.models.judges.quoting import load_quoting_weights
+from tools.passages import Passage
+
+MOST = 15
+_OF_A_DOCUMENT = 2
+_ON_QUESTION = 0.35  # cosine of a sentence to the question, at least
+_REPEATS = 0.72  # cosine at which a sentence says what another one has said
+_BY_PASSAGE, _BY_WORDS = 0.5, 0.3  # weights beside the sentence's own cosine
+
+
+async def also_claims(
+    models: Models, question: str, passages: Sequence[Passage], quoted: Sequence[str] = ()
+) -> list[Claim]:
+    """Up to MOST sentences of the passages, of no side; none that repeats another one or a text that is quoted. None
+    where no sentence comes near the question."""
+    parts = [part for passage in passages for part in quotable_parts(passage) if part.clear]
+    if not parts:
+        return []
+    vectors, known = await part_vectors(models, parts), await models.encode([question, *quoted])
+    near = vectors @ known[0]
+    if near.max() < load_quoting_weights().near:
+        return []
+    fit = near + _BY_PASSAGE * best_of_passage(parts, near) + _BY_WORDS * _shared_words(question, parts)
+    said, documents, chosen = list(known[1:]), Counter[tuple[str, str]](), list[Claim]()
+    for i in (int(i) for i in np.argsort(-fit, kind="stable") if near[i] >= _ON_QUESTION):
+        part = parts[i]
+        repeats = any(float(vectors[i] @ other) >= _REPEATS for other in said)
+        if len(chosen) < MOST and documents[part.passage.document] < _OF_A_DOCUMENT and not repeats:
+            documents[part.passage.document] += 1
+            said.append(vectors[i])
+            claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
+            chosen.append(Claim(**{**claim, "shown": part.shown}))
+    return chosen
+
+
+def without_side(state: RunState) -> set[int]:
+    """The passages that the judge found on the question and for no side."""
+    support, sides = state.get("support", {}), {p["id"]: p["contrary"] for p in state["perspectives"]}
+    against = (s for p, s in state.get("opposition", {}).items() if sides.get(p) not in sides)
+    argued = {i for scores in (*support.values(), *against) for i, s in scores.items() if s >= state["threshold"]}
+    return {i for scores in support.values() for i in scores} - argued - {*state.get("off_question", [])}
+
+
+def _shared_words(question: str, parts: Sequence[QuotablePart]) -> NDArray[np.float64]:
+    """The share of the question's words that each part has, (n,); rare ones count more."""
+    asked, texts = set(analyzer().analyze(question)), [set(analyzer().analyze(part.text)) for part in parts]
+    weights = {w: math.log(1 + len(texts) / (1 + sum(w in t for t in texts))) for w in asked}
+    return np.array([sum(weights[w] for w in asked & t) for t in texts]) / max(sum(weights.values()), 1e-9)

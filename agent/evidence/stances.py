@@ -1,0 +1,87 @@
+"""What the judge says of texts for two contrary perspectives, or for one that has no contrary."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.models.inference import RunJudge
+from agent.state import Perspective, form_of
+from tools.language.sentences import split_sentences
+from tools.models.judges.judge import Pair, in_place, side_score
+from tools.models.judges.quoting import AGAINST_ITSELF, stance_log_odds
+from tools.passages import Passage
+
+_SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
+
+
+async def closer_stances(
+    judge: RunJudge,
+    perspective: Perspective,
+    contrary: str,
+    parts: Sequence[tuple[str, str, Passage]],
+    seconds: float = math.inf,
+) -> NDArray[np.float64]:
+    """As `stances_to`, by the judge's closer reading of each text among its neighbours. parts: the text, the text as it
+    is shown, its passage."""
+    placed = [_in_its_place(*part) for part in parts]
+    texts = [shown for _, shown, _ in parts]
+    return await stances_to(judge, perspective, contrary, texts, seconds, closely=True, placed=placed)
+
+
+def _in_its_place(text: str, shown: str, passage: Passage) -> str:
+    """The text with its document's title and the sentences of its passage before and after it."""
+    around = split_sentences(passage.text)
+    own = [i for i, sentence in enumerate(around) if sentence in text or text in sentence] or [0]
+    before, after = around[max(0, own[0] - 1) : own[0]], around[own[-1] + 1 : own[-1] + 2]
+    return in_place(passage.title, " ".join(before), shown, " ".join(after))
+
+
+async def stances_to(
+    judge: RunJudge,
+    perspective: Perspective,
+    contrary: str,
+    texts: Sequence[str],
+    seconds: float = math.inf,
+    *,
+    closely: bool = False,
+    placed: Sequence[str] = (),
+) -> NDArray[np.float64]:
+    """The probabilities that each text supports the perspective, and its contrary, (n, 2). Two contrary perspectives
+    are asked about by the same one of them, so that a text is read once and what it leans to does not hang on who asks.
+    closely: by the judge's closer reading, where it has one and there is time for it, else as usual. placed: each text
+    among its neighbours, for the closer reading."""
+    turned = perspective["stance"] == "opposes" or (
+        perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
+    )
+    first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
+    form, places = form_of(perspective), placed or [""] * len(texts)
+    pairs = [Pair(first, text, second, form=form, placed=p) for text, p in zip(texts, places, strict=True)]
+    end = time.monotonic() + seconds
+    probabilities = await judge.stances(pairs, seconds, closely)
+    late = np.flatnonzero(np.isnan(probabilities).any(axis=1))
+    if closely and len(late):
+        probabilities[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
+    both = np.asarray(probabilities, np.float64).reshape(len(texts), 2)
+    return both[:, ::-1] if turned else both
+
+
+async def support_alone(
+    judge: RunJudge, statement: str, parts: Sequence[tuple[str, str, int]], judged: Mapping[int, float], seconds: float
+) -> NDArray[np.float64]:
+    """How surely each part serves a perspective without a contrary, counted together with its passage, (n,). parts:
+    text, text as it is shown, passage. judged: the judge's probabilities of passages."""
+    support = await judge.support([Pair(statement, shown) for _, shown, _ in parts], seconds)
+    # A mined statement is itself a sentence of a source.
+    given = zip(parts, support, strict=True)
+    return np.array([1.0 if t == statement else side_score(float(s), judged.get(i)) for (t, _, i), s in given])
+
+
+def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which texts may stand under the first of two contrary perspectives by what they say themselves, whatever is
+    around them: those that support it at all, and do not speak for the other one. stances: (n, 2)."""
+    lean, _ = stance_log_odds(stances)
+    with np.errstate(invalid="ignore"):  # what was not judged serves nothing
+        return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
