@@ -32,6 +32,7 @@ QUOTING = QuotingWeights(
     offset=-1.0,
     near=0.3,
     case=0.8,
+    alone=0.5,
     told=1.0,
 )
 NAN = float("nan")
@@ -76,7 +77,7 @@ def test_sure_is_what_speaks_to_the_dispute_and_takes_the_side() -> None:
 
 def test_a_case_is_sure_and_neither_it_nor_what_stands_around_it_leans_the_other_way() -> None:
     sure = np.array([0.95, 0.8, 0.79, 0.95, 0.95, 0.95, NAN])
-    lean = table((1, 1, 1), (0, 0, -1), (1, 1, 1), (-0.1, 9, 9), (9, -0.1, 9), (NAN, 9, 9), (1, 1, 1))
+    lean = table((1, 1, 1), (0.5, 0, -1), (1, 1, 1), (0.4, 9, 9), (9, -0.1, 9), (NAN, 9, 9), (1, 1, 1))
     assert case_of(sure, lean, QUOTING).tolist() == [True, True, False, False, False, False, False]
 
 

@@ -39,7 +39,8 @@ class QuotingWeights:
     """Weights of the three leanings; of the features of relevance, with their offset; and two thresholds.
 
     near: the cosine of the nearest sentence to the question below which nothing is shown. case: the probability, that a
-    sentence speaks to the dispute and argues for the side, from which it is of the side's case. told: the log odds, by
+    sentence speaks to the dispute and argues for the side, from which it is of the side's case. alone: the log odds of
+    the sentence itself that it needs besides. told: the log odds, by
     the probability that it speaks to the dispute, from which a document is told to argue for a side. All are fitted by
     `python -m evals quotes --fit`.
     """
@@ -54,6 +55,7 @@ class QuotingWeights:
     offset: float
     near: float
     case: float
+    alone: float
     told: float
 
 
@@ -118,9 +120,9 @@ def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked:
 
 
 def case_of(sure: Floats, features: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
-    """Which texts are of a side's case, (n,): sure enough, and neither the text nor the rest of its passage leans the
-    other way. sure: of `side_confidence`, NaN for what was not judged. features: as for `side_probability`."""
-    return np.asarray((np.nan_to_num(sure) >= quoting.case) & (features[:, 0] >= 0) & (features[:, 1] >= 0))
+    """Which texts are of a side's case, (n,): sure enough, clear by themselves, and the rest of their passage does not
+    lean the other way. sure: of `side_confidence`, NaN for what was not judged. features: as in `side_probability`."""
+    return np.asarray((np.nan_to_num(sure) >= quoting.case) & (features[:, 0] >= quoting.alone) & (features[:, 1] >= 0))
 
 
 def argues(features: Floats, grounds: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
