@@ -19,6 +19,12 @@ SAMPLES_SET = "samples"
 _WORDINGS, _ELSEWHERE = "wordings-", "elsewhere-"
 """Before the name of a part: the samples' questions as others would ask them, and questions that they do not answer."""
 
+_DENIED_FIRST = frozenset(
+    "Entertainment_27 living_14 living_41 living_56 living_64 living_74 sports_7 sports_9 politics_20 "
+    "businessandtechnology_1".split()
+)
+"""Questions of theperspective, which numbers its sides, whose side 1 says no: found by reading the two statements."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -69,6 +75,10 @@ def _gold(known: Iterable[tuple[str, Iterable[str]]] = ()) -> Gold:
     """The documents of each side, of pairs of a side and documents; those of other sides are left out."""
     pairs = list(known)
     return {side: frozenset(i for found, ids in pairs if found == side for i in ids) for side in SIDES}
+
+
+def _turned(gold: Gold) -> Gold:
+    return {"supports": gold["opposes"], "opposes": gold["supports"]}
 
 
 def load_samples() -> CaseSet:
@@ -124,9 +134,9 @@ def load_set(folder: Path, name: str) -> CaseSet:
     InputError with file, line and field for what is wrong with the files."""
     found = load_sets(folder, [name])[0]
     cases = [
-        Case(q.qid, q.question, _gold((p.stance, p.gold) for p in q.perspectives))
+        Case(q.qid, q.question, _turned(gold) if q.qid in _DENIED_FIRST else gold)
         for q in found.questions
-        if all(p.stance for p in q.perspectives)
+        if all(p.stance for p in q.perspectives) and (gold := _gold((p.stance, p.gold) for p in q.perspectives))
     ]
     if not cases:
         raise InputError(f"the set '{name}' has no question whose perspectives say which side they are on.")

@@ -1,0 +1,98 @@
+"""Sentences of no side, the stances of documents, and sentences read among their neighbours."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from test_reading import BAD, BETTER, GOOD, WORSE, Closer, Stances, briefs, passage
+
+from agent.evidence.also import MOST, also_claims, without_side
+from agent.evidence.coverage import arguing_passages
+from agent.evidence.sentences import MAX_RESCORED, score_sentences
+from agent.models.inference import Models
+from agent.state import RunState
+from tools.models.cache import VectorCache
+from tools.models.encoders.encoder import MiniLM
+from tools.models.judges.judge import in_place
+from tools.models.judges.quoting import argues, load_quoting_weights
+
+QUESTION = "Should the swimming lake in Ostby stay open in winter?"
+ON = [
+    "The swimming lake in Ostby froze for eleven weeks in each of the last two winters.",
+    "Winter bathers at the Ostby lake pay nothing for the changing hut that the club keeps warm.",
+    "The parish pays a warden to walk round the swimming lake on winter mornings.",
+]
+APART = "The bakery on the square sells rye bread and cinnamon buns from six in the morning."
+
+
+@pytest.fixture
+def made(encoder: MiniLM, tmp_path: Path) -> Callable[[Any], Models]:
+    return lambda judge: Models(encoder, judge, VectorCache(tmp_path / "cache.db"))
+
+
+async def also(models: Models, *documents: tuple[str, ...], question: str = QUESTION, quoted: str = "") -> list[str]:
+    given = [passage(n, *sentences) for n, sentences in enumerate(documents, start=1)]
+    found = await also_claims(models, question, given, [quoted] if quoted else [])
+    assert {(c["role"], c["perspective"], len(c["passages"])) for c in found} <= {("also", "", 1)}
+    return [c["text"] for c in found]
+
+
+async def test_what_is_on_the_question_stands_once_and_best_fit_first(made: Callable[[Any], Models]) -> None:
+    models = made(Stances())
+    said = (ON[0], APART), (ON[1], "The swimming lake in Ostby."), (ON[2], ON[0])
+    assert sorted(await also(models, *said)) == sorted(ON), "what is about something else and a fragment are none"
+    assert sorted(await also(models, *said, quoted=ON[0])) == sorted(ON[1:])
+    winters = [f"In the winter of {1950 + n} the swimming lake in Ostby stayed open for {n} days." for n in range(9)]
+    assert len(await also(models, tuple(winters))) <= 2, "of a document"
+    assert len(await also(models, *((text,) for text in winters * 3))) <= MOST
+
+
+async def test_documents_on_another_topic_say_nothing_on_the_question(made: Callable[[Any], Models]) -> None:
+    lake = [(text,) for text in ON]
+    for question in ("Is chess a sport?", "Should the voting age be lowered?", "Is nuclear power safe?"):
+        assert await also(made(Stances()), *lake, question=question) == []
+    assert len(await also(made(Stances()), *lake)) == 3
+
+
+def test_a_judge_of_documents_says_which_passages_are_of_no_side() -> None:
+    sides: Any = [{"id": "p1", "contrary": "p2"}, {"id": "p2", "contrary": "p1"}, {"id": "p3", "contrary": ""}]
+    support = {"p1": {1: 0.9, 2: 0.1, 3: 0.1, 4: 0.1, 5: 0.1}, "p2": {1: 0.1, 3: 0.9}, "p3": {}}
+    against = {"p2": {2: 0.9}, "p3": {4: 0.9}}  # p1 is what argues against p2, and nothing against p3
+    state = {"perspectives": sides, "support": support, "opposition": against, "threshold": 0.5, "off_question": [5]}
+    assert without_side(cast("RunState", state)) == {2}
+
+
+async def test_a_document_is_told_by_all_that_its_speaker_says(made: Callable[[Any], Models]) -> None:
+    models = made(Stances())
+    for_it, against = passage(7, GOOD, BETTER, document="minutes"), passage(8, BAD, WORSE, document="minutes")
+    two = [replace(for_it, speaker="Dahl"), replace(against, speaker="Lund")]
+    pair = briefs(models.judge(), [passage(1, GOOD, BETTER), passage(2, GOOD, BAD), *two], [])
+    one, other = await score_sentences(models, pair)
+    told = [arguing_passages(r, argues(r.features, r.grounds, load_quoting_weights())) for r in (one, other)]
+    assert sorted(told[0]) == [1, 7], "what one voice says for both sides is for neither"
+    assert told[1] == [8]
+
+
+async def test_a_sentence_is_no_case_where_its_passage_argues_the_other_way(made: Callable[[Any], Models]) -> None:
+    models = made(Stances())
+    given = [passage(1, GOOD, BETTER), passage(2, BAD, GOOD, WORSE)]
+    one, _ = await score_sentences(models, briefs(models.judge(), given, []))
+    assert {u.passage.id for u, case in zip(one.units, one.case, strict=True) if case} == {1}
+
+
+async def test_the_closer_reading_sees_a_sentence_among_its_neighbours(made: Callable[[Any], Models]) -> None:
+    judge = Closer()
+    models = made(judge)
+    given = [replace(passage(1, BETTER, GOOD, BAD), title="Of towns")]
+    await score_sentences(models, briefs(models.judge(), given, []))
+    assert {p.text: p.placed for p in judge.close} == {
+        BETTER: in_place("Of towns", "", BETTER, GOOD),
+        GOOD: in_place("Of towns", BETTER, GOOD, BAD),
+        BAD: in_place("Of towns", GOOD, BAD, ""),
+    }
+    judge.close.clear()
+    many = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(60)]
+    await score_sentences(models, briefs(models.judge(), many, []))
+    assert 0 < len(judge.close) <= MAX_RESCORED
