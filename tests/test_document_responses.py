@@ -127,10 +127,6 @@ async def written(given: Brief) -> list[Claim]:
     return await quotations(nothing, given)
 
 
-def told(claims: Sequence[Claim]) -> list[tuple[str, str]]:
-    return [(c["text"], c.get("tier", "")) for c in claims]
-
-
 async def test_a_case_is_quoted_as_it_is_shown_and_nothing_else() -> None:
     reading = reading_of(
         Row(1, TEXTS[0], 0.8, 0.0),

@@ -263,8 +263,8 @@ class ClaimVerifier:
             reader, seconds = self._reader, self.seconds()
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             if opposed:
-                parts = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
-                serving = supports_perspective(await closer_stances(reader, read, opposed, parts, seconds))
+                shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
+                serving = supports_perspective(await closer_stances(reader, read, opposed, shown, seconds))
             else:
                 parts = [(c["text"], decontextualised(c), c["passages"][0]) for c in mine]
                 judged = self.state.get("support", {}).get(perspective["id"], {})
