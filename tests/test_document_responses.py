@@ -1,6 +1,5 @@
 """What documents answer for a side: reading their sentences, theses and evidence, and what the answer makes of them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from agent.evidence.sentences import with_denial
-from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective
+from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective, with_denial
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers
 from agent.state import (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agent.evidence.aspects import focus_pattern
 from agent.evidence.coverage import counter_rank
-from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective
+from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective, with_denial
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import form_of
@@ -69,19 +69,6 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
         scored = await _rescored(dispute, MAX_RESCORED // len(closely), share)
         readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
-
-
-def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
-    """A perspective and its contrary as they are read.
-
-    A person's own side is read as the yes to itself, against the no: two wishes such as 'Keep it' and 'Move it', read
-    together, are often exchanged. An answer whose other one was dropped is read against that one all the same.
-    """
-    said, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
-    if perspective["origin"] == "person":
-        alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {said}", "origin": "question"})
-        return alone, f"No: {said}"
-    return perspective, contrary or (f"{other}: {said.partition(': ')[2]}" if form_of(perspective) == "answer" else "")
 
 
 async def _stances(brief: Brief, units: Sequence[QuotablePart], seconds: float) -> NDArray[np.float64]:

@@ -10,11 +10,24 @@ from numpy.typing import NDArray
 from agent.models.inference import RunJudge
 from agent.state import Perspective, form_of
 from tools.language.sentences import split_sentences
-from tools.models.judges.judge import Pair, in_place, side_score
+from tools.models.judges.judge import AFFIRMING, Pair, in_place, side_score
 from tools.models.judges.quoting import AGAINST_ITSELF, stance_log_odds
 from tools.passages import Passage
 
 _SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
+
+
+def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
+    """A perspective and its contrary as they are read.
+
+    A person's own side is read as the yes to itself, against the no: two wishes such as 'Keep it' and 'Move it', read
+    together, are often exchanged. An answer whose other one was dropped is read against that one all the same.
+    """
+    said, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
+    if perspective["origin"] == "person":
+        alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {said}", "origin": "question"})
+        return alone, f"No: {said}"
+    return perspective, contrary or (f"{other}: {said.partition(': ')[2]}" if form_of(perspective) == "answer" else "")
 
 
 async def closer_stances(
