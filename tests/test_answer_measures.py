@@ -12,13 +12,14 @@ from providers import ScriptedJudge
 from toys import ToyEncoder
 from written_answers import stands as stand_for
 
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, DocumentStance
 from agent.models.inference import Models
 from evals.answering.checks import check_claims, judge_claims
 from evals.metrics.answers import (
     Reply,
     both_sides_known,
     citations,
+    documents_told,
     missing_side,
     of_plain,
     one_sided,
@@ -71,6 +72,19 @@ def test_a_citation_is_right_wrong_or_unknown() -> None:
         "citations_unknown": 1 / 7,
         "wrong_of_known": 1 / 6,
     }
+
+
+def test_documents_are_told_for_the_side_that_they_are_gold_for() -> None:
+    def document(name: str, *told: str) -> AnswerDocument:
+        return AnswerDocument.model_construct(
+            id=name, stances=[DocumentStance(perspective=p, argues="for") for p in told]
+        )
+
+    both, strange = document("o2", "p1", "p2"), document("x", "p1")
+    found = [document("s1", "p1"), document("s2", "p2"), document("o1"), both, strange]
+    told = answer(side("supports"), side("opposes")).model_copy(update={"documents": found})
+    shares = documents_told([Reply("q", GOLD, answer=told), FAILED])
+    assert (shares["documents_told"].value, shares["documents_right"].value) == (2 / 4, 1 / 2)
 
 
 def test_a_document_that_is_gold_for_both_sides_is_right_under_either() -> None:

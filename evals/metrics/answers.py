@@ -53,7 +53,7 @@ def of_plain(replies: Sequence[Reply]) -> dict[str, Ratio]:
     least one side / questions; all_sides_cited: questions of which every side with gold documents is shown with a cited
     claim / questions."""
     found = {"answered": _share(replies, lambda r: r.answered), "all_sides_cited": _share(replies, _all_cited)}
-    return {**found, **both_sides_known(replies), **citations(replies), **one_sided(replies)}
+    return {**found, **both_sides_known(replies), **citations(replies), **documents_told(replies), **one_sided(replies)}
 
 
 def _share(replies: Iterable[Reply], holds: Callable[[Reply], float]) -> Ratio:
@@ -100,6 +100,20 @@ def _verdict(gold: dict[str, frozenset[str]], document: str, stance: str) -> str
     if document in gold[stance]:
         return "right"
     return "wrong" if document in gold[_OTHER[stance]] else "unknown"
+
+
+def documents_told(replies: Sequence[Reply]) -> dict[str, Ratio]:
+    """Of the documents that are gold for one side and that the answer lists: the share that is told to argue for one
+    side (`documents_told`), and of these the share that is told for its side (`documents_right`)."""
+    told, right = [], []
+    for reply in (r for r in replies if r.answer and not r.either_way):
+        sides = {side.id: side.stance for side in reply.sides}
+        known = {d: side for side in SIDES for d in reply.gold[side] - reply.gold[_OTHER[side]]}
+        listed = [d for d in reply.answer.documents if d.id in known] if reply.answer else []
+        for_one = [(known[d.id], sides[d.stances[0].perspective]) for d in listed if len(d.stances) == 1]
+        told.append((reply.question, len(for_one), len(listed)))
+        right.append((reply.question, sum(gold == said for gold, said in for_one), len(for_one)))
+    return {"documents_told": Ratio.of(told), "documents_right": Ratio.of(right)}
 
 
 def _all_cited(reply: Reply) -> bool:
