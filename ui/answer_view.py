@@ -15,7 +15,6 @@ from agent.answer.outline import documents, perspective
 from agent.answer.requests import again
 from agent.answer.retrieved import Evidence
 from agent.runs.store import RunRow
-from tools.language.words import count
 from tools.store.store import SAMPLES
 from ui import ask_view, cited_view, ledger, say, source_view
 from ui.service import PageService
@@ -24,12 +23,8 @@ from ui.shown import escaped, label, text
 _NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
 _OUT_OF_TIME = ("late", "unjudged")
 _STRENGTH = (
-    "How much was found, not who is right. **strong**: four independent sources or more. **some**: two or three, or a "
-    "single claim shown. **weak**: one source. **unsure**: none that surely argues for this side."
-)
-_MAY_SPEAK = (
-    "The judge, the model that reads each sentence beside each side, was not sure enough of these to put them into the "
-    "side's case. One or the other may argue for another side."
+    "How much is shown, not who is right. **strong**: four independent sources or more. **some**: two or three, or a "
+    "single claim. **weak**: one source."
 )
 
 
@@ -58,20 +53,28 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _nothing_new(service, run, answer)
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
-    _sides(service, run, answer)
-    if answer.also and answer.outcome != "no_sides":
-        st.html(f"<h2>{words.ALSO}</h2>")
-    cited_view.claims(answer, answer.also, "also")
+    parts = partial(_sides, service, run, answer), partial(_also, answer)
+    for show_part in reversed(parts) if words.is_sideless(answer) else parts:
+        show_part()
     show_notes(answer)
     _more_time(service, run, answer)
     evidence = service.evidence(run.id)
-    if answer.coverage:
+    if not words.is_sideless(answer):
         ledger.show(answer, evidence)
     cited_view.listed(answer)
     _documents(answer)
     _end(service, run, answer)
     _suggested(service, run, answer, evidence)
     _conversation(answer)
+
+
+def _also(answer: Answer) -> None:
+    """What is on the question and stands under no side; and how the sides could be told, where none was."""
+    if answer.also and answer.perspectives:
+        st.html(f"<h2>{words.also_heading(answer)}</h2>")
+    cited_view.claims(answer, answer.also, "also", words.FIRST_ALSO)
+    if said := words.how_to_get_sides(answer):
+        say.small(said)
 
 
 def _documents(answer: Answer) -> None:
@@ -135,7 +138,7 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
 
 def copied(answer: Answer, side: AnswerPerspective) -> str:
     """A side as plain text, each claim with its numbers and below them the sources of these."""
-    blocks = [b for b in perspective(answer, side) if b.citations or b.kind in ("may_speak", "against")]
+    blocks = [b for b in perspective(answer, side) if b.citations or b.kind == "against"]
     cited = {n for b in blocks for n in b.citations or ()}
     sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
     head = f"{answer.neutral_question} {words.called(answer, side)}"
@@ -143,7 +146,6 @@ def copied(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:
-    line = words.line_of(answer, side)
     strength = words.strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
@@ -153,27 +155,14 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
         head = words.by(said, own.speaker if own else "")
         cited_view.line(answer, f'<p class="sm-thesis">{text(head)}</p>', own, f"{side.id}-head")
     cited_view.claims(answer, words.case(side), side.id)
-    if leaning := words.beside(side):
-        _may_speak(answer, side, leaning, folded=bool(words.case(side)))
-    tried = words.looked_for(answer, side, line) if line.status == "not_found" else ""
-    for said in filter(None, (words.gap_of(line, side), tried)):
-        say.small(said)
+    if not side.claims and (tried := words.looked_for(answer, side, words.line_of(answer, side))):
+        say.small(tried)
     if side.objections:
         st.markdown(f":small[{words.AGAINST_IT}]")
         cited_view.claims(answer, side.objections, f"{side.id}-against")
     if more := source_view.listed(side):
         with st.expander("What else its sources say"):
             st.html(more)
-
-
-def _may_speak(answer: Answer, side: AnswerPerspective, leaning: Sequence[AnswerClaim], *, folded: bool) -> None:
-    """What merely leans this way. folded: beneath a case, of which it might be taken for a part."""
-    label = f":small[May speak for this side: {count(len(leaning), 'quotation')}]"
-    with st.expander(label, key=f"may-speak-{side.id}") if folded else st.container():
-        st.markdown(f":small[{words.MAY_SPEAK}]", help=_MAY_SPEAK)
-        for number, claim in enumerate(leaning):
-            said = f'<p class="sm-claim leaning">{text(words.claim_text(claim))}</p>'
-            cited_view.line(answer, said, claim, f"{side.id}-leaning-{number}")
 
 
 # What can be done with it
@@ -198,7 +187,7 @@ def _nothing_new(service: PageService, run: RunRow, answer: Answer) -> None:
     told = map(Answer.model_validate_json, service.rows.thread_answers(run.thread, run.created_at))
     known = {c.passage_id for t in told if t.neutral_question == answer.neutral_question for c in t.citations}
     if known and known >= {c.passage_id for c in answer.citations}:
-        say.small("Searched longest; no other passage was found to quote.")
+        say.small("Searched with the most time: nothing else is sure enough to quote.")
 
 
 def _conversation(answer: Answer) -> None:

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from agent.answer.model import Answer, AnswerClaim, Citation
-from agent.answer.words import called, claim_text, numbers, reason_of
+from agent.answer.words import called, claim_text, numbers, reason_of, said_by
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view
 from ui.service import PageService
 from ui.shown import label, text
 
 _OPENED = "source"
-_OPEN = 4
-"""Claims of a side that are not folded."""
+_OPEN = 4  # claims of a side that are not folded
 _NONE = "", 0, "", ""
 _SURE = (
     "The judge is the model that reads each passage beside each side. The number, from 0 to 1, is how likely it is by "
@@ -30,20 +29,21 @@ def line(answer: Answer, words: str, claim: AnswerClaim | None, key: str) -> Non
             _number(answer, number, said, f"cite-{key}-{number}")
 
 
-def claims(answer: Answer, of: Sequence[AnswerClaim], key: str) -> None:
-    """Claims, each with its reason and what it replies to; all but the first four are folded."""
-    for number, claim in enumerate(of[:_OPEN]):
+def claims(answer: Answer, of: Sequence[AnswerClaim], key: str, opened: int = _OPEN) -> None:
+    """Claims, each with its reason and what it replies to; all but the first ones are folded."""
+    for number, claim in enumerate(of[:opened]):
         _claim(answer, claim, f"{key}-{number}")
-    if len(of) > _OPEN:
-        with st.expander(f":small[+ {len(of) - _OPEN} more]", key=f"folded-{key}"):
-            for number, claim in enumerate(of[_OPEN:], start=_OPEN):
+    if len(of) > opened:
+        with st.expander(f":small[+ {len(of) - opened} more]", key=f"folded-{key}"):
+            for number, claim in enumerate(of[opened:], start=opened):
                 _claim(answer, claim, f"{key}-{number}")
 
 
 def _claim(answer: Answer, claim: AnswerClaim, key: str) -> None:
     reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason else ""
     replies = f' <span class="sm-reason">(answers {numbers(claim.answers)})</span>' if claim.answers else ""
-    line(answer, f'<p class="sm-claim {claim.role}">{reason}{text(claim_text(claim))}{replies}</p>', claim, key)
+    said = text(claim_text(claim, said_by(answer, claim)))
+    line(answer, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>', claim, key)
 
 
 def _number(answer: Answer, number: int, words: str, key: str) -> None:
@@ -98,10 +98,7 @@ def listed(answer: Answer) -> None:
 
 
 def speaks_for(answer: Answer, number: int) -> str:
-    """'Yes, may speak for No, against Later': the sides whose claims cite the source."""
-    told = []
-    for side in answer.perspectives:
-        if tiers := {c.tier for c in side.claims if number in c.citations}:
-            told.append(("" if "case" in tiers else "may speak for ") + called(answer, side))
-        told += [f"against {called(answer, side)}" for c in side.objections if number in c.citations]
-    return ", ".join(dict.fromkeys(told))
+    """'Yes, against Later': the sides whose claims cite the source."""
+    told = [called(answer, side) for side in answer.perspectives if any(number in c.citations for c in side.claims)]
+    objected = [s for s in answer.perspectives if any(number in c.citations for c in s.objections)]
+    return ", ".join([*told, *(f"against {called(answer, side)}" for side in objected)])

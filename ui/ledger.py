@@ -13,10 +13,10 @@ from ui.shown import label
 from ui.style import INK, STANCES
 
 MOST_PASSAGES = 40
-COUNTS, COUNTS_NOT = "supports the side", "does not"
+COUNTS, COUNTS_NOT = "counts for the side", "does not count"
 _CAPTION = (
-    "Each passage and each side. A column is a passage; the larger its dot, the surer the judge. Filled: it counts for "
-    "the side. Without a dot: not judged."
+    "Each passage and each side. A column is a passage; the larger its dot, the surer the judge is that the passage as "
+    "a whole argues for the side. Filled: it counts for the side. Without a dot: not judged."
 )
 _LONGEST_NAME = 26
 _ROW = 34  # pixels of a side

@@ -28,7 +28,6 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-thesis {{ font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .25rem 0 0; }}
 .sm-claim {{ margin: 0; line-height: 1.5; }}
 .sm-claim.case::before {{ content: "•"; margin-right: .5em; opacity: .6; }}
-.sm-claim.leaning {{ font-size: .95rem; padding-left: .8rem; border-left: 2px dashed {_LINE}; }}
 .sm-reason {{ font-size: .8rem; opacity: .88; }}
 .sm-reason.why::after {{ content: ":"; }}
 .sm-reason:not(.why) {{ white-space: nowrap; }}
@@ -81,13 +80,12 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
-  .stExpander:not([class*="st-key-may-speak-"] *, [class*="st-key-folded-"] *), .stHtml:has(> .sm-screen),
+  .stExpander:not([class*="st-key-folded-"] *), .stHtml:has(> .sm-screen),
   .stTooltipIcon, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}
-  :is([class*="st-key-may-speak-"], [class*="st-key-folded-"]) details::details-content {{
-    content-visibility: visible; block-size: auto; }}
+  [class*="st-key-folded-"] details::details-content {{ content-visibility: visible; block-size: auto; }}
   html, body {{ background: #fff !important; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}

@@ -19,8 +19,7 @@ from ui import say
 from ui.shown import text
 
 _CHOICES: dict[Choice, str] = {"left": "Left", "same": "The same", "right": "Right"}
-_SMALL = dict.fromkeys(("strength", "may_speak", "gap"), "sm-small")
-_CLASSES = {"head": "sm-thesis sm-apart", "leaning": "sm-claim leaning", **_SMALL}
+_CLASSES = {"head": "sm-thesis sm-apart", "strength": "sm-small"}
 _COOKIE = "steelman_voter"
 _KEEP = f"""<script>{{
 document.currentScript.remove();

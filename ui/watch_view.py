@@ -33,7 +33,7 @@ STAGES: tuple[tuple[str, str], ...] = (
 _PART_OF = {"select": "write", "lookup": "search"}
 """Stages that are not named apart, by the one that they are shown as."""
 
-SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
+SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "not_found"]
 _EVERY = 0.5  # seconds between looks at the run's events
 _SELDOM = 2.0  # the same while it waits for its turn
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
@@ -43,13 +43,12 @@ _SIDES: dict[SideState, tuple[str, str]] = {
     "searching": ("◔", "searching"),
     "found": ("◑", "{}"),
     "searching again": ("◔", "searching again"),
-    "supported": ("●", "enough that may count"),
-    "thin": ("◒", "little that may count"),
-    "leaning": ("◔", "nothing sure"),
-    "not_found": ("✕", "not found"),
+    "supported": ("●", "enough to read closely"),
+    "thin": ("◒", "little to read closely"),
+    "not_found": ("◌", "nothing yet to read closely"),
 }
-"""The mark of each state, and its words, with the passages that were found. How many of them count is told once they
-were read for the answer, and then alone."""
+"""The mark of each state, and its words, with the passages that were found. What they argue is not known before they
+are read for the answer."""
 
 
 @dataclass
@@ -66,7 +65,7 @@ class SideProgress:
 
     @property
     def words(self) -> str:
-        """'searching', '24 passages', 'enough that may count' …"""
+        """'searching', '24 passages', 'enough to read closely' …"""
         pages = f" from {self.pages} web pages" if self.pages and self.state == "found" else ""
         return _SIDES[self.state][1].format(count(self.passages, "passage") + pages)
 
@@ -114,9 +113,7 @@ def _take_side(side: SideProgress, event: Event) -> None:
     elif event.kind == "judged":
         side.state = data["status"]
     elif event.kind == "claim":
-        doubt = "May speak for it: " if data.get("tier") == "leaning" else ""
-        doubt = "Against it: " if data.get("objection") else doubt
-        words = f"{doubt}{data['text']}"
+        words = f"Against it: {data['text']}" if data.get("objection") else str(data["text"])
         if words not in side.claims:  # a stage done again tells it again
             side.claims.append(words)
 

@@ -26,10 +26,8 @@ from agent.answer.numbering import Numbering, speaker_of
 from agent.answer.retrieved import coverage_in
 from agent.answer.summary import (
     deleted_source_notes,
-    leans_unquoted,
     notes_of,
     query_notes,
-    stage_notes,
     summarise,
 )
 from agent.evidence.coverage import originals_of
@@ -68,9 +66,10 @@ def assemble(
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     sides, also, crux = _numbered(state, claims, numbering)
-    outcome = _outcome(state, sides)
+    outcome = _outcome(state, sides, also)
     documents = documents_of(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
-    notes = notes_of(state, sides) if outcome == "answered" else [*query_notes(state), *stage_notes(state)]
+    served_by = providers | state.get("served_by", {})
+    judge = "the embedded judge" if served_by.get("judge", "").startswith("embedded") else "the judge"
     return Answer(
         run_id=run_id,
         question=state["question"],
@@ -78,16 +77,16 @@ def assemble(
         focus="" if against else framing["focus"],
         against=against,
         outcome=outcome,
-        summary=summarise(outcome, state, documents),
+        summary=summarise(outcome, state, documents, judge),
         crux=crux[0] if crux and outcome == "answered" else None,
-        perspectives=sides if outcome in ("answered", "retrieved") or leans_unquoted(state) else [],
+        perspectives=sides,
         also=also,
         citations=list(numbering.citations.values()),
         documents=documents,
-        coverage=[_line(p, state, claims) for p in state["perspectives"]],
-        notes=notes,
-        nearest_questions=[*nearest] if outcome in ("nothing_found", "answered") and not framing["focus"] else [],
-        providers=providers | state.get("served_by", {}),
+        coverage=[_line(p, state, claims, passages) for p in state["perspectives"]],
+        notes=[*(query_notes(state) if outcome == "nothing_found" else []), *notes_of(state, sides)],
+        nearest_questions=[*nearest] if outcome == "nothing_found" and not state.get("earlier") else [],
+        providers=served_by,
         timings=_timings(state, seconds),
         usage=_usage(state.get("counts", {})),
     )
@@ -119,12 +118,12 @@ def _usage(counts: dict[str, float]) -> Usage:
     )
 
 
-def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> Outcome:
-    if state["framing"]["form"] == "plain":
-        return "no_sides"
+def _outcome(state: RunState, sides: Sequence[AnswerPerspective], also: Sequence[AnswerClaim]) -> Outcome:
     if "drafts" not in state and any(state.get("selected", {}).values()):
         return "retrieved"
-    return "answered" if any(s.all_claims for s in sides) else "nothing_found"
+    if any(s.all_claims for s in sides):
+        return "answered"
+    return "no_sides" if also else "nothing_found"
 
 
 def _perspective(
@@ -194,15 +193,16 @@ def _claim(claim: Claim, numbering: Numbering) -> AnswerClaim:
     return AnswerClaim(**shared_fields(claim, AnswerClaim) | told)
 
 
-def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> CoverageLine:
-    found = coverage_in(state, side)
-    cased = sum(c["perspective"] == side["id"] and in_case(c) for c in claims)
-    shown = cased if "drafts" in state else found["passages"]
-    told = {"strongest": round(found["strongest"], 3)}
+def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> CoverageLine:
+    found, same = coverage_in(state, side), state.get("duplicate_of", {})
+    case = [c for c in claims if c["perspective"] == side["id"] and in_case(c)]
+    cited = {same[i] if same.get(i) in passages else i for c in case for i in c["passages"]}
+    shown = {"passages": len(cited), "sources": len({passages[i].source for i in cited})}
+    told = shared_fields(found, CoverageLine) | (shown if "drafts" in state else {})
     return CoverageLine(
-        **shared_fields(found, CoverageLine) | told,
+        **told | {"strongest": round(found["strongest"], 3)},
         perspective=side["id"],
-        strength=strength(found["status"], found["sources"], shown),
+        strength=strength(told["sources"], len(case) if "drafts" in state else told["passages"]),
         queries=state.get("queries", {}).get(side["id"], []),
     )
 
@@ -215,14 +215,12 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     stored = await asyncio.to_thread(providers.store.passages, quoted)
     nearest, same = list[str](), originals_of(passages)
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
-    facing = {p["id"] for p in state["perspectives"] if p["stance"] != "other"}
-    sure = {c["perspective"] for c in state.get("claims", []) if in_case(c)}
     with contextlib.suppress(DeadlineError):  # courtesies that an answer does not wait for
         same = await in_time(options, "verify", same_texts(providers.models, state, passages))
         if by_verdicts and "against" not in state:
             also = await in_time(options, "verify", also_claims(providers.models, state, passages))
             state = RunState(**{**state, "claims": [*state.get("claims", []), *also]})
-        if SAMPLES in options.collections and not (sure & facing if facing else sure):
+        if SAMPLES in options.collections and not state.get("claims"):
             asked = state["framing"]["question"]
             nearest = await in_time(options, "verify", nearest_questions(asked, providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)

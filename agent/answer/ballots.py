@@ -28,7 +28,8 @@ CRITERIA = {
 Choice = Literal["left", "right", "same"]
 Page = Sequence[tuple[str, str, Sequence[str]]]
 """Headings and paragraphs, each (its Block's kind, its text, the sources that it cites)."""
-_NOT_SHOWN = ("title", "read_as", "tried", "nearest", "looked_for")  # tells of its making, or is said already
+_NOT_SHOWN = ("title", "read_as", "tried", "nearest", "looked_for", "folded", "how_to")
+"""Kinds of blocks that tell of the answer's making, or what is said already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from agent.answer.model import AnswerDocument, Citation, shared_fields
 from agent.answer.retrieved import judged_passages
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
-from agent.state import Claim, RunState, asked_query, in_case
+from agent.state import Claim, RunState, asked_query
 from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences
 from tools.models.judges.judge import CLEAR
@@ -51,15 +51,15 @@ def documents_of(
 ) -> list[AnswerDocument]:
     """Each document once: the quoted ones by their numbers, then those that take a side, then the others.
 
-    same: for each passage the first that says the same. by_verdicts: a judge's
-    verdict on a passage is its stance; otherwise only what was read sentence by sentence is.
+    same: for each passage the first that says the same. by_verdicts: the judge's verdict on a passage is its stance;
+    otherwise a document has the stance of all its sentences together.
     """
     texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
     read, off, quoted = (
         {texts.get(i, i) for i in ids}
         for ids in (judged_passages(state), state.get("off_question", []), cited_passages(state))
     )
-    argued = _stances(state, texts, by_verdicts)
+    argued = _stances(state, texts) if by_verdicts else _document_stances(state, passages)
     documents: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i in texts:
         documents[passages[i].document].append(i)
@@ -68,7 +68,8 @@ def documents_of(
         own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
         silent = "unread" if not own & read else "off_question" if own & read <= off else "no_side"
         argued_by = {texts[i] for i in ids if argued[i]}  # a repeat says nothing else for or against a side
-        unquoted = "repeats" if own & quoted and argued_by <= quoted else "no_claim" if stances else silent
+        repeats = own.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
+        unquoted = "repeats" if repeats else "no_claim" if stances else silent
         first, told = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
         known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
@@ -91,17 +92,33 @@ def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _St
     }
 
 
-def _stances(state: RunState, texts: Mapping[int, int], by_verdicts: bool) -> dict[int, set[_Stance]]:
-    """What each passage argues: what counts for a side or is cited for it, and what the judge found; and what passages
-    that say the same argue, unless the judge read this one and found otherwise."""
+def _cited_stances(state: RunState) -> set[tuple[int, _Stance]]:
+    """The passages that the claims of sides cite."""
+    return {
+        (i, (claim["perspective"], "against" if claim.get("objection") else "for"))
+        for claim in state.get("claims", [])
+        for i in claim["passages"]
+        if claim["perspective"]
+    }
+
+
+def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mapping[int, set[_Stance]]:
+    """What each passage argues, by the stance of its document; a document without one argues what it is cited for."""
+    told = {(i, (side, "for")) for side, ids in state.get("document_stances", {}).items() for i in ids}
+    known = {passages[i].document for i, _ in told if i in passages}
+    cited = {(i, stance) for i, stance in _cited_stances(state) if passages[i].document not in known}
+    argued: dict[int, set[_Stance]] = defaultdict(set)
+    for i, stance in told | cited:
+        argued[i].add(stance)
+    return argued
+
+
+def _stances(state: RunState, texts: Mapping[int, int]) -> Mapping[int, set[_Stance]]:
+    """What each passage argues: what it is cited for, and what the judge found; and what passages that say the same
+    argue, unless the judge read this one and found otherwise."""
     judged = judged_passages(state)
     # What is only weakly for a side does not make it the document's.
-    counted = {(i, (side, "for")) for side, c in state.get("coverage", {}).items() for i in c["ids"]}
-    stated = _verdicts(state, CLEAR) if by_verdicts else counted
-    for claim in state.get("claims", []):
-        if claim["perspective"] and (in_case(claim) or claim.get("objection")):
-            stance: _Stance = claim["perspective"], "against" if claim.get("objection") else "for"
-            stated |= {(i, stance) for i in claim["passages"]}
+    stated = _verdicts(state, CLEAR) | _cited_stances(state)
     shared: dict[int, set[_Stance]] = defaultdict(set)
     for i, stance in stated:
         shared[texts.get(i, i)].add(stance)

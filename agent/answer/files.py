@@ -21,12 +21,12 @@ _FORMS = {
     "title": "# {}",
     "head": "## {}",
     "note": "> {}",
-    **dict.fromkeys(("strength", "may_speak", "against"), "*{}*"),
-    **dict.fromkeys(("also", "case", "leaning", "objection", "document", "more", "nearest"), "- {}"),
+    **dict.fromkeys(("strength", "against", "how_to"), "*{}*"),
+    **dict.fromkeys(("also", "case", "objection", "document", "more", "nearest"), "- {}"),
 }
 _HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": MORE}
 """What stands above the first block of a kind."""
-_LISTS = (*_HEADINGS, "also", "case", "leaning", "objection", "nearest")
+_LISTS = (*_HEADINGS, "also", "case", "objection", "nearest")
 """Kinds without an empty line between their blocks."""
 
 
@@ -53,7 +53,7 @@ def to_markdown(
 
 def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[Block]:
     listed = documents(answer) if documented else []
-    return [*opening(answer), *body(answer), *sources(answer), *listed, *ending(answer, explain)]
+    return [*opening(answer), *body(answer, explain), *sources(answer, explain), *listed, *ending(answer, explain)]
 
 
 def title(question: str) -> str:
@@ -82,6 +82,7 @@ _STYLE = (
     "font-size:.9rem;font-style:normal}blockquote{margin:1rem 0}li{margin:.35rem 0}a{color:#1f4e79}"
 )
 _CITED = re.compile(r"(?<!\\)\[(\d+)\](?![^<\s]*>)")  # not within an address
+_FOLDED = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*?</ul>)", re.DOTALL)
 
 
 def to_html(answer: Answer, asked: str = "") -> str:
@@ -99,6 +100,7 @@ def to_html(answer: Answer, asked: str = "") -> str:
             if inner.type == "link_open" and inner.markup == "autolink":
                 inner.attrSet("rel", "noreferrer nofollow")
     page, more, told = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{MORE}</h2>")
+    page = _FOLDED.sub(r"<details><summary>\1</summary>\2</details>", page)
     if more:
         told = f"<details><summary>{MORE}</summary>{told.replace('</ul>', '</ul></details>', 1)}"
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -110,10 +112,9 @@ _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 _STYLES = {
     "title": "Title",
     "head": "Heading 1",
-    "leaning": "List Bullet 2",
     **dict.fromkeys(("also", "case", "objection", "document", "more"), "List Bullet"),
 }
-_ITALIC = ("read_as", "strength", "may_speak", "against")
+_ITALIC = ("read_as", "strength", "against", "how_to")
 
 
 def to_docx(answer: Answer, *, explain: bool = False, asked: str = "") -> bytes:

@@ -250,7 +250,7 @@ def _worth_countering(answer: Answer) -> list[int]:
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
         cased = answer.against is not None or any(
-            any(s.claims) for s in answer.perspectives if facing and s.name == facing["name"]
+            s.claims for s in answer.perspectives if facing and s.name == facing["name"]
         )
         claims = ((n, _claim_of(answer, n)) for n in _numbered(answer))
         own = {n: _support(answer, found[1]) for n, found in claims if found and found[0].id == perspective.id}

@@ -2,19 +2,21 @@
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tools.passages import SourceKind
 
-SCHEMA_VERSION: Literal["3.0"] = "3.0"
-_OF_2 = BeforeValidator(lambda stored: SCHEMA_VERSION if stored == "2.0" else stored)
-_RENAMED = BeforeValidator(lambda role: "also" if role == "plain" else role)
-"""Both open stored answers of schema 2.0, with the aliases of `also` and `passages_judged`."""
+SCHEMA_VERSION: Literal["4.0"] = "4.0"
+_EARLIER = ("2.0", "3.0")
+_RENAMED_FIELDS = {"plain": "also", "pairs_judged": "passages_judged"}
+_DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen")
+_RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}, "strength": {"unsure": "none"}}
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
-"""'retrieved': the run was to end with its passages, and nothing was written."""
+"""'answered': a side has a case. 'no_sides': only `also` has something. 'retrieved': the run was to end with its
+passages, and nothing was written."""
 Status = Literal["supported", "thin", "not_found"]
 Strength = Literal["strong", "some", "weak", "none"]
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
@@ -45,7 +47,7 @@ class AnswerClaim(Part):
 
     text: str
     citations: list[int]
-    role: Annotated[Literal["thesis", "case", "also", "crux"], _RENAMED] = "case"
+    role: Literal["thesis", "case", "also", "crux"] = "case"
     quoted: bool = True
     shown: str = ""
     speaker: str = ""
@@ -180,8 +182,8 @@ class DocumentStance(Part):
 class AnswerDocument(SourceFacts):
     """A document that the run found, once. `quoted`: the numbers of its citations. `not_quoted`: why there are none.
 
-    'unread': no passage was read. 'off_question': it is about something else. 'no_side': it argues for nothing.
-    'repeats': it says the same as a quoted passage. 'no_claim': no claim cites what it argues. `file` as in `Citation`.
+    'unread': no passage was read. 'off_question': it is about something else. 'no_side': the judge could not tell its
+    side. 'repeats': it says the same as another. 'no_claim': no claim cites what it argues. `file` as in `Citation`.
     """
 
     id: str
@@ -192,15 +194,14 @@ class AnswerDocument(SourceFacts):
 
 
 class CoverageLine(Part):
-    """The ledger's line of one side: passages that hold words for its case (copies once), the independent sources of
-    these, best support."""
+    """The ledger's line of one side. passages, sources: the passages that its case cites, and their independent
+    sources; where nothing was written, those that were found. strongest: the best support."""
 
     perspective: str
     status: Status
     strength: Strength
     passages: int
     sources: int
-    copies: int
     strongest: float
     queries: list[str]
 
@@ -232,8 +233,32 @@ class Usage(Part):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
-    passages_judged: int = Field(default=0, validation_alias=AliasChoices("passages_judged", "pairs_judged"))
+    passages_judged: int = 0
     pages: int = 0
+
+
+def _renewed(part: Any) -> Any:
+    """A part of a stored answer in the names of this schema."""
+    if isinstance(part, list):
+        return [_renewed(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        _RENAMED_FIELDS.get(name, name): _RENAMED_VALUES.get(name, {}).get(value, value)
+        if isinstance(value, str)
+        else _renewed(value)
+        for name, value in part.items()
+        if name not in _DROPPED_FIELDS
+    }
+
+
+def _upgraded(stored: dict[str, Any]) -> Any:
+    """A stored answer of an earlier schema in this one: claims that only leaned to a side move to `also`."""
+    unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
+    sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in stored["perspectives"]]
+    also = [*stored.get("also", stored.get("plain", [])), *({**claim, "role": "also"} for claim in unsure)]
+    kept = {name: value for name, value in stored.items() if name != "plain"}
+    return _renewed({**kept, "schema_version": SCHEMA_VERSION, "perspectives": sides, "also": also})
 
 
 class Answer(Part):
@@ -242,13 +267,11 @@ class Answer(Part):
     `neutral_question` is what was searched for: the question as it was typed, of a follow-up that of its thread, of one
     in another language its English. `focus` is what a follow-up narrows it to, such as "the cost"; `against` is what it
     wants argued against. `crux` says what the dispute turns on, with citations of both sides: a model's sentence,
-    verified as its claims are, or else the points that both cases speak to. `also` are sentences of sources on the
-    question that are for no side, the nearest to the question first.
+    verified as its claims are. `also` are sentences of sources on the question whose side is not known, the best fit
+    first.
     """
 
-    model_config = ConfigDict(extra="ignore")  # answers that were stored before have `chosen`
-
-    schema_version: Annotated[Literal["3.0"], _OF_2] = SCHEMA_VERSION
+    schema_version: Literal["4.0"] = SCHEMA_VERSION
     run_id: str
     question: str
     neutral_question: str
@@ -258,7 +281,7 @@ class Answer(Part):
     summary: str
     crux: AnswerClaim | None = None
     perspectives: list[AnswerPerspective]
-    also: list[AnswerClaim] = Field(default_factory=list, validation_alias=AliasChoices("also", "plain"))
+    also: list[AnswerClaim] = Field(default_factory=list)
     citations: list[Citation]
     documents: list[AnswerDocument] = Field(default_factory=list)
     coverage: list[CoverageLine]
@@ -268,13 +291,21 @@ class Answer(Part):
     timings: dict[str, float]
     usage: Usage
 
+    @model_validator(mode="before")
+    @classmethod
+    def _upgrade(cls, stored: Any) -> Any:
+        earlier = isinstance(stored, dict) and stored.get("schema_version") in _EARLIER
+        return _upgraded(stored) if earlier else stored
 
-def strength(status: Status, sources: int, shown: int) -> Strength:
-    """The word for how well a side is evidenced, by independent sources: weak is one, strong are four or more of which
-    at least two claims are shown. shown: claims of its case."""
-    if status == "supported":
-        return "strong" if sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN else "some"
-    return "weak" if status == "thin" else "none"
+
+def strength(sources: int, shown: int) -> Strength:
+    """The word for how well a side is evidenced, by the independent sources of what is shown: weak is one, strong are
+    four or more with at least two claims. shown: claims of its case."""
+    if not (sources and shown):
+        return "none"
+    if sources == 1:
+        return "weak"
+    return "strong" if sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN else "some"
 
 
 if __name__ == "__main__":  # python -m agent.answer.model > docs/answer.schema.json

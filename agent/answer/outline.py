@@ -10,15 +10,14 @@ from typing import Literal
 from agent.answer import words
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.summary import all_looked_into, is_read
-from agent.state import is_answer
 from tools.errors import as_installed
 
 Kind = (
-    Literal["title", "read_as", "summary", "tried", "crux", "also"]
-    | Literal["head", "strength", "thesis", "case", "may_speak", "leaning", "gap", "looked_for", "against", "objection"]
+    Literal["title", "read_as", "summary", "tried", "crux", "also", "folded", "how_to"]
+    | Literal["head", "strength", "thesis", "case", "looked_for", "against", "objection"]
     | Literal["source", "document", "note", "more", "nearest"]
 )
-_OMITTED_IF_EMPTY = ("read_as", "gap", "looked_for", "note")
+_OMITTED_IF_EMPTY = ("read_as", "how_to", "looked_for", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Block:
 
 
 def opening(answer: Answer) -> list[Block]:
-    """The question, the summary and what the dispute turns on; of a question of fact what the sources say."""
+    """The question, the summary and what the dispute turns on."""
     return _shown(
         Block("title", answer.question),
         Block("read_as", words.read_as(answer)),
@@ -65,42 +64,51 @@ def opening(answer: Answer) -> list[Block]:
         *(Block("tried", note.text) for note in answer.notes if note.kind == "not_found"),
         *(Block("tried", words.NEAREST) for _ in answer.nearest_questions[:1]),
         *(Block("nearest", question) for question in answer.nearest_questions),
-        *(_claim("crux", c) for c in (answer.crux,) if c),
-        *(_claim("also", c) for c in answer.also if answer.outcome == "no_sides"),
+        *(_claim(answer, "crux", c) for c in (answer.crux,) if c),
     )
 
 
 def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
     """One perspective: its statement and its strength first, then its case, and what is missing from it."""
-    line, own, leaning = words.line_of(answer, side), words.quoted_head(side), words.beside(side)
+    line, own = words.line_of(answer, side), words.quoted_head(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     return _shown(
         Block("head", words.named(answer, side), cited, label=words.label(answer, side), speaker=speaker),
         Block("strength", words.strength_of(answer, side)),
-        *(_claim("thesis", c) for c in words.case(side) if c.role == "thesis"),
-        *(_claim("case", c) for c in words.case(side) if c.role != "thesis"),
-        *(Block("may_speak", words.MAY_SPEAK) for _ in leaning[:1]),
-        *(_claim("leaning", c) for c in leaning),
-        Block("gap", words.gap_of(line, side)),
+        *(_claim(answer, "thesis", c) for c in words.case(side) if c.role == "thesis"),
+        *(_claim(answer, "case", c) for c in words.case(side) if c.role != "thesis"),
         Block("looked_for", words.looked_for(answer, side, line)),
         *(Block("against", words.AGAINST_IT) for _ in side.objections[:1]),
-        *(_claim("objection", c) for c in side.objections),
+        *(_claim(answer, "objection", c) for c in side.objections),
     )
 
 
-def body(answer: Answer) -> list[Block]:
-    """All perspectives, and below them what is for none of them."""
-    also = answer.also if answer.outcome != "no_sides" else []
-    return [
-        *(block for side in answer.perspectives for block in perspective(answer, side)),
-        *(Block("head", "", label=words.ALSO) for _ in also[:1]),
-        *(_claim("also", c) for c in also),
-    ]
+def also(answer: Answer, explain: bool = False) -> list[Block]:
+    """What is on the question and stands under no side; explain: all of it."""
+    first, folded = answer.also[: words.FIRST_ALSO], answer.also[words.FIRST_ALSO :]
+    more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {words.WHERE_MORE}"
+    return _shown(
+        *(Block("head", "", label=words.also_heading(answer)) for _ in first[:1] if answer.perspectives),
+        *(_claim(answer, "also", c) for c in first),
+        *(Block("folded", more) for _ in folded[:1]),
+        *(_claim(answer, "also", c) for c in folded if explain),
+        Block("how_to", words.how_to_get_sides(answer)),
+    )
 
 
-def sources(answer: Answer) -> list[Block]:
-    """The citations."""
-    return [Block("source", words.source_line(c), source=c) for c in answer.citations]
+def body(answer: Answer, explain: bool = False) -> list[Block]:
+    """All perspectives, and what is for none of them: below the sides, or first where no side has anything."""
+    sides = [block for side in answer.perspectives for block in perspective(answer, side)]
+    beside = also(answer, explain)
+    return [*beside, *sides] if words.is_sideless(answer) else [*sides, *beside]
+
+
+def sources(answer: Answer, explain: bool = False) -> list[Block]:
+    """The citations of what is shown."""
+    claims = [c for side in answer.perspectives for c in side.all_claims] + ([answer.crux] if answer.crux else [])
+    claims += answer.also if explain else answer.also[: words.FIRST_ALSO]
+    cited = {n for claim in claims for n in claim.citations}
+    return [Block("source", words.source_line(c), source=c) for c in answer.citations if c.number in cited]
 
 
 def documents(answer: Answer) -> list[Block]:
@@ -118,10 +126,10 @@ def ending(answer: Answer, explain: bool = False) -> list[Block]:
     )
 
 
-def _claim(kind: Kind, claim: AnswerClaim) -> Block:
+def _claim(answer: Answer, kind: Kind, claim: AnswerClaim) -> Block:
     text = words.decontextualised(claim) if claim.quoted else claim.text
-    why = words.reason_of(claim)
-    return Block(kind, text, claim.citations, claim.quoted, why, speaker=claim.speaker, answers=claim.answers)
+    why, speaker = words.reason_of(claim), words.said_by(answer, claim)
+    return Block(kind, text, claim.citations, claim.quoted, why, speaker=speaker, answers=claim.answers)
 
 
 def _shown(*blocks: Block) -> list[Block]:
@@ -131,10 +139,10 @@ def _shown(*blocks: Block) -> list[Block]:
 _INDENT = " " * 11
 _NARROWEST, _WIDEST = 60, 104
 _FIRST = {
-    **dict.fromkeys(("strength", "thesis", "may_speak", "gap", "looked_for", "against"), _INDENT),
+    **dict.fromkeys(("strength", "thesis", "looked_for", "against"), _INDENT),
     **dict.fromkeys(("also", "document", "more", "nearest"), "  • "),
     **dict.fromkeys(("case", "objection"), f"{_INDENT}• "),
-    "leaning": f"{_INDENT}◦ ",
+    "folded": "    ",
 }
 """What the first line of a block begins with, by its kind."""
 
@@ -148,10 +156,14 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     title, *lead = opening(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
     page.blocks(*lead)
+    first = words.is_sideless(answer)
+    if first:
+        _also(page, answer, explain)
     for side in answer.perspectives:
         _side(page, answer, side)
-    _listed(page, words.ALSO, [b for b in body(answer) if b.kind == "also"])
-    _sources(page, answer)
+    if not first:
+        _also(page, answer, explain)
+    _sources(page, answer, explain)
     if explain:
         _listed(page, words.DOCUMENTS, documents(answer))
     _end(page, answer, explain)
@@ -176,14 +188,21 @@ class _Page:
 
 
 def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
-    head, strength, *rest = perspective(answer, side)
-    found = words.line_of(answer, side).status != "not_found"
-    tag = head.label.upper() if found else "NOT FOUND"
-    unsaid = [side.name] if not found and is_answer(side.name, side.statement) else []  # its tag does not say it
-    lines = textwrap.wrap(": ".join(filter(None, [*unsaid, _text(head)])), page.width - len(_INDENT) - 2) or [""]
+    head, *rest = perspective(answer, side)
+    lines = textwrap.wrap(_text(head), page.width - len(_INDENT) - 2) or [""]
     page.lines.append("")
-    page.strong(f"{tag:<{len(_INDENT)}}{lines[0]}".rstrip(), *(_INDENT + line for line in lines[1:]))
-    page.blocks(*([strength] if found else []), *rest)
+    page.strong(f"{head.label.upper():<{len(_INDENT)}}{lines[0]}".rstrip(), *(_INDENT + line for line in lines[1:]))
+    page.blocks(*rest)
+
+
+def _also(page: _Page, answer: Answer, explain: bool) -> None:
+    for block in also(answer, explain):
+        if block.kind in ("head", "how_to"):
+            page.lines.append("")
+        if block.kind == "head":
+            page.strong(block.label.upper())
+        else:
+            page.blocks(block)
 
 
 def _listed(page: _Page, head: str, blocks: Sequence[Block]) -> None:
@@ -193,16 +212,17 @@ def _listed(page: _Page, head: str, blocks: Sequence[Block]) -> None:
         page.blocks(*blocks)
 
 
-def _sources(page: _Page, answer: Answer) -> None:
+def _sources(page: _Page, answer: Answer, explain: bool) -> None:
     if not answer.citations:
         return
     page.lines.append("")
     page.strong("SOURCES")
-    for block, citation in zip(sources(answer), answer.citations, strict=True):
-        first = f"  [{citation.number}] "
-        page.wrap(block.text, first)
-        for said in words.words_behind(answer, citation):
-            page.wrap(_in_marks(said), " " * len(first))
+    for block in sources(answer, explain):
+        if citation := block.source:
+            first = f"  [{citation.number}] "
+            page.wrap(block.text, first)
+            for said in words.words_behind(answer, citation):
+                page.wrap(_in_marks(said), " " * len(first))
 
 
 def _end(page: _Page, answer: Answer, explain: bool) -> None:
@@ -212,7 +232,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
     page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
     if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
         page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
-    if answer.outcome == "answered":
+    if answer.citations:
         page.wrap(words.plain(words.closing(answer)))
     page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 

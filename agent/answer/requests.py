@@ -105,14 +105,14 @@ _NEW = re.compile(
 def _summarised(_: str, answer: Answer) -> Reply:
     lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if answer.summary else []
     for side in answer.perspectives:
-        claims = sorted(side.claims, key=lambda claim: claim.tier != "case")[:_CLAIMS]
+        claims = side.claims[:_CLAIMS]
         lines += [(_said(answer, side, claim), claim.citations) for claim in claims]
     return Reply("In short", lines)
 
 
 def _said(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
     """The claim after whose it is, and with the doubt where it is of no case."""
-    doubt = "Against " if claim in side.objections else "" if claim.tier == "case" else "May speak for "
+    doubt = "Against " if claim in side.objections else ""
     return f"{doubt}{called(answer, side)}: {claim_text(claim)}"
 
 
@@ -217,7 +217,7 @@ def _of_side(asked: str, answer: Answer) -> Reply | Question:
     name = called(answer, side)
     if not side.claims:
         return Reply(f"Nothing that was found speaks for {name}. Ask: search more for this side.")
-    told = (claim_text(c) if c.tier == "case" else _said(answer, side, c) for c in side.claims)
+    told = map(claim_text, side.claims)
     return Reply(f"What speaks for {name}", [*zip(told, (c.citations for c in side.claims), strict=True)])
 
 

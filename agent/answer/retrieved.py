@@ -120,7 +120,7 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
     return RetrievedPerspective(
         **shared_fields(side, RetrievedPerspective),
         status=coverage["status"],
-        strength=strength(coverage["status"], coverage["sources"], len(chosen)),
+        strength=strength(coverage["sources"], len(chosen)),
         sources=coverage["sources"],
         queries=state.get("queries", {}).get(side["id"], []),
         passages=[_passage(p, support.get(p.id), p.id in coverage["ids"]) for p in chosen],

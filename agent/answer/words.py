@@ -24,9 +24,15 @@ from tools.errors import as_sentence
 from tools.language.words import count
 from tools.passages import Passage
 
-MAY_SPEAK = "May speak for this side; read it before you use it:"
+NOT_SURE = "nothing sure enough to quote for this side"
 AGAINST_IT = "Against it:"
-ALSO = "Also on the question, for no side"
+FIRST_ALSO = 5
+"""Sentences of `also` that are shown at once; the others are folded."""
+WHERE_MORE = "with --explain, on the page, or in the answer's JSON (`also`)."
+HOW_TO_GET_SIDES = (
+    "To have more of this told by side, set a key for a chat model, a chat model of your own, or a larger judge to "
+    "download (STEELMAN_JUDGE=hub:NAME): docs/providers.md."
+)
 DOCUMENTS = "Documents"
 NEAREST = "Nearest topics here:"
 REMINDER = "Check what matters to you against the sources."
@@ -40,7 +46,7 @@ _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
 _NOT_QUOTED = {
     "repeats": "not quoted: says the same as another",
     "no_claim": "not quoted",
-    "no_side": "no clear side",
+    "no_side": "side not clear",
     "off_question": "off the question",
     "unread": "not read",
 }
@@ -106,19 +112,37 @@ def case(side: AnswerPerspective) -> list[AnswerClaim]:
     return [c for c in side.claims if c.text != side.statement]
 
 
-def cased(side: AnswerPerspective) -> int:
-    """How many claims of the side's case are shown; what merely leans its way is none."""
-    return len(side.claims)
+def is_sideless(answer: Answer) -> bool:
+    """Whether nothing that the answer shows stands under a side."""
+    return not any(side.all_claims for side in answer.perspectives)
 
 
-def beside(side: AnswerPerspective) -> list[AnswerClaim]:
-    """What may speak for the side, to be shown apart from its case."""
-    return []
+def also_heading(answer: Answer) -> str:
+    """What stands above `also`."""
+    return "On this question" if is_sideless(answer) else "Also on this question"
 
 
-def claim_text(claim: AnswerClaim) -> str:
+def how_to_get_sides(answer: Answer) -> str:
+    """How the sides of a sideless answer could be told; empty where it was not for want of a model."""
+    told = answer.also and answer.perspectives and is_sideless(answer) and is_embedded(answer)
+    return HOW_TO_GET_SIDES if told else ""
+
+
+def is_embedded(answer: Answer) -> bool:
+    """Whether only embedded providers served the answer."""
+    return provider_kinds(answer) == ["embedded"]
+
+
+def claim_text(claim: AnswerClaim, speaker: str = "") -> str:
     """The claim's words: in quotation marks and with their speaker where they are the source's own, else without."""
-    return by(f"“{decontextualised(claim)}”", claim.speaker) if claim.quoted else claim.text
+    return by(f"“{decontextualised(claim)}”", speaker or claim.speaker) if claim.quoted else claim.text
+
+
+def said_by(answer: Answer, claim: AnswerClaim) -> str:
+    """Who says a quotation; of one for no side also where and when."""
+    cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
+    facts = [fact for c in cited for fact in (claim.speaker, c.publisher or c.title or c.document_id, day(c.date))]
+    return ", ".join(filter(None, dict.fromkeys(facts))) if facts else claim.speaker
 
 
 def reason_of(claim: AnswerClaim) -> str:
@@ -155,37 +179,23 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 
 def strength_of(answer: Answer, side: AnswerPerspective) -> str:
-    """'strong: 5 sources, 7 passages, 4 shown', or the plain word that nothing was found, or nothing sure. A side that
-    rests on one source names it."""
-    line, shown = line_of(answer, side), cased(side)
-    if line.status == "not_found":
-        return "not found"
-    if line.status == "leaning":
-        return f"unsure: {count(line.leaning, 'passage')} that may speak for it"
+    """'strong: 5 quotations from 4 sources', or that nothing is sure enough. A side that rests on one source names
+    it."""
+    line, shown = line_of(answer, side), side.claims
+    if answer.outcome == "retrieved":
+        return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
     if not shown:
-        return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
-    cited = {n for c in side.claims for n in c.citations}
+        return "nothing found" if answer.outcome == "nothing_found" else NOT_SURE
+    cited = {n for c in shown for n in c.citations}
     only = next((_owner(c) for c in answer.citations if c.number in cited and line.sources == 1), "")
     sources = count(line.sources, "source") + (f" ({only})" if only else "")
-    copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
-    few = f", {shown} shown" if shown < line.passages else ""
-    return f"{line.strength}: {sources}, {count(line.passages, 'passage')}{few}{copies}"
+    called = "quotation" if all(c.quoted for c in shown) else "claim"
+    return f"{line.strength}: {count(len(shown), called)} from {sources}"
 
 
 def _owner(source: Citation) -> str:
     name = source.publisher or source.title or source.document_id
     return shorten(plain(", ".join(filter(None, (source.speaker, name)))), _LONGEST_NAME, placeholder=" …")
-
-
-def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
-    """The honest line for a side without a case; empty where there is one."""
-    if line.status == "not_found":
-        return "No passage that was read could be told to make this case."
-    if line.status == "leaning":
-        return "" if side.claims else "Nothing that was found surely argues for this side."
-    if not cased(side):
-        return "Passages lean this way, but none holds a sentence that states the case by itself."
-    return ""
 
 
 def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
@@ -253,14 +263,19 @@ def _brief(note: Note) -> str:
 def closing(answer: Answer, *, whole_id: bool = False, asked: str = "") -> str:
     """Which run, when it was asked, who served it, how long it took and what it cost."""
     run_id = answer.run_id if whole_id else answer.run_id[:6]
-    names = set(answer.providers.values()) - {"rules"}  # no provider is asked for what rules tell
-    kinds = sorted({"embedded" if "embedded" in name else provider_name(name) for name in names})
+    kinds = provider_kinds(answer)
     when = [f"asked on {day(datetime.fromisoformat(asked).astimezone().date().isoformat())}"] if asked else []
     parts = [f"{REMINDER} Run {run_id}", *when, f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
         parts.append(f"{tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"))
     return " · ".join(parts)
+
+
+def provider_kinds(answer: Answer) -> list[str]:
+    """The providers that served the answer, the embedded ones as one; none is asked for what rules tell."""
+    names = set(answer.providers.values()) - {"rules"}
+    return sorted({"embedded" if "embedded" in name else provider_name(name) for name in names})
 
 
 def provider_name(name: str) -> str:

@@ -52,8 +52,7 @@ class Progress:
         if event.kind == "found":
             return f"{side}: {count(data['passages'], 'passage')} found."
         if event.kind == "judged":
-            return f"{side}: {count(data['passages'], 'passage')} in support."
+            return f"{side}: {count(data['passages'], 'passage')} to read closely."
         if event.kind == "claim":
-            sure = "verified" if data.get("tier", "case") == "case" else "may speak for it"
-            return f"{side}, {'against it' if data.get('objection') else sure}: {data['text']}"
+            return f"{side}, {'against it' if data.get('objection') else 'verified'}: {data['text']}"
         return "Done." if event.kind == "done" else ""

@@ -33,7 +33,10 @@ SCHEME = "steelman://answers/"
 _SHOWN = 5
 """Passages of a side that are shown; the structured result has them all."""
 _BEGINNING = 60
-_USE = "Keep the numbers in square brackets and the list of sources when you pass this on, and say what was not found."
+_USE = (
+    "Keep the numbers in square brackets and the list of sources when you pass this on. That nothing is sure enough to "
+    "quote for a side does not say that nothing speaks for it."
+)
 _NOTHING = "There is nothing to cite: say that nothing was found, rather than answer from memory."
 _UNDONE = (
     "There is nothing to cite: say that not all could be searched, read or judged, rather than that nothing was found, "
@@ -45,9 +48,9 @@ _ASK = """\
 Answers a contentious question with every side's strongest case from the sources, each sentence with its citation. \
 Use it when people reasonably disagree (policy, ethics, plans, 'should we …', 'is X good for …'), when the user wants \
 both sides or counter-arguments, or before you argue for one side yourself. Not for plain facts, sums or code. \
-Sentences in quotation marks stand in their source word for word and [n] is the source's number: keep both. A side \
-that is 'not found' was looked for without success; say so rather than fill it in from memory. The counts \
-of documents do not say what is true. Takes seconds to minutes."""
+Sentences in quotation marks stand in their source word for word and [n] is the source's number: keep both. Where \
+nothing is sure enough to quote for a side, say so rather than fill it in from memory. What stands under 'On this \
+question' is for no side. The counts of documents do not say what is true. Takes seconds to minutes."""
 _RETRIEVE = """\
 Finds passages for every side of a contentious question, without writing an answer: sides with their best passages, \
 each with its source and the probability that it supports its side. Use it when you want to write the answer \
@@ -199,7 +202,7 @@ def _side(side: RetrievedPerspective) -> list[str]:
     lines = [f"## {_escaped(head)}", ""]
     if side.status == "not_found":
         tried = " · ".join(_escaped(q) for q in side.queries)
-        lines += [f"Nothing was found that makes this case. Looked for: {tried}", ""]
+        lines += [f"No passage is sure enough to count for this side. Looked for: {tried}", ""]
     else:
         lines += [f"*{side.strength}: {count(side.sources, 'source')}*", ""]
     best = [p for p in side.passages if p.counts] or side.passages
