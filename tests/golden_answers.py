@@ -135,7 +135,6 @@ def _claim(claim: AnswerClaim, answer: Answer) -> dict[str, Any]:
     documents = {c.number: c.document_id for c in answer.citations}
     return {
         "text": claim.text,
-        "tier": claim.tier,
         "quoted": claim.quoted,
         "documents": [documents[number] for number in claim.citations],
     }

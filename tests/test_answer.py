@@ -12,8 +12,8 @@ from providers import side
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer, AnswerDocument, DocumentStance, strength
 from agent.answer.summary import THOUGH, summarise
-from agent.answer.words import source_line
-from agent.state import Claim, Coverage, CoverageStatus, FramingState, RunState, StageName, StageNote, Tier
+from agent.answer.words import source_line, strength_of
+from agent.state import Claim, Coverage, FramingState, RunState, StageName, StageNote
 from tools.passages import Passage
 
 FRAMING = FramingState(form="polar", question="Should towns build bridges?", alternatives=[], focus="")
@@ -21,13 +21,11 @@ FRAMING = FramingState(form="polar", question="Should towns build bridges?", alt
 
 def coverage(passages: int, sources: int, status: Any = None) -> Coverage:
     status = status or ("supported" if passages > 1 and sources > 1 else "thin" if passages else "not_found")
-    return Coverage(
-        status=status, passages=passages, sources=sources, strongest=0.9, ids=[], copies=0, leaning=[], reworded=0
-    )
+    return Coverage(status=status, passages=passages, sources=sources, strongest=0.9, ids=[], copies=0, reworded=0)
 
 
-def claim(perspective: str, text: str, *passages: int, role: Any = "case", tier: Tier = "case") -> Claim:
-    return Claim(perspective=perspective, text=text, passages=list(passages), support=0.87654, role=role, tier=tier)
+def claim(perspective: str, text: str, *passages: int, role: Any = "case") -> Claim:
+    return Claim(perspective=perspective, text=text, passages=list(passages), support=0.87654, role=role)
 
 
 def state(claims: list[Claim], **more: Any) -> RunState:
@@ -88,25 +86,33 @@ def test_a_claim_whose_source_is_gone_is_left_out() -> None:
     assert [c.number for c in answer.citations] == [1]
 
 
-def test_without_a_claim_nothing_was_found() -> None:
+def test_without_a_claim_nothing_was_found_and_the_sides_are_listed_all_the_same() -> None:
     answer = made(state([], notes=[{"stage": "search", "message": "It failed."}]))
-    assert (answer.outcome, answer.perspectives, answer.nearest_questions) == ("nothing_found", [], ["Q1?"])
+    assert (answer.outcome, answer.nearest_questions) == ("nothing_found", ["Q1?"])
+    assert [s.name for s in answer.perspectives] == ["side 1", "side 2", "side 3"]
     assert [n.text for n in answer.notes] == ["It failed."]
     assert answer.usage.passages_judged == 0
-    assert answer.summary == f"Nothing was found that makes a case for any side of this question, {THOUGH}."
+    assert answer.summary == f"Nothing on this was found, {THOUGH}."
     assert THOUGH in made(state([], notes=[], unread_pages={"https://example.org": "took too long"})).summary
-    assert THOUGH not in made(state([], notes=[])).summary
+    read = made(state([], support={"p1": {1: 0.1, 3: 0.1}}))
+    assert read.summary == "Nothing on this was found in the 2 documents that were read."
+    assert made(state([], earlier=["Bridges?"])).nearest_questions == []  # the topics of the samples go on nothing
 
 
-def test_a_question_of_fact_shows_sentences_without_a_side_only() -> None:
-    run = state([claim("", "Four.", 4, role="also")], framing={**FRAMING, "form": "plain"}, perspectives=[])
+def test_what_is_on_the_question_stands_under_no_side() -> None:
+    on_it = claim("", "Four.", 4, role="also")
+    run = state([on_it], framing={**FRAMING, "form": "plain"}, perspectives=[])
     answer = made(run)
     assert (answer.outcome, [c.text for c in answer.also], answer.citations[0].support) == (
         "no_sides",
         ["Four."],
         None,
     )
-    assert answer.nearest_questions == []
+    assert (answer.nearest_questions, answer.summary) == ([], "What the sources say on this:")
+    sided = made(state([on_it], support={"p1": {1: 0.1, 4: 0.1}}))
+    assert (sided.outcome, [s.name for s in sided.perspectives]) == ("no_sides", ["side 1", "side 2", "side 3"])
+    assert sided.summary == "What 2 documents on this argue the judge could not tell."
+    assert made(state([on_it, claim("p1", "One.", 1)])).outcome == "answered"
 
 
 def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
@@ -115,23 +121,17 @@ def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
     notes = {n.kind: n.text for n in made(state(claims, dropped=dropped, unjudged=30)).notes}
     assert notes["dropped"] == "1 sentence did not pass verification and was left out."
     assert notes["unjudged"].startswith("30 passages stayed unjudged")
-    assert notes["balance"] == "5 claims for ‘side 1’ and 1 for ‘side 2’: what was found is unequal."
+    assert notes["balance"] == (
+        "5 claims are shown for ‘side 1’ and 1 for ‘side 2’: that does not say how much there is for either."
+    )
 
 
 @pytest.mark.parametrize(
-    ("status", "sources", "shown", "word"),
-    [
-        ("supported", 4, 2, "strong"),
-        ("supported", 4, 1, "some"),  # of strong evidence at least two claims can be shown
-        ("supported", 3, 9, "some"),
-        ("supported", 2, 2, "some"),
-        ("thin", 1, 4, "weak"),  # however many passages it has
-        ("leaning", 0, 0, "unsure"),
-        ("not_found", 0, 0, "none"),
-    ],
+    ("sources", "shown", "word"),
+    [(4, 2, "strong"), (4, 1, "some"), (3, 9, "some"), (2, 2, "some"), (1, 4, "weak"), (3, 0, "none"), (0, 0, "none")],
 )
-def test_strength_counts_independent_sources(status: CoverageStatus, sources: int, shown: int, word: str) -> None:
-    assert strength(status, sources, shown) == word
+def test_strength_counts_independent_sources(sources: int, shown: int, word: str) -> None:
+    assert strength(sources, shown) == word
 
 
 def document(*stances: tuple[str, Any], not_quoted: Any = "") -> AnswerDocument:
@@ -140,67 +140,25 @@ def document(*stances: tuple[str, Any], not_quoted: Any = "") -> AnswerDocument:
     return AnswerDocument.model_validate({**facts, "stances": told, "quoted": [], "not_quoted": not_quoted})
 
 
-def summary(
-    *found: tuple[Any, Coverage],
-    outcome: Any = "answered",
-    silent: tuple[int, ...] = (),
-    beside: tuple[int, ...] = (),
-    documents: list[AnswerDocument] | None = None,
-) -> str:
-    """silent: sides without a claim. beside: sides of which every claim merely leans. documents: without them each side
-    has one for each of its sources."""
-    sides = [side(i, f"S{i}.", stance) for i, (stance, _) in enumerate(found)]
-    ledger = {f"p{i}": c for i, (_, c) in enumerate(found)}
-    shown = [i for i, (_, c) in enumerate(found) if (c["passages"] or i in beside) and i not in silent]
-    claims = [claim(f"p{i}", f"Claim {i}.", i, tier="leaning" if i in beside else "case") for i in shown]
-    if documents is None:
-        documents = [document((p, "for")) for p, c in ledger.items() for _ in range(c["sources"])]
-    state: Any = {"perspectives": sides, "coverage": ledger, "framing": FRAMING, "claims": claims}
-    return summarise(outcome, state, documents)
+def summary(*stances: Any, documents: list[AnswerDocument], judge: str = "the judge", focus: str = "") -> str:
+    """The first line on sides p0, p1 … of these stances."""
+    sides = [side(i, f"S{i}.", stance) for i, stance in enumerate(stances)]
+    state: Any = {"perspectives": sides, "framing": FRAMING | {"focus": focus}}
+    return summarise("answered", state, documents, judge)
 
 
 @pytest.mark.parametrize(("stage", "headline"), [("search", "searched"), ("judge", "judged")])
 def test_time_that_ran_out_is_the_headline_of_nothing(stage: StageName, headline: str) -> None:
     failures = [StageNote(stage=stage, message="the time for it was used up.", kind="late")]
     state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], notes=failures)
-    said = summarise("nothing_found", state, [])
-    assert said.startswith(f"Time ran out before all was {headline}.")
-    assert "Nothing was found" not in said
+    said = summarise("nothing_found", state, [], "the judge")
+    assert said.startswith(f"Time ran out before all was {headline}. Nothing was found by then, which does not say")
 
 
-def test_the_summary_in_every_case() -> None:
-    yes, no, other = "supports", "opposes", "other"
-    some, none = coverage(3, 2), coverage(0, 0)
-    assert summary((yes, some), (no, coverage(1, 1))) == "Of 3 documents read, 2 argue for, 1 against."
-    assert summary((yes, none), (no, some)) == (
-        "All that was found to make a case argues against it; no case for the other side was found. "
-        "Of 2 documents read, 2 argue against."
-    )
-    assert summary((yes, some), (no, none)).startswith("All that was found to make a case argues for it; no case")
-    leaning = {**none, "leaning": [7]}
-    assert "nothing that was found surely argues for the other side" in summary((yes, some), (no, leaning))  # type: ignore[arg-type]
-    assert summary((yes, some), (no, none), beside=(1,)).startswith(
-        "A case for it was found. What may speak for the other side is shown apart. Of 2 documents"
-    )
-    assert summary((yes, some), (no, some), (other, some)).endswith("2 argue for, 2 against, 2 for another way.")
-    assert summary((other, some), (other, some), (other, none)) == (
-        "The sources found give 2 different answers. Of 4 documents read, 2 argue for ‘side 0’, 2 for ‘side 1’."
-    )
-    assert summary((yes, none), (no, none), (other, some)).startswith(
-        "The sources found give one answer. Of 2 documents"
-    )
-    assert summary((yes, some)).startswith("The sources found give one answer.")  # a person dropped the other side
-    assert summary((yes, some), (no, some), silent=(1,)).startswith(
-        "A case for it was found; 3 passages lean the other way without a sentence to quote."
-    )
-    assert summary((yes, some), (no, some), (other, some), silent=(0, 1)).startswith("Neither side was found")
-    assert "question of fact" in summary(outcome="no_sides")
-    assert "Nothing was found" in summary(outcome="nothing_found")
+FACED = ("supports", "opposes", "other")
 
 
 def test_the_first_line_counts_each_document_once() -> None:
-    some = coverage(3, 2)
-    faced = [("supports", some), ("opposes", some), ("other", some)]
     mixed = [
         document(("p0", "for")),
         document(("p1", "for")),
@@ -213,39 +171,56 @@ def test_the_first_line_counts_each_document_once() -> None:
         document(not_quoted="off_question"),
         document(not_quoted="unread"),
     ]
-    assert summary(*faced, documents=mixed) == (
-        "Of 9 documents read, 1 argues for, 2 against, 1 both ways, 1 for another way, 1 only against another way; "
-        "1 says the same as another, 1 takes no clear side, 1 is off the question."
-    )
-    twice = summary(*faced, documents=[document(("p0", "for")), *(2 * mixed[6:9])])
-    assert twice.endswith("2 say the same as others, 2 take no clear side, 2 are off the question.")
-    assert summary(*faced, documents=mixed[:1]) == "Of 1 document read, 1 argues for."
-    few = [document(("p0", "for"), ("p1", "for")), document(("p1", "against"))]
-    assert summary(*[("other", some)] * 4, documents=[*few, document(("p3", "for"))]).endswith(
-        "Of 3 documents read, 1 argues for ‘side 3’, 1 for more than one, 1 only against an answer."
-    )
-    assert summary(*[("other", some)] * 5, documents=[document(("p3", "for")), document(("p4", "for"))]).endswith(
-        "5 different answers. Of 2 documents read, 2 argue for one of them."
-    )
+    told = "1 argues for, 2 against, 1 both, 1 for another way and 1 only against another way"
+    assert summary(*FACED, documents=mixed) == f"Of 7 documents on this, {told}; for 1 the judge could not tell."
+    assert summary(*FACED, documents=mixed, focus="the cost").startswith("On the cost, of 7 documents on this, 1 argues")
+    assert summary(*FACED, documents=mixed[:1]) == "Of 1 document on this, 1 argues for."
+    few = [document(("p0", "for"), ("p1", "for")), document(("p1", "against")), document(("p3", "for"))]
+    said = "1 argues for ‘side 3’, 1 for more than one and 1 only against an answer."
+    assert summary(*["other"] * 4, documents=few) == f"Of 3 documents on this, {said}"
+    many = [document(("p3", "for")), document(("p4", "for"))]
+    assert summary(*["other"] * 5, documents=many) == "Of 2 documents on this, 2 argue for one of the answers."
 
 
-def test_the_ledger_tells_the_leaning_passages_apart_and_counts_none_of_them() -> None:
-    leans = Coverage(
-        status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[2, 3], reworded=0
+def test_what_the_judge_could_not_tell_is_said_of_the_judge_and_of_no_document() -> None:
+    untold, yes = document(not_quoted="no_side"), document(("p0", "for"))
+    embedded = "the embedded judge"
+    assert summary(*FACED, documents=[untold] * 5, judge=embedded) == (
+        "What 5 documents on this argue the embedded judge could not tell."
     )
-    found = {"p1": coverage(7, 4), "p2": leans, "p3": coverage(0, 0)}
-    claims = [claim("p1", "One.", 1, role="thesis"), claim("p2", "Two.", 2, tier="leaning")]
-    answer = made(state(claims, coverage=found, drafts=claims))
-    assert [(c.status, c.strength, c.passages, c.sources, c.leaning) for c in answer.coverage] == [
-        ("supported", "some", 7, 4, 0),  # one claim shown is too little to be strong
-        ("leaning", "unsure", 0, 0, 2),
-        ("not_found", "none", 0, 0, 0),
+    assert summary(*FACED, documents=[untold], judge=embedded).startswith("What 1 document on this argues the embedded")
+    assert summary(*FACED, documents=[yes, yes, untold], judge=embedded) == (
+        "Of 3 documents on this, 2 argue for; for 1 the embedded judge could not tell."
+    )
+    by_name = made(state([claim("p1", "One.", 1)], support={"p1": {1: 0.9, 3: 0.1}}, served_by={"judge": "embedded-x"}))
+    assert by_name.summary.endswith("for 1 the embedded judge could not tell.")
+
+
+def test_documents_are_counted_by_the_stance_of_all_their_sentences_and_copies_once() -> None:
+    read = {"p1": dict.fromkeys((1, 2, 3, 4), 0.9)}
+    run = state([claim("p1", "One.", 1), claim("p2", "Four.", 4)], support=read, document_stances={"p2": [2, 3]})
+    stances = {d.id + d.collection: [s.perspective for s in d.stances] for d in made(run).documents}
+    # Document a argues for p2 by all its sentences, though one of them is quoted for p1.
+    assert stances == {"asamples": ["p2"], "bmine": ["p2"], "amine": ["p2"]}
+    passages = {**PASSAGES, 5: Passage(5, "copy", "mine", "Three.")}
+    support = {"p1": dict.fromkeys(passages, 0.1)}
+    same = {1: 1, 2: 2, 3: 3, 4: 4, 5: 3}
+    copied = assemble("run", state([], support=support), passages, {}, [], 1.0, same)
+    assert {d.id: d.not_quoted for d in copied.documents}["copy"] == "repeats"
+
+
+def test_a_sides_line_counts_what_is_shown_and_its_sources() -> None:
+    claims = [claim("p1", "One.", 1, role="thesis"), claim("p1", "Two.", 2), claim("p2", "Three.", 3, 4)]
+    answer = made(state(claims, drafts=claims, duplicate_of={4: 3}))
+    assert [(c.strength, c.passages, c.sources) for c in answer.coverage] == [("weak", 2, 1), ("weak", 1, 1), ("none", 0, 0)]
+    assert [strength_of(answer, s) for s in answer.perspectives] == [
+        "weak: 2 quotations from 1 source (Sample Press)",
+        "weak: 1 quotation from 1 source (b)",
+        "nothing sure enough to quote for this side",
     ]
-    assert [[c.tier for c in s.claims] for s in answer.perspectives] == [["case"], ["leaning"], []]
-    more = [*claims, claim("p1", "Four.", 4)]
-    assert made(state(more, coverage=found, drafts=more)).coverage[0].strength == "strong"
-    shown = [claims[0], claim("p1", "Four.", 4, tier="leaning"), claims[1]]
-    assert made(state(shown, coverage=found, drafts=shown)).coverage[0].strength == "some"
+    assert strength_of(made(state([])), answer.perspectives[2]) == "nothing found"
+    retrieved = made(state([], selected={"p1": [1]}))
+    assert strength_of(retrieved, retrieved.perspectives[0]) == "7 passages from 4 sources"
 
 
 def test_the_published_schema_is_the_models() -> None:
@@ -254,7 +229,7 @@ def test_the_published_schema_is_the_models() -> None:
     assert (ROOT / "docs" / "answer.schema.json").read_text() == printed, (
         "make it again: python -m agent.answer.model > docs/answer.schema.json"
     )
-    assert json.loads(printed)["properties"]["schema_version"]["const"] == "3.0"
+    assert json.loads(printed)["properties"]["schema_version"]["const"] == "4.0"
 
 
 def test_a_source_says_where_its_words_stand() -> None:

@@ -105,7 +105,7 @@ def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Setting
     database.close()
     status, out, _ = cli("ask", QUESTION)
     assert status == NOTHING_FOUND
-    assert "Nothing was found" in out
+    assert "Nothing on this was found" in out
     assert "Nearest topics here:" in out
 
 

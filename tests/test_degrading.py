@@ -288,7 +288,7 @@ async def test_everything_is_scored_again_when_the_judge_fails(
         assert {c.support for c in answer.citations} <= {0.9, 0.55, 0.95}  # the last is a model's yes to a claim
     else:
         alone = await run(settings(None), seconds=20, max_rounds=0)
-        told = [[(c.status, c.passages, c.strongest, c.leaning) for c in a.coverage] for a in (answer, alone)]
+        told = [[(c.status, c.passages, c.strongest) for c in a.coverage] for a in (answer, alone)]
         assert told[0] == told[1]
         assert [c.support for c in answer.citations] == [c.support for c in alone.citations] != []
     assert exit_status(answer) == DEGRADED

@@ -124,7 +124,7 @@ async def test_no_perspectives_is_an_honest_nothing(settings: Settings) -> None:
         answer, events = await run(runs)
     assert answer.outcome == "nothing_found"
     assert not of_kind(events, "searching")
-    assert "Nothing was found" in answer.summary
+    assert "Nothing on this was found" in answer.summary
     assert len(answer.nearest_questions) == 3
     assert (answer.perspectives, answer.citations) == ([], [])
 

@@ -158,14 +158,6 @@ def test_what_cannot_be_done_says_what_can(asked: Ask) -> None:
     assert asked("ok thanks") == Reply(CAN)
 
 
-def test_what_may_speak_for_a_side_is_told_with_the_doubt(asked: Ask) -> None:
-    side = TWO.perspectives[0]
-    leaning = side.claims[0].model_copy(update={"tier": "leaning"})
-    unsure = TWO.model_copy(update={"perspectives": [side.model_copy(update={"claims": [leaning]})]})
-    assert "May speak for For: “It lasts.” [1]" in told(asked("shorten it please", unsure))
-    assert "May speak for For" in told(asked("explain claim 1", unsure))
-
-
 def test_what_no_source_holds_is_asked_back(asked: Ask) -> None:
     assert told(asked("who disputes that takings fell by 14 percent?")).startswith(
         "Which claim? Name it by its number: 1, 2"

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
+from test_rendering import embedded
 from toll_run import toll_answer
 from written_answers import answer, cited, stands
 
+from agent.answer.model import Answer
 from agent.answer.requests import read_request
-from agent.answer.words import MAY_SPEAK
 from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.service import Runs
@@ -55,7 +56,7 @@ def labels(app: AppTest) -> list[str]:
 
 
 def answered(app: AppTest) -> bool:
-    return "to make a case argues for it" in html(app)
+    return "documents on this" in html(app)
 
 
 def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
@@ -93,23 +94,39 @@ def test_the_sides_have_one_order_on_the_page_and_in_its_comparison(
         assert "Is that near?" not in compared
 
 
-def test_what_may_speak_for_a_side_stands_apart_from_its_case(
+def store_answer(settings: Settings, told: Answer, run: str) -> None:
+    with closing(Database(settings.database_path)) as database:
+        runs = RunStore(database)
+        runs.create(run, run, told.question, RunOptions.of().to_dict(), "a test")
+        runs.finish(run, "a test", "done", {}, told.model_copy(update={"run_id": run}).model_dump_json())
+
+
+def test_what_stands_under_no_side_is_first_where_no_side_has_a_case(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    store_answer(settings, embedded(2, 7), "4" * 12)
+    app = page(run="4" * 12)
+    assert not app.exception
+    shown = html(app)
+    first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer</b>")
+    assert first < shown.index("“Sentence 1.” – Ann Lee, The Courier, 1 March 2025") < side
+    assert first < shown.index("STEELMAN_JUDGE=hub:NAME") < side
+    assert [e.label for e in app.expander][0] == ":small[+ 2 more]"
+    assert [m.value for m in app.markdown].count(":small[nothing sure enough to quote for this side]") == 2
+    assert not app.get("vega_lite_chart")  # nothing counts that could be drawn
+    assert "The evidence" not in shown
+
+
+def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
     page: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undecided = build(judge=ScriptedJudge(lambda pair: 0.5 if " not " in pair.statement else 0.65))
     monkeypatch.setattr(session, "Runs", partial(Runs, build=undecided))
-    app = until(
-        ask(page(), QUESTION),
-        lambda a: "Nothing that was found is surely about this question. What may speak for it" in html(a),
-    )
-    shown = html(app)
-    said = [m.value for m in app.markdown]
-    for begins in (":small[unsure: ", ":small[not found]", f":small[{MAY_SPEAK}]"):
-        assert len([s for s in said if s.startswith(begins)]) == 1
+    app = until(ask(page(), QUESTION), lambda a: "<b>Against</b>" in html(a))
+    assert 'class="sm-claim case"' not in html(app)
+    assert 'class="sm-claim thesis"' not in html(app)
     assert "weak" in app.markdown[0].help  # the words are explained where they stand
-    assert 'class="sm-claim leaning"' in shown
-    assert 'class="sm-claim case"' not in shown
-    assert 'class="sm-claim thesis"' not in shown
     assert [e.label for e in app.expander] == ["Documents: what each one argues"]  # no more of a side without a case
 
 
@@ -117,12 +134,8 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     page: Callable[..., AppTest], settings: Settings
 ) -> None:
     page()
-    run, told = "3" * 12, toll_answer()
-    with closing(Database(settings.database_path)) as database:
-        runs = RunStore(database)
-        runs.create(run, run, told.question, RunOptions.of().to_dict(), "a test")
-        runs.finish(run, "a test", "done", {}, told.model_copy(update={"run_id": run}).model_dump_json())
-    app = page(run=run)
+    store_answer(settings, toll_answer(), "3" * 12)
+    app = page(run="3" * 12)
     assert not app.exception
     folded, _, documents = app.expander
     assert folded.label == ":small[+ 5 more]"
@@ -132,7 +145,7 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
     assert '<span class="sm-reason">(answers [5])</span>' in html(app)
-    assert "<h2>Also on the question, for no side</h2>" in html(app)
+    assert "<h2>Also on this question</h2>" in html(app)
     assert "<li>On the bridge, part 1 · Valley Courier · 1 March 2025 · for ‘Yes’ [1]</li>" in "".join(
         e.proto.body for e in documents.get("html")
     )

@@ -68,8 +68,8 @@ def test_a_run_as_it_goes() -> None:
         ["planned", "planned"],
         ["searching", "planned"],
         ["24 passages from 3 web pages", "planned"],
-        ["enough that may count", "not found"],
-        ["enough that may count", "searching again"],
+        ["enough to read closely", "nothing yet to read closely"],
+        ["enough to read closely", "searching again"],
     ]
     progress = progress_of(events(*told))
     assert progress.neutral == QUESTION
@@ -126,7 +126,6 @@ def line(id_: str, passages: int, sources: int, *queries: str) -> CoverageLine:
             "strength": "some" if passages else "none",
             "passages": passages,
             "sources": sources,
-            "copies": 0,
             "strongest": 0.9,
             "queries": queries,
         }
@@ -203,12 +202,11 @@ def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
 
 
 def test_a_source_tells_whom_it_speaks_for_by_name() -> None:
-    claims = [AnswerClaim(text="It lasts.", citations=[1], tier=tier) for tier in ("case", "leaning")]
-    rent, buy = (
-        side(i, "other", name, c) for i, name, c in zip("ab", ("To rent", "To buy a home"), claims, strict=True)
-    )
+    claim = AnswerClaim(text="It lasts.", citations=[1])
+    rent = side("a", "other", "To rent", claim)
+    buy = side("b", "other", "To buy a home").model_copy(update={"objections": [claim]})
     choice = ANSWER.model_copy(update={"perspectives": [rent, buy]})
-    assert cited_view.speaks_for(choice, 1) == "To rent, may speak for To buy a home"
+    assert cited_view.speaks_for(choice, 1) == "To rent, against To buy a home"
     assert cited_view.speaks_for(ANSWER, 1) == "For"
 
 

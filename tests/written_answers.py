@@ -18,7 +18,7 @@ def stands(side: str, stance: Any, statement: str, *claims: AnswerClaim, **chang
 
 
 def covered(side: AnswerPerspective, **changes: Any) -> CoverageLine:
-    counts = {"strength": "some", "passages": 2, "sources": 2, "copies": 0, "strongest": 0.9}
+    counts = {"strength": "some", "passages": 2, "sources": 2, "strongest": 0.9}
     found = {"status": side.status, **counts, "queries": [side.statement]}
     return CoverageLine(perspective=side.id, **{**found, **changes})
 

@@ -106,10 +106,10 @@ def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mappi
     """What each passage argues, by the stance of its document; a document without one argues what it is cited for."""
     told = {(i, (side, "for")) for side, ids in state.get("document_stances", {}).items() for i in ids}
     known = {passages[i].document for i, _ in told if i in passages}
-    cited = {(i, stance) for i, stance in _cited_stances(state) if passages[i].document not in known}
     argued: dict[int, set[_Stance]] = defaultdict(set)
-    for i, stance in told | cited:
-        argued[i].add(stance)
+    for i, stance in told | _cited_stances(state):
+        if (i, stance) in told or (i in passages and passages[i].document not in known):
+            argued[i].add(stance)
     return argued
 
 

@@ -188,10 +188,15 @@ class _Page:
 
 
 def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
-    head, *rest = perspective(answer, side)
-    lines = textwrap.wrap(_text(head), page.width - len(_INDENT) - 2) or [""]
+    head, strength, *rest = perspective(answer, side)
+    tag, text = f"{head.label.upper():<{len(_INDENT)}}", _text(head)
     page.lines.append("")
-    page.strong(f"{head.label.upper():<{len(_INDENT)}}{lines[0]}".rstrip(), *(_INDENT + line for line in lines[1:]))
+    if text:
+        first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
+        page.strong(f"{tag}{first}", *(_INDENT + line for line in more))
+        rest = [strength, *rest]
+    else:
+        page.wrap(strength.text, tag)
     page.blocks(*rest)
 
 
