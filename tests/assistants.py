@@ -69,7 +69,7 @@ async def goes_through(client: Client) -> None:
     done = [d for d, _, _ in told]
     assert done == sorted(set(done))
     assert (done[-1], told[-1][1]) == (100.0, 100.0)
-    assert "For: 40 passages in support." in [m for _, _, m in told]
+    assert "For: 40 passages to read closely." in [m for _, _, m in told]
 
     followed = await client.call_tool("ask", {"question": "What about the cost?", "thread": answer.run_id})
     assert Answer.model_validate(followed.structured_content).focus == "the cost"

@@ -173,7 +173,9 @@ def test_the_first_line_counts_each_document_once() -> None:
     ]
     told = "1 argues for, 2 against, 1 both, 1 for another way and 1 only against another way"
     assert summary(*FACED, documents=mixed) == f"Of 7 documents on this, {told}; for 1 the judge could not tell."
-    assert summary(*FACED, documents=mixed, focus="the cost").startswith("On the cost, of 7 documents on this, 1 argues")
+    assert summary(*FACED, documents=mixed, focus="the cost").startswith(
+        "On the cost, of 7 documents on this, 1 argues"
+    )
     assert summary(*FACED, documents=mixed[:1]) == "Of 1 document on this, 1 argues for."
     few = [document(("p0", "for"), ("p1", "for")), document(("p1", "against")), document(("p3", "for"))]
     said = "1 argues for ‘side 3’, 1 for more than one and 1 only against an answer."
@@ -212,7 +214,11 @@ def test_documents_are_counted_by_the_stance_of_all_their_sentences_and_copies_o
 def test_a_sides_line_counts_what_is_shown_and_its_sources() -> None:
     claims = [claim("p1", "One.", 1, role="thesis"), claim("p1", "Two.", 2), claim("p2", "Three.", 3, 4)]
     answer = made(state(claims, drafts=claims, duplicate_of={4: 3}))
-    assert [(c.strength, c.passages, c.sources) for c in answer.coverage] == [("weak", 2, 1), ("weak", 1, 1), ("none", 0, 0)]
+    assert [(c.strength, c.passages, c.sources) for c in answer.coverage] == [
+        ("weak", 2, 1),
+        ("weak", 1, 1),
+        ("none", 0, 0),
+    ]
     assert [strength_of(answer, s) for s in answer.perspectives] == [
         "weak: 2 quotations from 1 source (Sample Press)",
         "weak: 1 quotation from 1 source (b)",

@@ -196,8 +196,7 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert point.rstrip(".") in reply.summary
     assert [len(e.data["sides"]) for e in events if e.kind == "sides"] == [1]
     assert (goes_on.neutral_question, goes_on.focus, goes_on.against) == (QUESTION, "the arches", None)
-    assert "On the arches, a case for it was found" in goes_on.summary
-    assert ", 4 argue for; " in goes_on.summary
+    assert goes_on.summary.startswith("On the arches, of 40 documents on this, 4 argue for; ")
     assert again.against is not None
     assert again.against.text in {c.text for s in goes_on.perspectives for c in s.claims}
     assert earlier.against is not None

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,7 +61,7 @@ async def test_only_uncovered_sides_are_searched_again_and_only_so_often(setting
     assert [(c.perspective, c.status) for c in answer.coverage] == [("p1", "supported"), ("p2", "not_found")]
     queries = answer.coverage[1].queries
     assert len(queries) == len(set(queries)) > (1 if rounds else 0)
-    assert answer.summary.startswith("All that was found to make a case argues for it")
+    assert [bool(s.claims) for s in answer.perspectives] == [True, False]
 
 
 async def test_a_small_collection_is_read_whole_and_not_searched_again(settings: Settings) -> None:
@@ -156,11 +157,12 @@ async def test_what_a_slow_judge_managed_is_what_the_answer_is_made_of(settings:
     sides = [side(i) for i in range(1, 5)]
     async with door(settings, build(judge=ScriptedJudge(slow), expand=ScriptedExpander(*sides).expand)) as runs:
         answer, seconds = await timed_out(runs, 5.0)
+        judged = Counter(e.side for e in await runs.evidence(answer.run_id))
     assert seconds < 8
     assert answer.outcome == "answered"
     assert 4 <= answer.usage.passages_judged < 13  # 10 pairs a second at most, until 85 % of the time are gone
-    passages = [c.passages for c in answer.coverage]
-    assert max(passages) - min(passages) <= 1
+    assert len(judged) == 4
+    assert max(judged.values()) - min(judged.values()) <= 1
     assert any(n.kind == "unjudged" for n in answer.notes)
 
 

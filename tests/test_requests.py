@@ -57,7 +57,7 @@ def told(reply: Reply | Question) -> str:
 def test_the_answer_tells_what_it_can(asked: Ask) -> None:
     assert told(asked("could you condense that for me")).startswith("In short\n  • ")
     weighed = told(asked("who has got the better evidence then"))
-    assert "For: some: 2 sources, 3 passages" in weighed
+    assert "For: some: 1 quotation from 2 sources" in weighed
     assert told(asked("what exactly is [1]?")).startswith("[1] Title 1. Paper 1, news, 12 March 2026.")
     assert "numbers of this answer are 1, 2" in told(asked("explain claim 7"))
 

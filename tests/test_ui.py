@@ -237,7 +237,7 @@ def test_a_longer_search_that_brings_nothing_says_so(page: Callable[..., AppTest
         click(app, "Search more for this")
         until(app, lambda a: shown_run(a) not in runs and answered(a))
         runs.add(shown_run(app))
-        assert ("no other passage was found" in html(app)) is brings_nothing
+        assert ("nothing else is sure enough to quote" in html(app)) is brings_nothing
 
 
 def test_what_the_answer_tells_stands_below_it_in_order(

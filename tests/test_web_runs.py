@@ -127,7 +127,7 @@ async def test_one_text_on_three_sites_is_one_source(settings: Settings, engine:
         answer = await run(runs)
     [line, _] = answer.coverage
     assert (line.status, line.sources) == ("thin", 1)
-    assert sorted(d.not_quoted for d in answer.documents) == ["", "repeats", "repeats"]
+    assert [d.not_quoted for d in answer.documents if d.collection == WEB] == ["", "", "repeats"]
 
 
 # The engine's bad days
