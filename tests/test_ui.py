@@ -112,7 +112,7 @@ def test_what_stands_under_no_side_is_first_where_no_side_has_a_case(
     first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer</b>")
     assert first < shown.index("“Sentence 1.” – Ann Lee, The Courier, 1 March 2025") < side
     assert first < shown.index("STEELMAN_JUDGE=hub:NAME") < side
-    assert [e.label for e in app.expander][0] == ":small[+ 2 more]"
+    assert next(e.label for e in app.expander) == ":small[+ 2 more]"
     assert [m.value for m in app.markdown].count(":small[nothing sure enough to quote for this side]") == 2
     assert not app.get("vega_lite_chart")  # nothing counts that could be drawn
     assert "The evidence" not in shown
