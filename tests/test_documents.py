@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from toll_run import CLAIMS, PASSAGES, QUESTION, SIDES, TEXTS, covered, toll_answer, toll_run, written
 
 from agent.answer.assemble import assemble
-from agent.answer.documents import also_claims, documents_of, same_texts
+from agent.answer.documents import documents_of, same_texts
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
@@ -21,7 +21,7 @@ from agent.answer.words import document_line, strength_of
 from agent.models.inference import Models
 from agent.runs.progress import Progress
 from agent.runs.store import Event
-from agent.state import Perspective, RunState
+from agent.state import Perspective
 from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage, Sentence
 from ui.watch_view import progress_of
@@ -145,24 +145,6 @@ async def test_copies_are_known_wherever_they_are_and_rewordings_where_they_take
     same = await same_texts(cast("Models", Reading(encoder)), toll_run(), passages)
     assert (same[11], same[13], same[9]) == (5, 3, 3)
     assert {i for i, first in same.items() if i != first} == {9, 11, 13}
-
-
-async def test_sentences_for_no_side_are_of_read_documents_each_its_nearest_and_five_at_most(encoder: MiniLM) -> None:
-    near = "The village bridge has been free of any toll for two hundred years."
-    passages = dict(PASSAGES)
-    for i in range(20, 27):
-        passages[i] = replace(PASSAGES[8], id=i, text=f"{near} Sheep graze on hill number {i}.", key=str(i))
-    passages[27] = replace(passages[20], id=27, text="A toll on the village bridge was debated in 1904.")
-    judged = dict.fromkeys([9, 13, *range(20, 28)], 0.05)
-    state = toll_run(support={"p1": judged, "p2": {**judged, 13: 0.95}, "p3": judged}, off_question=[21])
-    found = await also_claims(cast("Models", Reading(encoder)), state, passages)
-    assert [c["text"] for c in found].count(near) == 4  # of document 20 a sentence that is nearer
-    assert passages[27].text in [c["text"] for c in found]
-    assert not {21, 13, 9} & {i for c in found for i in c["passages"]}  # off the question, of a side, about the weather
-    assert {(c["role"], c["perspective"], len(c["passages"])) for c in found} == {("also", "", 1)}
-    unwritten = cast("RunState", {k: v for k, v in state.items() if k != "drafts"})
-    assert await also_claims(cast("Models", Reading(encoder)), unwritten, passages) == []
-    assert await also_claims(cast("Models", Reading(encoder)), toll_run(off_question=[*TEXTS]), passages) == []
 
 
 def test_a_document_is_said_to_argue_for_sides_as_their_heads_call_them() -> None:

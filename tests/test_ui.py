@@ -230,16 +230,6 @@ def test_what_goes_on_from_an_answer_searches_where_it_was_searched(
         assert runs.get(shown_run(app)).options["collections"] == ["letters"]
 
 
-def test_a_longer_search_that_brings_nothing_says_so(page: Callable[..., AppTest]) -> None:
-    app = until(ask(page(), QUESTION), answered)
-    runs = {shown_run(app)}
-    for brings_nothing in (False, True):  # the first search longest finds more than the usual one
-        click(app, "Search more for this")
-        until(app, lambda a: shown_run(a) not in runs and answered(a))
-        runs.add(shown_run(app))
-        assert ("nothing else is sure enough to quote" in html(app)) is brings_nothing
-
-
 def test_what_the_answer_tells_stands_below_it_in_order(
     page: Callable[..., AppTest], encoder: MiniLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,6 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         if note.kind == "not_found":
             say.small(note.text)
     _nearest(service, answer)
-    _nothing_new(service, run, answer)
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
     parts = partial(_sides, service, run, answer), partial(_also, answer)
@@ -178,16 +177,6 @@ def _nearest(service: PageService, answer: Answer) -> None:
     if answer.outcome == "nothing_found":
         documents = {"view": "documents"}
         st.button("Add your documents", key="add-documents", type="tertiary", on_click=ask_view.go, kwargs=documents)
-
-
-def _nothing_new(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Where the question was searched longest, as one of its thread was before, and brought no other passage."""
-    if run.options.get("depth") != "deep":
-        return
-    told = map(Answer.model_validate_json, service.rows.thread_answers(run.thread, run.created_at))
-    known = {c.passage_id for t in told if t.neutral_question == answer.neutral_question for c in t.citations}
-    if known and known >= {c.passage_id for c in answer.citations}:
-        say.small("Searched with the most time: nothing else is sure enough to quote.")
 
 
 def _conversation(answer: Answer) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
-from agent.answer.documents import also_claims, cited_passages, documents_of, found_passages, same_texts
+from agent.answer.documents import cited_passages, documents_of, found_passages, same_texts
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -217,9 +217,6 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     with contextlib.suppress(DeadlineError):  # courtesies that an answer does not wait for
         same = await in_time(options, "verify", same_texts(providers.models, state, passages))
-        if by_verdicts and "against" not in state:
-            also = await in_time(options, "verify", also_claims(providers.models, state, passages))
-            state = RunState(**{**state, "claims": [*state.get("claims", []), *also]})
         if SAMPLES in options.collections and not state.get("claims"):
             asked = state["framing"]["question"]
             nearest = await in_time(options, "verify", nearest_questions(asked, providers.models))

@@ -1,23 +1,16 @@
-"""The documents that a run found: what each argues, by which numbers it is quoted, or why it is not; and sentences on
-the question that are for no side."""
+"""The documents that a run found: what each argues, by which numbers it is quoted, or why it is not."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-
-import numpy as np
 
 from agent.answer.model import AnswerDocument, Citation, shared_fields
 from agent.answer.retrieved import judged_passages
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
-from agent.state import Claim, RunState, asked_query
-from tools.language.quotable import stands_alone
-from tools.language.sentences import passage_sentences
+from agent.state import RunState
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
 
-_ON_QUESTION = 0.5  # cosine of a sentence to the question
-_MOST_ALSO = 5
 _ORDER = ("", "no_claim", "repeats", "no_side", "off_question", "unread")
 _Stance = tuple[str, str]
 """A perspective's id, and 'for' or 'against'."""
@@ -124,19 +117,3 @@ def _stances(state: RunState, texts: Mapping[int, int]) -> Mapping[int, set[_Sta
         shared[texts.get(i, i)].add(stance)
     found = stated | _verdicts(state)
     return {i: {s for s in shared[first] if (i, s) in found or i not in judged} for i, first in texts.items()}
-
-
-async def also_claims(models: Models, state: RunState, passages: Mapping[int, Passage]) -> list[Claim]:
-    """Sentences of passages that the judge read and found to take no side: of each document the one nearest to the
-    question, the nearest five in all."""
-    silent = judged_passages(state) - {i for i, _ in _verdicts(state)} - {*state.get("off_question", [])}
-    read = (s for i in sorted(silent & {*passages}) for s in passage_sentences(passages[i]))
-    if "drafts" not in state or not (sentences := [s for s in read if stands_alone(s.text)]):  # nothing is written
-        return []
-    nearness = await models.encode_sentences(sentences) @ (await models.encode([asked_query(state["framing"])]))[0]
-    nearest = dict[tuple[str, str], Claim]()
-    for at in (int(i) for i in np.argsort(-nearness, kind="stable") if nearness[i] >= _ON_QUESTION):
-        said = sentences[at]
-        claim = Claim(perspective="", text=said.text, passages=[said.passage.id], support=0.0, role="also")
-        nearest.setdefault(said.passage.document, claim)
-    return list(nearest.values())[:_MOST_ALSO]
