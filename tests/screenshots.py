@@ -35,8 +35,6 @@ def main(folder: Path) -> None:
         _save(page, folder / "running.png", still=False)
         page.get_by_role("button", name="Export").wait_for()
         _save(page, folder / "answer.png")
-        page.get_by_role("heading", name="The evidence").evaluate("heading => heading.scrollIntoView()")
-        _save(page, folder / "ledger.png")
         page.locator("[data-testid=stMain]").evaluate("main => main.scrollTo(0, 0)")
         page.get_by_role("button", name=re.compile(r"^\[\d+\]")).first.click()
         page.locator(".sm-source mark").first.wait_for()

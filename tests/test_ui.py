@@ -68,7 +68,6 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     said, more = "What else its sources say", "More about how this was made"  # the first of the one side with a case
     assert [e.label for e in app.expander] == [said, more, "Documents: what each one argues"]
     assert 'class="sm-group"' in html(app)
-    assert len(app.get("vega_lite_chart")) == 1
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)
@@ -114,8 +113,6 @@ def test_what_stands_under_no_side_is_first_where_no_side_has_a_case(
     assert first < shown.index("STEELMAN_JUDGE=hub:NAME") < side
     assert next(e.label for e in app.expander) == ":small[+ 2 more]"
     assert [m.value for m in app.markdown].count(":small[nothing sure enough to quote for this side]") == 2
-    assert not app.get("vega_lite_chart")  # nothing counts that could be drawn
-    assert "The evidence" not in shown
 
 
 def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
@@ -169,7 +166,7 @@ def test_the_sides_can_be_edited_first(page: Callable[..., AppTest]) -> None:
     app.text_area[2].set_value("Towns should row.")
     app.checkbox(key="kept-1").uncheck()
     click(app, "Search for these")
-    until(app, lambda a: "The evidence" in html(a))
+    until(app, lambda a: "Searched: " in html(a))
     assert "Towns should dig tunnels." in html(app)
     assert "Towns should row." in html(app)
     assert "Towns should build bridges.</p>" not in html(app)

@@ -1,4 +1,4 @@
-"""What the page is made of: what events amount to, what hostile text becomes, the ledger and the card of a source."""
+"""What the page is made of: what events amount to, what hostile text becomes, the card of a source."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,11 +19,10 @@ from agent.answer.model import (
     ResponseSentence,
     Usage,
 )
-from agent.answer.retrieved import Evidence
 from agent.answer.words import MORE
 from agent.runs.store import Event
-from tools.passages import Passage, SourceKind
-from ui import cited_view, guard, ledger, moves, settings_view, shown, source_view
+from tools.passages import Passage
+from ui import cited_view, guard, moves, settings_view, shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -104,7 +103,7 @@ def test_the_words_behind_a_claim_are_marked_where_they_stand() -> None:
     assert apart == "<mark>It lasts.</mark>\n<mark>It costs … much.</mark> <mark>It stays.</mark>"
 
 
-# The ledger
+# The sources
 
 
 def passage(number: int, text: str = "It lasts. It carries a town.") -> Passage:
@@ -169,36 +168,6 @@ ANSWER = Answer(
     timings={"total": 1.0},
     usage=Usage(),
 )
-
-
-def judged(side_id: str, number: int, support: float, kind: SourceKind = "news") -> Evidence:
-    """Three publishers stand behind all passages."""
-    found = replace(passage(number), publisher=f"Paper {number % 3}", kind=kind)
-    return Evidence(side_id, found, support, counts=support >= 0.5)
-
-
-EVIDENCE = [
-    judged("p1", 1, 0.93),
-    judged("p1", 4, 0.7, "academic"),
-    judged("p1", 2, 0.6),
-    judged("p2", 1, 0.1),
-    judged("p2", 3, 0.2),
-    judged("p3", 2, 0.9),
-]
-
-
-def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
-    dots = ledger.dots(ANSWER, EVIDENCE)
-    assert [(d["side"], d["column"], d["cited"], d["verdict"]) for d in dots if d["side"] in ("For", "Against")] == [
-        ("For", 1, "[1]", ledger.COUNTS),
-        ("For", 3, "[1]", ledger.COUNTS),
-        ("For", 2, "", ledger.COUNTS),  # of 0.6 here, but of 0.9 for another side
-        ("Against", 1, "", ledger.COUNTS_NOT),
-        ("Against", 4, "", ledger.COUNTS_NOT),
-    ]
-
-
-# The sources
 
 
 def test_a_source_tells_whom_it_speaks_for_by_name() -> None:

@@ -1,7 +1,6 @@
 """An answer as the page shows it: the sides beside each other, the words behind each claim beside them, what was not
 found, the sources, and what can be done with it."""
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 
@@ -13,10 +12,9 @@ from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import documents, perspective
 from agent.answer.requests import again
-from agent.answer.retrieved import Evidence
 from agent.runs.store import RunRow
 from tools.store.store import SAMPLES
-from ui import ask_view, cited_view, ledger, say, source_view
+from ui import ask_view, cited_view, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
@@ -57,13 +55,10 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         show_part()
     show_notes(answer)
     _more_time(service, run, answer)
-    evidence = service.evidence(run.id)
-    if not words.is_sideless(answer):
-        ledger.show(answer, evidence)
     cited_view.listed(answer)
     _documents(answer)
     _end(service, run, answer)
-    _suggested(service, run, answer, evidence)
+    _suggested(service, run, answer)
     _conversation(answer)
 
 
@@ -192,9 +187,9 @@ def _conversation(answer: Answer) -> None:
         say.small("These replies are told from the answer alone, and are gone when the page is loaded anew.")
 
 
-def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:
+def _suggested(service: PageService, run: RunRow, answer: Answer) -> None:
     """Follow-ups to ask with a click."""
-    texts = list({e.passage.id: e.passage.text for e in evidence}.values())
+    texts = list({e.passage.id: e.passage.text for e in service.evidence(run.id)}.values())
     asked = [row.question for row in service.rows.thread(run.thread)]
     with st.container(horizontal=True, key="suggested"):
         for question in suggestions(answer, texts, asked):

@@ -4,9 +4,6 @@ never says anything alone."""
 FOR, AGAINST, OTHER = "#3f78b0", "#b07c26", "#85808f"
 """The colours of a side that supports, opposes or does neither; each stands beside its word, and is told from both
 grounds."""
-STANCES = {"supports": FOR, "opposes": AGAINST, "other": OTHER}
-INK = {"light": "#1d2430", "dark": "#e6e3dc"}
-"""Of words in a chart, by the theme."""
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _LINK = "light-dark(#1f4e79, #8fbfe8)"
 _GROUND = "light-dark(#fdfcf9, #16181c)"
@@ -79,8 +76,8 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   h1 {{ font-size: 1.5rem !important; }}
 }}
 @media print {{
-  [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover, .stVegaLiteChart,
-  .stExpander:not([class*="st-key-folded-"] *), .stHtml:has(> .sm-screen),
+  [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover,
+  .stExpander:not([class*="st-key-folded-"] *),
   .stTooltipIcon, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;

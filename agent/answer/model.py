@@ -6,13 +6,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agent.answer.earlier import upgraded
 from tools.passages import SourceKind
 
 SCHEMA_VERSION: Literal["4.0"] = "4.0"
-_EARLIER = ("2.0", "3.0")
-_RENAMED_FIELDS = {"plain": "also", "pairs_judged": "passages_judged"}
-_DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen")
-_RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}, "strength": {"unsure": "none"}}
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'answered': a side has a case. 'no_sides': only `also` has something. 'retrieved': the run was to end with its
@@ -237,30 +234,6 @@ class Usage(Part):
     pages: int = 0
 
 
-def _renewed(part: Any) -> Any:
-    """A part of a stored answer in the names of this schema."""
-    if isinstance(part, list):
-        return [_renewed(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        _RENAMED_FIELDS.get(name, name): _RENAMED_VALUES.get(name, {}).get(value, value)
-        if isinstance(value, str)
-        else _renewed(value)
-        for name, value in part.items()
-        if name not in _DROPPED_FIELDS
-    }
-
-
-def _upgraded(stored: dict[str, Any]) -> Any:
-    """A stored answer of an earlier schema in this one: claims that only leaned to a side move to `also`."""
-    unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
-    sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in stored["perspectives"]]
-    also = [*stored.get("also", stored.get("plain", [])), *({**claim, "role": "also"} for claim in unsure)]
-    kept = {name: value for name, value in stored.items() if name != "plain"}
-    return _renewed({**kept, "schema_version": SCHEMA_VERSION, "perspectives": sides, "also": also})
-
-
 class Answer(Part):
     """The answer to one question.
 
@@ -294,8 +267,7 @@ class Answer(Part):
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, stored: Any) -> Any:
-        earlier = isinstance(stored, dict) and stored.get("schema_version") in _EARLIER
-        return _upgraded(stored) if earlier else stored
+        return upgraded(stored, SCHEMA_VERSION)
 
 
 def strength(sources: int, shown: int) -> Strength:

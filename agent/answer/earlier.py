@@ -1,0 +1,34 @@
+"""Stored answers of earlier schemas: claims that only leaned to a side move to `also`, which has no sides."""
+
+from typing import Any
+
+_EARLIER = ("2.0", "3.0")
+_RENAMED_FIELDS = {"plain": "also", "pairs_judged": "passages_judged"}
+_DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen")
+_RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}, "strength": {"unsure": "none"}}
+
+
+def _renewed(part: Any) -> Any:
+    """A part of a stored answer in the names of this schema."""
+    if isinstance(part, list):
+        return [_renewed(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        _RENAMED_FIELDS.get(name, name): _RENAMED_VALUES.get(name, {}).get(value, value)
+        if isinstance(value, str)
+        else _renewed(value)
+        for name, value in part.items()
+        if name not in _DROPPED_FIELDS
+    }
+
+
+def upgraded(stored: Any, version: str) -> Any:
+    """A stored answer of an earlier schema in that version; anything else as it is."""
+    if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
+        return stored
+    unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
+    sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in stored["perspectives"]]
+    also = [*stored.get("also", stored.get("plain", [])), *({**claim, "role": "also"} for claim in unsure)]
+    kept = {name: value for name, value in stored.items() if name != "plain"}
+    return _renewed({**kept, "schema_version": version, "perspectives": sides, "also": also})
