@@ -39,7 +39,8 @@ REMINDER = "Check what matters to you against the sources."
 MORE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
-_LONGEST_NAME = 80  # characters of a section or a speaker
+_LONGEST_NAME = 80  # characters of a section or a source
+_LONGEST_SPEAKER = 140  # characters of who says something, of one for no side with where and when
 _LONGEST_BRIEF = 160
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
@@ -142,7 +143,8 @@ def said_by(answer: Answer, claim: AnswerClaim) -> str:
     """Who says a quotation; of one for no side also where and when."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
     facts = [fact for c in cited for fact in (claim.speaker, c.publisher or c.title or c.document_id, day(c.date))]
-    return ", ".join(filter(None, dict.fromkeys(facts))) if facts else claim.speaker
+    told = [shorten(fact, _LONGEST_SPEAKER // 3, placeholder=" …") for fact in dict.fromkeys(facts)]
+    return ", ".join(filter(None, told)) if facts else claim.speaker
 
 
 def reason_of(claim: AnswerClaim) -> str:
@@ -152,7 +154,7 @@ def reason_of(claim: AnswerClaim) -> str:
 
 def by(words: str, speaker: str) -> str:
     """'“Phones distract.” – Cllr Faulds'"""
-    return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_NAME, placeholder=" …"))))
+    return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_SPEAKER, placeholder=" …"))))
 
 
 def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
