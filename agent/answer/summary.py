@@ -44,7 +44,8 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
         return f"Passages for {covered} of {count(len(state['coverage']), 'side')}; nothing was written."
     focus = state["framing"]["focus"]
     if outcome == "nothing_found":
-        return f"Nothing on {focus or 'this'} was found{_where(documents)}{_what_was_not_done(state)}."
+        about = focus if focus and state["perspectives"] else "this"
+        return f"Nothing on {about} was found{_where(documents)}{_what_was_not_done(state)}."
     if not state["perspectives"]:
         return "What the sources say on this:"
     census = _census(state, documents, judge)

@@ -30,8 +30,8 @@ FIRST_ALSO = 5
 """Sentences of `also` that are shown at once; the others are folded."""
 WHERE_MORE = "with --explain, on the page, or in the answer's JSON (`also`)."
 HOW_TO_GET_SIDES = (
-    "To have more of this told by side, set a key for a chat model, a chat model of your own, or a larger judge to "
-    "download (STEELMAN_JUDGE=hub:NAME): docs/providers.md."
+    "To have this told by sides, set a key for a chat model, run a chat model of your own, or download a larger judge "
+    "(STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
 )
 DOCUMENTS = "Documents"
 NEAREST = "Nearest topics here:"
