@@ -103,8 +103,7 @@ def coverage_of(
         strongest = max((on_focus[i] for i in ids), default=0.0)
         evidence = Evidence(ids=ids, strongest=strongest, copies=0, reworded=0)
     if read is not None:
-        counted = evidence if read["case"] else Evidence(ids=[], strongest=0.0, copies=0, reworded=0)
-        evidence = {**counted, "ids": read["case"], "strongest": read["strongest"]}
+        evidence = Evidence(ids=read["case"], strongest=read["strongest"], copies=0, reworded=0)
     if cited is not None:
         evidence = _with_cited(evidence, cited, same)
     ids = evidence["ids"]
