@@ -138,6 +138,12 @@ def origins(value: str) -> str:
     return _each(value, _ORIGIN, "addresses of pages without a path, such as https://app.example.org")
 
 
+def judge(value: str) -> str:
+    if value not in (known := ("auto", "embedded", "batch", "chat", "score")) and not value.startswith("hub:"):
+        raise ValueError(f"it is one of {', '.join(known)}, or hub: and the name or folder of a model")
+    return value
+
+
 def _each(value: str, form: re.Pattern[str], what: str) -> str:
     if not all(map(form.fullmatch, split_list(value))):
         raise ValueError(f"it lists {what}")

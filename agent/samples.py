@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from agent.models.inference import Models
 from tools.documents.ingest import Ingester
 from tools.documents.markdown import markdown_document
+from tools.language.sentences import split_sentences
 from tools.models.encoders.encoder import Encoder
+from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
@@ -20,6 +22,7 @@ from tools.store.store import SAMPLES, Store
 FOLDER = Path(__file__).parent.parent / "samples"
 VECTORS = FOLDER / "vectors.npz"
 """Of the samples' passages and sentences, made by `python -m evals.training.ship samples`."""
+_SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # who argues for what, by the writers of the samples
 _NEAREST = 3
 _RELATED = 0.25  # cosine of two questions that have something to do with each other
 _SIGNATURE = "samples"
@@ -50,6 +53,23 @@ def samples_signature(encoder: str) -> str:
 def text_key(text: str) -> int:
     """What a text's vector is stored under in VECTORS."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def sided_sentences() -> list[tuple[Pair, bool]]:
+    """Sentences of the samples with the side that their passage argues for, which calibrate a judge: each, its longest,
+    once beside its own question (True) and once beside the question of another topic."""
+    texts, pairs = {d.external_id: d.text for d in sample_documents()}, list[tuple[Pair, bool]]()
+    rows = [
+        json.loads(line) for file in sorted(_SIDES.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()
+    ]
+    sided = [row for row in rows if row["stance"] != "other"][::2]  # half are enough, and take half the time
+    for row, other in zip(sided, sided[len(sided) // 2 :] + sided, strict=False):
+        sentence = max(split_sentences(texts[row["path"]]), key=len)
+        own, contrary = ("Yes", "No") if row["stance"] == "supports" else ("No", "Yes")
+        for question in (row["question"], other["question"]):
+            pair = Pair(f"{own}: {question}", sentence, f"{contrary}: {question}", form="answer")
+            pairs.append((pair, question == row["question"]))
+    return pairs
 
 
 class SampleEncoder:

@@ -88,9 +88,10 @@ class Settings(Network):
     prices: str = _text("Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2.")
 
     # The judge
-    judge: Literal["auto", "embedded", "batch", "chat", "score"] = Field(
+    judge: Annotated[str, AfterValidator(forms.judge)] = Field(
         default="auto",
-        description="'batch' asks a chat model about many passages in one call, 'chat' one with log-probabilities "
+        description="'hub:NAME' reads what may be shown by a model (name or folder) in this process, with the extra "
+        "'models'; 'batch' asks a chat model about many passages in one call, 'chat' one with log-probabilities "
         "Yes or No, 'score' a cross-encoder on vLLM's /score, and all three fail where their server fails; 'auto' uses "
         "STEELMAN_JUDGE_URL if it is set, else the chat model in batches if one is set, and falls back with a note.",
     )

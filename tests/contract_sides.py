@@ -29,35 +29,23 @@ async def own_sides(given: list[dict[str, str]], bench: Bench) -> Outcome:
     return Outcome(answer.outcome, " ".join([*by_side, to_terminal(answer, 104, bold=False)]))
 
 
-KEEP_IT, MOVE_IT = "Keep the market on Saturdays", "Move it to Sundays"
-PLANNED = {"id": "p1", "name": "Yes", "statement": f"Yes: {QUESTION}", "stance": "supports", "contrary": "p2"}
+KEEP_IT, MOVE_IT, CLOSE_IT = "Keep the market on Saturdays", "Move it to Sundays", "Close the market for good"
 ROWS = [
     Row(
-        "two wishes",
+        "three wishes",
         own_sides,
-        [{"statement": KEEP_IT}, {"statement": MOVE_IT}],
+        [{"statement": said} for said in (KEEP_IT, MOVE_IT, CLOSE_IT)],
         "answered",
-        f"{KEEP_IT} > {STAY}; {MOVE_IT} > {MOVE};",
+        f"{KEEP_IT} > {STAY}; {MOVE_IT} > {MOVE}; {CLOSE_IT} > {CLOSE};",
     ),
     Row(
         "planned sides in other words",
         own_sides,
-        [PLANNED | {"statement": MOVE_IT}, {"id": "p2", "statement": KEEP_IT, "stance": "opposes", "contrary": "p1"}],
+        [
+            {"id": "p1", "name": "Yes", "statement": MOVE_IT, "stance": "supports", "contrary": "p2"},
+            {"id": "p2", "name": "No", "statement": KEEP_IT, "stance": "opposes", "contrary": "p1"},
+        ],
         "answered",
         f"{MOVE_IT} > {MOVE}; {KEEP_IT} > {STAY};",
-    ),
-    Row(
-        "a third side",
-        own_sides,
-        [{"statement": s} for s in (KEEP_IT, "Close the market for good")],
-        "answered",
-        f"Close the market for good > {CLOSE};",
-    ),
-    Row(
-        "a planned side alone",
-        own_sides,
-        [PLANNED | {"origin": "question"}],
-        "answered",
-        f"Yes: {QUESTION} > {MOVE}",
     ),
 ]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,10 +55,10 @@ def searched(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyP
     found: Searched = set()
 
     def made(settings: Settings, store: Store) -> Providers:
-        providers = build(before_search=lambda _: None)(settings, store)
-        providers.search.__class__ = NotingSearch
-        providers.search.searched = found  # type: ignore[attr-defined]
-        return providers
+        providers = build()(settings, store)
+        search: Any = NotingSearch(providers.search, lambda _: None)
+        search.searched = found
+        return replace(providers, search=search)
 
     monkeypatch.setattr(session, "Runs", partial(Runs, build=made))
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)

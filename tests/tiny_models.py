@@ -5,6 +5,7 @@ makes one. The tokenizers are trained on the project's samples.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +97,8 @@ def _favour(model: Any, tokenizer: "Tokenizer") -> None:
             head[tokenizer.token_to_id(token), column] = more / level
 
 
-def save_cross_encoder(folder: Path) -> None:
-    """A BERT that gives a pair of texts one number."""
+def save_cross_encoder(folder: Path, labels: Sequence[str] = ("LABEL_0",)) -> None:
+    """A BERT that gives a pair of texts a number for each label, whatever the order of the labels."""
     import torch
     from tokenizers.processors import TemplateProcessing
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
@@ -110,7 +111,11 @@ def save_cross_encoder(folder: Path) -> None:
         special_tokens=[(name, core.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
     torch.manual_seed(_SEED)
-    BertForSequenceClassification(BertConfig(num_labels=1, **_SHAPE)).save_pretrained(folder)
+    model = BertForSequenceClassification(BertConfig(id2label=dict(enumerate(labels)), **_SHAPE))
+    order = sorted(range(len(labels)), key=lambda place: labels[place].lower())
+    with torch.no_grad():
+        model.classifier.weight[order] = model.classifier.weight.clone()
+    model.save_pretrained(folder)
     PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=512, **names).save_pretrained(folder)
 
 

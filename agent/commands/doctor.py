@@ -21,6 +21,7 @@ from agent.models.from_settings import (
     build_encoder,
     build_engine,
     build_judge,
+    build_own_judge,
     build_search,
     judges_in_batches,
     uses_chat,
@@ -28,7 +29,6 @@ from agent.models.from_settings import (
 from agent.models.providers import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
-from tools.models.judges import embedded
 from tools.models.judges.judge import Pair
 from tools.net.http import without_login
 from tools.store.database import Database
@@ -204,10 +204,10 @@ class _Checks:
         return f"{offered}; {instead}{'; answered a question' if ask else ''}"
 
     def own_judge(self) -> str:
-        judge = self._opened.models.own_judge if self._opened else embedded.load_judge()
+        judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
         asyncio.run(judge.support([_PAIR]))
         asyncio.run(judge.stances([_PAIR], closely=True))
-        return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
+        return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, {judge.told or 'embedded'}"
 
     def served_judge(self, *, ask: bool) -> str:
         """A chat model that judges is not asked unless that is wanted, since it costs; whether it is offered is."""

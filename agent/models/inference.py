@@ -103,7 +103,7 @@ class RunJudge(Judge):
         """patience: the share of the time after which a judge that has not answered has failed."""
         self.name, self.address = judge.name, judge.address
         self.threshold, self.sentence_threshold = judge.threshold, judge.sentence_threshold
-        self.reads_closely, self.reads_documents = judge.reads_closely, judge.reads_documents
+        self.reads_closely, self.reads_documents, self.told = judge.reads_closely, judge.reads_documents, judge.told
         self.quoting = load_quoting_weights()
         self._judge = judge
         self._cache = cache
@@ -123,6 +123,8 @@ class RunJudge(Judge):
         self, question: str, sides: Sequence[Side], passages: Sequence[Passage], seconds: float = math.inf
     ) -> PassageVerdicts:
         """What a judge that reads documents says is kept by the question, the sides and what is shown of a passage."""
+        if self._judge.first:
+            return await RunJudge(self._judge.first, self._cache).read(question, sides, passages, seconds)
         if not self.reads_documents:
             return await super().read(question, sides, passages, seconds)
         shown = [f"{heading_of(p)} {as_line(p)}" for p in passages]

@@ -11,6 +11,7 @@ from agent.models.from_settings import (
     build_chat_models,
     build_encoder,
     build_judge,
+    build_own_judge,
     build_search,
     build_web,
     uses_chat,
@@ -29,7 +30,6 @@ from tools.errors import ProviderError, as_sentence
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
-from tools.models.judges import embedded as judges
 from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login
@@ -106,7 +106,7 @@ def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Model
     encoder = encoders.load_encoder()
     return Models(
         encoder,
-        judges.load_judge(),
+        build_own_judge(settings),
         VectorCache(settings.cache_dir / "cache.db"),
         remote_judge=build_judge(settings),
         judge_required=settings.judge in ("batch", "chat", "score"),

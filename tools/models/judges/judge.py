@@ -109,7 +109,8 @@ class Judge(ABC):
     on development data; sentence_threshold: from which a single sentence may be shown under a side. address: where it
     is asked, empty for one of this process. chat: the chat model that judges, if it is one that reads many passages a
     call. reads_closely: whether it has a closer reading. reads_documents: whether it reads passages better than the
-    embedded judge reads their sentences, so that its verdicts are the last word on them.
+    embedded judge reads their sentences, so that its verdicts are the last word on them. first: who reads passages
+    where this judge reads only what may be shown. told: what an answer says of the judge.
     """
 
     name: str
@@ -119,6 +120,8 @@ class Judge(ABC):
     chat: "ChatModel | None" = None
     reads_closely = False
     reads_documents = False
+    first: "Judge | None" = None
+    told = ""
 
     @abstractmethod
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
