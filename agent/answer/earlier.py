@@ -3,7 +3,7 @@
 from typing import Any
 
 _EARLIER = ("2.0", "3.0")
-_RENAMED_FIELDS = {"plain": "also", "pairs_judged": "passages_judged"}
+_RENAMED_FIELDS = {"pairs_judged": "passages_judged"}
 _DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen")
 _RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}, "strength": {"unsure": "none"}}
 
@@ -27,8 +27,9 @@ def upgraded(stored: Any, version: str) -> Any:
     """A stored answer of an earlier schema in that version; anything else as it is."""
     if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
         return stored
-    unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
-    sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in stored["perspectives"]]
-    also = [*stored.get("also", stored.get("plain", [])), *({**claim, "role": "also"} for claim in unsure)]
-    kept = {name: value for name, value in stored.items() if name != "plain"}
-    return _renewed({**kept, "schema_version": version, "perspectives": sides, "also": also})
+    old: dict[str, Any] = {"also": stored.get("plain", []), **stored}
+    old.pop("plain", None)
+    unsure = [c for side in old["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
+    sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in old["perspectives"]]
+    also = [*old["also"], *({**claim, "role": "also"} for claim in unsure)]
+    return _renewed(old | {"schema_version": version, "perspectives": sides, "also": also})
