@@ -117,10 +117,18 @@ async def frame_by_rules(question: str, earlier: Sequence[str]) -> FramingState:
     """
     read = await asyncio.to_thread(read_question, question)
     if earlier and (read.kind != "none" or question.endswith("?")) and not stands_alone(question, read.kind):
-        topic = await frame_by_rules(earlier[-1], earlier[:-1])
-        return FramingState(form="plain", question=topic["question"], alternatives=[], focus=question)
+        topic = await asyncio.to_thread(thread_question, earlier)
+        if topic != read.text:  # else the thread's question is asked again
+            return FramingState(form="plain", question=topic, alternatives=[], focus=question)
     form: Form = "plain" if read.kind == "fact" else read.kind  # a fact is looked up, and has no sides
     return FramingState(form=form, question=read.text, alternatives=list(read.options), focus="")
+
+
+def thread_question(earlier: Sequence[str]) -> str:
+    """The latest of a thread's questions that stands alone, or else the first."""
+    read = ((asked, read_question(asked)) for asked in reversed(earlier))
+    latest = (found.text for asked, found in read if stands_alone(asked, found.kind))
+    return next(latest, "") or read_question(earlier[0]).text
 
 
 def stands_alone(question: str, kind: str) -> bool:

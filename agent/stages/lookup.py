@@ -32,9 +32,10 @@ _WORDS, _PASSAGE, _THREAD, _FIGURE = 0.5, 0.3, 0.5, 0.1
 them, that to the thread's question with them, and a figure where one is asked for."""
 _NEAR = 0.4  # cosine of the nearest sentence from which the documents are about what is asked
 _RELATED = 0.25  # cosine, or a shared word, from which a sentence is listed
+_ON_SUBJECT = 0.5  # of the nearest document's cosine to both, below which a document is about another subject
 _LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell"}
 _ASKS_FIGURE = re.compile(
-    r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:costs?|price|percent\w*|share|number|figures?|when)\b",
+    r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
     re.I,
 )
 _HAS_FIGURE = re.compile(
@@ -60,9 +61,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     except DeadlineError as exc:
         current_log().note("late", f"Nothing could be looked up: {exc}")
     report(runtime, "written", claims=len(drafts))
-    return RunState(
-        perspectives=[], drafts=drafts, foreign_documents=left.foreign, addressing_documents=left.addressed
-    )
+    return RunState(perspectives=[], drafts=drafts, foreign_documents=left.foreign, addressing_documents=left.addressed)
 
 
 async def _best_sentences(
@@ -84,12 +83,14 @@ async def _best_sentences(
     if not parts or (cosine.max() < _NEAR and not (framing["focus"] and known >= 0.5)):
         return [], found
     figures = np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(p.text)) for p in parts])
-    context = np.array([near[p.passage.id] for p in parts]) @ (_PASSAGE, _THREAD)
-    fit = cosine + _WORDS * held + _FIGURE * figures + context
+    context = np.array([near[p.passage.id] for p in parts])
+    fit = cosine + _WORDS * held + _FIGURE * figures + context @ (_PASSAGE, _THREAD)
+    listed = (cosine >= _RELATED) | (held > 0)
+    if framing["focus"]:
+        listed &= _on_subject(parts, context[:, 1])
     best: dict[int, _Part] = {}
-    for at in map(int, np.argsort(-fit, kind="stable")):
-        part = parts[at]
-        if (cosine[at] >= _RELATED or held[at]) and part.text not in {p.text for p in best.values()}:
+    for part in (parts[int(at)] for at in np.argsort(-fit, kind="stable") if listed[at]):
+        if part.text not in {p.text for p in best.values()}:
             best.setdefault(part.passage.id, part)
     chosen = list(best.values())[:_MOST]
     await _keep(providers, [p.passage for p in chosen])
@@ -109,14 +110,14 @@ async def _searched(
 
 
 def parts_of(passage: Passage) -> list[_Part]:
-    """What can be quoted of a passage: its sentences, each with the one before where it leans on that; a table's rows."""
+    """What can be quoted of a passage: sentences, each with the one before where it leans on that; a table's rows."""
     if passage.form == "table":
         head, *rows = [line for line in passage.text.split("\n") if line.strip()]
         return [_Part(passage, row, f"[{head}] {row}") for row in rows]
-    parts, before = list[_Part](), ""
-    for sentence in split_sentences(passage.text):
+    parts, before, sentences = list[_Part](), "", split_sentences(passage.text)
+    for sentence in sentences:
         own = without_mark(sentence)
-        heading = is_heading(sentence) and not passage.file  # the text of a table's row often has no full stop
+        heading = is_heading(sentence) and len(sentences) > 1  # a row's text often has no full stop
         if not heading and is_prose(own) and not own.endswith("?"):
             pair = f"{before} {own}"
             leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR
@@ -133,6 +134,15 @@ def _words_held(typed: str, parts: list[_Part]) -> tuple[NDArray[np.float64], fl
     whole = sum(weight.values()) or 1.0
     held = np.array([sum(weight[word] for word in wanted & own) / whole for own in said])
     return held, len(wanted & set().union(*said)) / max(1, len(wanted))
+
+
+def _on_subject(parts: list[_Part], near: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Whether each part's document has a passage near enough to the thread's question with the typed words."""
+    nearest: dict[tuple[str, str], float] = {}
+    for part, cosine in zip(parts, near, strict=True):
+        nearest[part.passage.document] = max(nearest.get(part.passage.document, 0.0), float(cosine))
+    least = _ON_SUBJECT * max(nearest.values())
+    return np.array([nearest[p.passage.document] >= least for p in parts])
 
 
 async def _keep(providers: Providers, passages: list[Passage]) -> None:
