@@ -14,6 +14,7 @@ from tools.errors import QuestionError
 
 _AGAINST = re.compile(r"(?:/against|strongest (?:case against|counter-argument to)) (?P<what>.+?)[\s?.!]*", re.I)
 _NUMBER = re.compile(r"[\[(#]?(\d{1,3})[\])]?")
+_COMMAND = re.compile(r"/[a-z]+(?: \S+){0,2}", re.I)
 _NO_ANSWER = (
     "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
 )
@@ -24,6 +25,10 @@ def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) ->
     before = [*earlier, *(a.neutral_question for a in answers)]
     begun = RunState(version=STATE_VERSION, question=question, earlier=before)
     against = resolve(question, answers)
+    if against is None and _COMMAND.fullmatch(question):
+        raise QuestionError(
+            f"'{question}' is no question, but a command: give it below an answer, on the page or in the chat."
+        )
     return RunState(**begun, against=against) if against else begun
 
 
