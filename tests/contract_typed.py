@@ -15,7 +15,7 @@ from agent.runs import service as session
 from agent.runs.service import Runs
 
 
-def chat(given: str, bench: Bench) -> Outcome:
+def in_chat(given: str, bench: Bench) -> Outcome:
     """What the chat prints for these lines."""
     bench.patch.setenv("STEELMAN_DATA_DIR", str(bench.folder / "data"))
     bench.patch.setattr(session, "Runs", partial(Runs, build=build()))
@@ -46,12 +46,17 @@ def chat_app(given: str, bench: Bench) -> Outcome:
 FIRST = f"{QUESTION}\n"
 LISTED = "/summarise, /more, /against, /newer, /only and /help"
 ROWS = [
-    Row("a command that there is not", chat, f"{FIRST}/shout\n", 0, "there is no command /shout", LISTED),
-    Row("a command before any answer", chat, "/newer\n", 0, "needs an answer to work on", "Ask a question first"),
-    Row("a source that the answer lacks", chat, f"{FIRST}/only 99\n", 0, "needs the number of a source", "1, 2"),
-    Row("the commands, before any answer", chat, "/help\n", 0, "/against N", "/only N"),
+    Row("a command that there is not", in_chat, f"{FIRST}/shout\n", 0, "there is no command /shout", LISTED),
+    Row("a command before any answer", in_chat, "/newer\n", 0, "needs an answer to work on", "Ask a question first"),
+    Row("a source that the answer lacks", in_chat, f"{FIRST}/only 99\n", 0, "needs the number of a source", "1, 2"),
+    Row("the commands, before any answer", in_chat, "/help\n", 0, "/against N", "/only N"),
     Row(
-        "a follow-up's title", chat, f"{FIRST}and the arches?\n", 0, "\nand the arches?\n", f"Goes on from: {QUESTION}"
+        "a follow-up's title",
+        in_chat,
+        f"{FIRST}and the arches?\n",
+        0,
+        "\nand the arches?\n",
+        f"Goes on from: {QUESTION}",
     ),
     Row("a follow-up's title", http, "and the arches?", 200, f"and the arches? / {QUESTION}"),
     Row("a question of its own", http, "Should ferries run at night?", 200, "at night? / Should ferries run at night?"),

@@ -26,9 +26,8 @@ def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) ->
     begun = RunState(version=STATE_VERSION, question=question, earlier=before)
     against = resolve(question, answers)
     if against is None and _COMMAND.fullmatch(question):
-        raise QuestionError(
-            f"'{question}' is no question, but a command: give it below an answer, on the page or in the chat."
-        )
+        what = "is no question, but a command: give it below an answer, on the page or in the chat."
+        raise QuestionError(f"'{question}' {what}")
     return RunState(**begun, against=against) if against else begun
 
 
