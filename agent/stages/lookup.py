@@ -1,6 +1,7 @@
 """Lookup: what has no sides is answered by the sources' own sentences, the best first.
 
-A question of fact comes here, and what is typed under an answer and is no question with sides of its own.
+A question of fact comes here, and what is typed under an answer and is no question with sides of its own, or has none
+that anything was found for.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
+from agent.stages.frame import thread_question
 from agent.stages.stage import report, run_id, stage
 from agent.state import Claim, FramingState, RunState, asked_query
 from tools.budget import current_log
@@ -55,13 +57,21 @@ class _Part(NamedTuple):
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     drafts: list[Claim] = []
     left = FilteredPassages([], {}, {})
-    options = options_of(runtime)
+    options, framing = options_of(runtime), state["framing"]
+    if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
+        thread = await asyncio.to_thread(thread_question, state["earlier"])
+        framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
-        drafts, left = await in_time(options, "write", _best_sentences(providers, state["framing"], options))
+        drafts, left = await in_time(options, "write", _best_sentences(providers, framing, options))
     except DeadlineError as exc:
         current_log().note("late", f"Nothing could be looked up: {exc}")
     report(runtime, "written", claims=len(drafts))
-    return RunState(perspectives=[], drafts=drafts, foreign_documents=left.foreign, addressing_documents=left.addressed)
+    return RunState(
+        perspectives=state.get("perspectives", []),
+        drafts=drafts,
+        foreign_documents=left.foreign,
+        addressing_documents=left.addressed,
+    )
 
 
 async def _best_sentences(
