@@ -1,6 +1,6 @@
 """The agent as a LangGraph graph.
 
-    frame ──(a question of fact)──▶ lookup ─────────────────────────────┐
+    frame ──(without sides)──▶ lookup ──────────────────────────────────┐
       │                                                                 │
     expand ─▶ review                                                    │
                 │  one Send a perspective                               │
@@ -10,7 +10,8 @@
                 │          ▼
                 └────── requery   (uncovered perspectives only)
 
-    A run of which nothing is to be written goes from select to verify, which counts what it found.
+    A run of which nothing is to be written goes from select to verify, which counts what it found. One without a
+    perspective goes from review to lookup, and a follow-up for whose sides write has nothing from write to lookup.
     write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.
 
 This module only wires. Stages are in `agent/stages/`, the conditions below, the state in
@@ -97,9 +98,9 @@ def _opening(statement: str, state: RunState) -> list[str]:
     return [first, focus] if against else [first]
 
 
-def after_expand(state: RunState) -> list[Send] | Literal["write"]:
-    """Without a single perspective there is nothing to search for: the answer says so."""
-    return to_branches(state) or "write"
+def after_expand(state: RunState) -> list[Send] | Literal["lookup"]:
+    """A question without a single perspective is looked up."""
+    return to_branches(state) or "lookup"
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
@@ -118,9 +119,12 @@ def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["writ
     return "write" if options_of(runtime).writing else "verify"
 
 
-def after_write(state: RunState) -> Literal["judge", "verify"]:
-    """A judge that failed on the way has everything scored again by its replacement."""
-    return "judge" if _judge_changed(state) else "verify"
+def after_write(state: RunState) -> Literal["judge", "lookup", "verify"]:
+    """A judge that failed on the way has everything scored again by its replacement. A follow-up for which nothing was
+    written is looked up."""
+    if _judge_changed(state):
+        return "judge"
+    return "lookup" if state["earlier"] and not state["drafts"] and "against" not in state else "verify"
 
 
 def after_verify(state: RunState) -> Literal["judge", "__end__"]:
@@ -161,7 +165,7 @@ def build_graph(
     graph.add_edge(START, "frame")
     graph.add_conditional_edges("frame", after_frame)
     graph.add_edge("expand", "review")
-    graph.add_conditional_edges("review", after_expand, ["retrieve", "write"])
+    graph.add_conditional_edges("review", after_expand, ["retrieve", "lookup"])
     graph.add_edge("retrieve", "judge")
     graph.add_conditional_edges("judge", after_judge)
     graph.add_conditional_edges("requery", after_requery, ["retrieve", "select"])

@@ -75,8 +75,8 @@ class Target(TypedDict):
 
 
 class FramingState(TypedDict):
-    """What is asked: the question as it was typed, or of a follow-up the one that it goes on from, with the `focus`
-    that it puts on it. `alternatives` are the names of what a choice names.
+    """What is asked: the question as it was typed, or of a follow-up that needs its thread the thread's, with what was
+    typed, or what a model made of it, as the `focus`. `alternatives` are the names of what a choice names.
 
     Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is.
     """
@@ -222,7 +222,6 @@ class RunState(TypedDict, total=False):
     round: int  # requery: how often it has searched again
     next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     selected: dict[str, list[int]]  # select: per perspective, the passages to write from
-    on_focus: dict[str, dict[int, float]]  # select: per perspective, scores of passages on a follow-up's focus
     sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
     document_stances: dict[str, list[int]]  # write: per perspective, a passage of each document that argues for it
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first

@@ -72,7 +72,7 @@ async def goes_through(client: Client) -> None:
     assert "For: 40 passages to read closely." in [m for _, _, m in told]
 
     followed = await client.call_tool("ask", {"question": "What about the cost?", "thread": answer.run_id})
-    assert Answer.model_validate(followed.structured_content).focus == "the cost"
+    assert Answer.model_validate(followed.structured_content).focus == "What about the cost?"
 
     found = await client.call_tool("retrieve", {"question": TOPIC, "depth": "quick", "web": False})
     retrieved = Retrieved.model_validate(found.structured_content)

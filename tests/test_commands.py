@@ -202,15 +202,16 @@ def test_batch_never_overwrites_what_it_did_not_write(cli: Cli, tmp_path: Path) 
 
 def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        sys, "stdin", io.StringIO(f"{QUESTION}\n\n???\nWhat about the cost?\nnew\nShould ferries run?\n")
+        sys, "stdin", io.StringIO(f"{QUESTION}\n\n???\nWhat about the cost?\n/only 1\nnew\nShould ferries run?\n")
     )
     status, out, err = cli("chat")
     assert status == OK
     assert one_line(err)
+    assert "What rests on 1 source [1]\n  • " in out
     assert [line for line in out.splitlines() if line.endswith("?")] == [
         QUESTION,
         "What about the cost?",
-        f"Read as: {QUESTION}",
+        f"Goes on from: {QUESTION}",
         "Should ferries run?",
     ]
 

@@ -1,7 +1,6 @@
-"""Follow-ups that argue with an answer: which wordings ask for it, what they stand for, what the run makes of it."""
+"""Follow-ups that argue with an answer: what they stand for, what the run makes of it, and which are offered."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
 from written_answers import cited, stands
 
-from agent.answer.followups import argued_with, refers, resolve, suggestions
+from agent.answer.followups import resolve, suggestions
 from agent.answer.model import Answer, AnswerClaim, Quotation
 from agent.options import RunOptions
 from agent.runs.service import Runs
@@ -70,42 +69,6 @@ answer = partial(written_answers.answer, BRIDGES)
 ANSWER = answer(PRO, CON, THIRD, citations=CITATIONS)
 
 
-# --- wordings ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("question", "what"),
-    [
-        ("strongest counter-argument to 2?", "2"),
-        ("what speaks against 2?", "2"),
-        ("can you refute source no. 2?", "source no. 2"),
-        ("Show me arguments against “Against”", "Against"),
-        ("What's the best objection to #3?", "#3"),
-        ("strongest argument against the against side", "the against side"),
-    ],
-)
-def test_who_asks_what_speaks_against_a_number_or_a_side_is_understood(question: str, what: str) -> None:
-    assert argued_with(question) == what
-    assert refers(what)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What speaks against nuclear power?",
-        "Should 2 be banned?",
-        "Is the case against 9/11 suspects fair?",
-        "Are you for or against?",
-        "and " * 39,
-    ],
-)
-def test_an_ordinary_question_is_left_alone_at_once(question: str) -> None:
-    began = time.process_time()
-    assert not refers(argued_with(question))
-    assert resolve(question, [ANSWER]) is None
-    assert time.process_time() - began < 0.2
-
-
 # --- what a reference stands for --------------------------------------------------------------------------------------
 
 
@@ -116,7 +79,7 @@ def against(question: str, *answers: Answer) -> Target:
 
 
 def test_a_number_is_the_claim_that_cites_it_with_its_side_and_the_contrary() -> None:
-    target = against("counter-argument to 1?")
+    target = against("Strongest counter-argument to 1?")
     assert (target["text"], target["number"]) == ("A bridge joins both halves of a town.", 1)
     assert target["publisher"] == "Press 1"
     assert (target["side"], target["statement"], target["stance"]) == ("For", "Towns should build bridges.", "supports")
@@ -127,42 +90,40 @@ def test_a_number_is_the_claim_that_cites_it_with_its_side_and_the_contrary() ->
 
 
 @pytest.mark.parametrize(
-    ("what", "text"),
+    ("asked", "text"),
     [
-        ("For", PRO.statement),
-        ("the against side", CON.statement),
-        ("side 2", CON.statement),
-        ("'Towns should share one bridge'", THIRD.statement),
-        ("the last one", "A bridge costs more than a ferry ever will."),
+        ("Strongest case against For?", PRO.statement),
+        ("/against against", CON.statement),
+        ("/against [3]", "A bridge costs more than a ferry ever will."),
+        ("strongest case against “Towns should share one bridge”", THIRD.statement),
     ],
 )
-def test_a_side_and_an_ordinal_stand_for_what_they_say(what: str, text: str) -> None:
-    assert against(f"strongest argument against {what}")["text"] == text
+def test_a_side_is_called_by_its_name_and_a_claim_by_its_number(asked: str, text: str) -> None:
+    assert against(asked)["text"] == text
 
 
 def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_none() -> None:
     bare = answer(PRO.model_copy(update={"contrary": ""}), CON, THIRD, citations=CITATIONS)
-    contrary = against("rebut 1", bare)["contrary"]
+    contrary = against("/against 1", bare)["contrary"]
     assert contrary is not None
     assert contrary["statement"] == CON.statement
-    assert against("rebut 2", answer(THIRD, citations=CITATIONS))["contrary"] is None
+    assert against("/against 2", answer(THIRD, citations=CITATIONS))["contrary"] is None
     trains = stands("p1", "other", "Trains are best.", claim("T.", 1), contrary="p2")
     ships = stands("p2", "other", "Ships are best.", claim("S.", 2), contrary="p1")
-    contrary = against("rebut 1", answer(trains, ships, citations=CITATIONS))["contrary"]
+    contrary = against("/against 1", answer(trains, ships, citations=CITATIONS))["contrary"]
     assert contrary is not None
     assert contrary["statement"] == "Ships are best."
-    assert against("rebut 4", answer(PRO, WAYS))["statement"] == "Wade."  # no one says what stands for the other ways
+    assert against("/against 4", answer(PRO, WAYS))["statement"] == "Wade."  # nobody says what stands for them
 
 
 @pytest.mark.parametrize(
     ("question", "answers", "says"),
     [
-        ("counter-argument to 17?", [ANSWER], "no '17'.* 1 to 3.*'For', 'Against'"),
-        ("counter-argument to 2 and 3?", [ANSWER], "one claim at a time.* 1 to 3"),
-        ("strongest argument against side 9", [ANSWER], "no 'side 9'"),
-        ("strongest argument against Other ways", [answer(PRO, WAYS)], "are several. Name a claim.*1 to 4"),
-        ("counter-argument to 2?", [], "no earlier answer"),
-        ("counter-argument to 2?", [answer(outcome="no_sides")], "no answer of this thread makes a case"),
+        ("Strongest counter-argument to 17?", [ANSWER], "no '17'.* 1 to 3.*'For', 'Against'"),
+        ("/against bridges", [ANSWER], "no 'bridges'"),
+        ("Strongest case against Other ways?", [answer(PRO, WAYS)], "are several. Name a claim.*1 to 4"),
+        ("/against 2", [], "no earlier answer"),
+        ("/against 2", [answer(outcome="no_sides")], "no answer of this thread makes a case"),
     ],
 )
 def test_what_stands_for_nothing_is_refused_with_what_there_is(question: str, answers: list[Answer], says: str) -> None:
@@ -183,9 +144,9 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
         second = await runs.start("strongest counter-argument to 1?", thread=first)
         reply = await runs.answer(second)
         goes_on = await runs.answer(await runs.start("what about the arches?", thread=first))
-        again = await runs.answer(await runs.start("rebut 1", thread=first))
+        again = await runs.answer(await runs.start("/against 1", thread=first))
         shown = (await runs.run(first)).finished_at or ""  # the first answer is the one on the reader's screen
-        earlier = await runs.answer(await runs.start("rebut 1", thread=first, by=shown))
+        earlier = await runs.answer(await runs.start("/against 1", thread=first, by=shown))
         events = [e async for e in runs.events(second)]
     assert [(s.name, s.statement) for s in reply.perspectives] == [("Against", "Towns should not build bridges.")]
     assert f"Towns should not build bridges. {point}" in asked
@@ -195,10 +156,11 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert (reply.neutral_question, reply.focus) == (QUESTION, "")
     assert point.rstrip(".") in reply.summary
     assert [len(e.data["sides"]) for e in events if e.kind == "sides"] == [1]
-    assert (goes_on.neutral_question, goes_on.focus, goes_on.against) == (QUESTION, "the arches", None)
-    assert goes_on.summary.startswith("On the arches, of 40 documents on this, 4 argue for; ")
+    assert (goes_on.question, goes_on.neutral_question) == ("what about the arches?", QUESTION)
+    assert (goes_on.perspectives, goes_on.against) == ([], None)
+    assert "arches" in goes_on.also[0].text
     assert again.against is not None
-    assert again.against.text in {c.text for s in goes_on.perspectives for c in s.claims}
+    assert again.against.text in {c.text for s in reply.perspectives for c in s.claims}
     assert earlier.against is not None
     assert (earlier.against.text, earlier.against.side) == (point, "For")
 
@@ -216,16 +178,6 @@ async def test_nothing_found_says_against_what_and_what_was_tried(settings: Sett
     assert reply.nearest_questions == []
 
 
-async def test_a_follow_up_that_nothing_speaks_of_says_so(settings: Settings) -> None:
-    async with door(settings) as runs:
-        first = await runs.start(QUESTION)
-        await runs.answer(first)
-        reply = await runs.answer(await runs.start("what about the opera?", thread=first))
-    assert 0 < len(reply.citations) <= 10
-    assert reply.summary.startswith("By what comes nearest to the opera, ")
-    assert any("No passage found speaks of the opera in so many words" in n.text for n in reply.notes)
-
-
 async def test_a_run_that_is_resumed_keeps_what_it_argues_against(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,7 +187,7 @@ async def test_a_run_that_is_resumed_keeps_what_it_argues_against(
         stopped = await runs.start("strongest counter-argument to 1?", thread=first)
         await runs.cancel(stopped)  # before it has done anything
         await asyncio.sleep(0.01)
-        later = await runs.answer(await runs.start("strongest argument against For", thread=first))
+        later = await runs.answer(await runs.start("Strongest case against For?", thread=first))
         assert later.against is not None
         assert later.against.number == 0
     async with door(settings) as runs:
@@ -297,7 +249,7 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
 ) -> None:
     monkeypatch.setattr("tools.net.retries._FIRST_PAUSE", 0.01)
     server.on("the one position that contradicts", said)
-    _, reply, _ = await two_turns(server, "what speaks against side 3?")
+    _, reply, _ = await two_turns(server, "Strongest case against Make it easy?")
     assert all(c.quoted for p in reply.perspectives for c in p.claims)  # the model is left nothing to write
     assert reply.coverage[0].queries[0].startswith("No: Voting should be made easier, not compulsory.")
     assert any(n.kind == "degraded" for n in reply.notes)
@@ -305,35 +257,22 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
 
 # --- what to offer ----------------------------------------------------------------------------------------------------
 
-COSTLY = [f"The toll house on pier {n} costs more money than the town has ever had." for n in range(5)]
-GREEN = [f"The wildlife of the northern river bank {n} has suffered badly from the traffic." for n in range(3)]
 
-
-def test_the_best_claim_of_each_facing_side_is_offered_and_what_the_passages_speak_of() -> None:
-    assert suggestions(ANSWER, [*GREEN, *COSTLY]) == [
-        "Strongest counter-argument to 1?",
-        "Strongest counter-argument to 2?",
-        "What about the cost?",
-        "What about the environment?",
-    ]
-    assert all(resolve(q, [ANSWER]) for q in suggestions(ANSWER, [])[:2])
-    assert suggestions(ANSWER, []) == ["Strongest counter-argument to 1?", "Strongest counter-argument to 2?"]
+def test_the_best_claim_of_each_facing_side_is_offered() -> None:
+    assert suggestions(ANSWER) == ["Strongest counter-argument to 1?", "Strongest counter-argument to 2?"]
+    assert all(resolve(question, [ANSWER]) for question in suggestions(ANSWER))
 
 
 def test_no_counter_argument_is_offered_where_there_is_none() -> None:
     empty = CON.model_copy(update={"claims": []})
-    assert suggestions(answer(PRO, empty, citations=CITATIONS), COSTLY) == []
     only = CON.model_copy(update={"contrary": ""})
-    assert suggestions(answer(only, citations=CITATIONS), COSTLY) == ["What about the cost?"]
-    assert suggestions(answer(only.model_copy(update={"claims": []}), citations=CITATIONS), COSTLY) == []
-    assert suggestions(answer(THIRD, citations=CITATIONS), []) == []
-    assert suggestions(answer(outcome="no_sides"), COSTLY) == []
-    assert suggestions(answer(outcome="nothing_found"), COSTLY) == []
+    for given in (answer(PRO, empty), answer(only), answer(THIRD), answer(outcome="no_sides")):
+        assert suggestions(given.model_copy(update={"citations": list(CITATIONS)})) == []
 
 
 @pytest.mark.parametrize(
     "question",
-    ["Should unarmed teams respond to 911?", "Should Ohio vote against 2?", "Is there evidence against homework?"],
+    ["Should unarmed teams respond to 911?", "Should Ohio vote against 2?", "strongest case against nuclear power?"],
 )
 def test_a_question_of_its_own_is_no_follow_up(question: str) -> None:
-    assert resolve(question, []) is None
+    assert resolve(question, [ANSWER]) is None

@@ -135,9 +135,9 @@ async def test_a_question_of_fact_is_looked_up(settings: Settings) -> None:
         answer, events = await run(runs, "How many arches does the bridge have?")
     assert answer.outcome == "no_sides"
     assert [e.data["stage"] for e in events if e.kind == "stage"] == ["frame", "lookup", "verify"]
-    assert [c.role for c in answer.also] == ["also", "also"]
-    assert len({c.text for c in answer.also}) == 2
-    assert [n for c in answer.also for n in c.citations] == [1, 2]
+    assert {c.role for c in answer.also} == {"also"}
+    assert len({c.text for c in answer.also}) == len(answer.also) <= 15
+    assert answer.also[0].citations == [1]
 
 
 # The deadline

@@ -7,7 +7,7 @@ import pytest
 from agent.evidence.cases import deduplicated
 from agent.evidence.coverage import coverage_of, judged_evidence
 from agent.stages.review import reviewed
-from agent.state import Claim, Evidence, SentenceEvidence
+from agent.state import Claim, Evidence
 from tools.errors import InputError
 from tools.language.grounding import verbatim
 from tools.passages import Passage
@@ -114,11 +114,3 @@ def test_a_verified_claim_counts_its_passage_and_a_side_without_one_is_thin() ->
     assert coverage_of(evidence(1, 2), passages, cited=[])["status"] == "thin"
     assert coverage_of(evidence(), passages, cited=[])["status"] == "not_found"
     assert coverage_of(evidence(), passages, cited=[2])["status"] == "thin"
-
-
-def test_of_a_follow_up_only_what_speaks_of_its_focus_is_counted() -> None:
-    passages = {i: passage(i, f"P{i}") for i in range(1, 4)}
-    found = coverage_of(evidence(1, 2), passages, on_focus={2: 0.6, 3: 0.9})
-    assert (found["ids"], found["status"], found["strongest"]) == ([2], "thin", 0.6)
-    read = SentenceEvidence(case=[3, 2], strongest=0.7)
-    assert coverage_of(evidence(1, 2), passages, on_focus={2: 0.6}, read=read)["ids"] == [3, 2]

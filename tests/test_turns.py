@@ -94,7 +94,7 @@ async def test_a_follow_up_may_bring_what_was_asked_before(settings: Settings) -
         assert RunOptions.from_dict(options.to_dict()) == options
         answer = await runs.answer(await runs.start("What about the cost?", options))
         assert answer.neutral_question == QUESTION
-        assert answer.focus == "the cost"
+        assert answer.focus == "What about the cost?"
 
 
 async def test_warming_up_asks_the_judge_and_the_search_once(settings: Settings) -> None:

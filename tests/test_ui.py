@@ -1,15 +1,13 @@
 """The page itself over instant providers: ask, watch, edit, stop, follow up, the history and the settings."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 from agent_fixtures import QUESTION
-from numpy.typing import NDArray
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
@@ -18,13 +16,11 @@ from toll_run import toll_answer
 from written_answers import answer, cited, stands
 
 from agent.answer.model import Answer
-from agent.answer.requests import read_request
 from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from tools.models.encoders.encoder import MiniLM
 from tools.store.database import Database
 from tools.store.store import Store
 from ui.service import PageService
@@ -195,7 +191,7 @@ def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
     first = shown_run(app)
     assert app.text_input[0].label == "Follow up, or ask something new"
     ask(app, "What about the cost?")
-    until(app, lambda a: shown_run(a) != first and answered(a))
+    until(app, lambda a: shown_run(a) != first and "Searched: " in html(a))
     assert "<h1>What about the cost?</h1>" in html(app)
     thread = [b for b in app.button if b.key and b.key.startswith("thread-")]
     assert [(b.label, b.disabled) for b in thread] == [(QUESTION, False), ("What about the cost?", True)]
@@ -227,23 +223,34 @@ def test_what_goes_on_from_an_answer_searches_where_it_was_searched(
         assert runs.get(shown_run(app)).options["collections"] == ["letters"]
 
 
-def test_what_the_answer_tells_stands_below_it_in_order(
-    page: Callable[..., AppTest], encoder: MiniLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        return encoder.encode(texts)
-
-    # What tells requests apart was fitted on the embedded encoder's vectors.
-    monkeypatch.setattr("ui.service.read_request", lambda asked, answer, _: read_request(asked, answer, encode))
+def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppTest]) -> None:
     app = until(ask(page(), QUESTION), answered)
-    for asked in ("summarise it", "which side has more evidence?"):
-        ask(app, asked)
+    click(app, "Summarise")
+    ask(app, "/only 2")
     assert app.text_input[0].value == ""
+    click(app, "Only newer sources")
     said = html(app)
-    told = ["You asked: summarise it", "<b>In short</b>", "You asked: which side has", "<b>The evidence by side</b>"]
-    assert sorted(told, key=said.index) == told
+    told = [
+        "You asked: Summarise",
+        "<b>In short</b>",
+        "You asked: /only 2",
+        "You asked: Only newer",
+        "<b>What rests on",
+    ]
+    assert sorted(told[:4], key=said.index) == told[:4]
+    assert told[4] in said
     assert "gone when the page is loaded anew" in said
+    ask(app, "/shout")
+    assert "there are /summarise, /more" in html(app).casefold()
     assert "You asked" not in html(page(run=shown_run(app)))
+
+
+def test_a_side_is_argued_against_at_a_click(page: Callable[..., AppTest]) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    first = shown_run(app)
+    click(app, "Argue against this")
+    until(app, lambda a: shown_run(a) != first and "Searched: " in html(a))
+    assert "<h1>Strongest case against For?</h1>" in html(app)
 
 
 def test_the_history_is_opened_and_deleted(page: Callable[..., AppTest]) -> None:

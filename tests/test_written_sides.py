@@ -328,14 +328,6 @@ async def test_only_a_passage_that_was_judged_for_a_side_is_quoted_for_it(
     assert (sided, found["responses"]) == ([], []), "all verdicts were 'none'"
 
 
-async def test_a_follow_up_is_written_from_what_speaks_of_its_focus(bench: Bench) -> None:
-    bench.server.on(STAGES["write"], empty)
-    await bench.run({LETTER: YES_OF_IT, "I move": YES_OF_IT, "trippers": NO_OF_IT, "Crews": NO_OF_IT}, focus="nurses")
-    prompt = bench.asked(YES)
-    assert "A nurse on" in prompt
-    assert not [words for words in ("I move", "trippers", "winter boats") if words in prompt]
-
-
 def claim(text: str, passage: int, **more: Any) -> Claim:
     usual = {"perspective": "p1", "text": text, "passages": [passage], "support": 0.9, "role": "case", "written": True}
     return Claim(**{**usual, "evidence": [f"Words of {passage}."], **more})  # type: ignore[typeddict-item]

@@ -6,13 +6,13 @@ from itertools import groupby
 
 import streamlit as st
 
-from agent.answer import words
+from agent.answer import commands, words
 from agent.answer.files import as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import documents, perspective
-from agent.answer.requests import again
 from agent.runs.store import RunRow
+from agent.state import OTHER_WAYS
 from tools.store.store import SAMPLES
 from ui import ask_view, cited_view, say, source_view
 from ui.service import PageService
@@ -58,7 +58,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     cited_view.listed(answer)
     _documents(answer)
     _end(service, run, answer)
-    _suggested(service, run, answer)
+    _suggested(service, answer)
     _conversation(answer)
 
 
@@ -93,7 +93,7 @@ def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
     """Where the time ran out: the same question with the most time."""
     late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
     if late and st.button("Search again with more time", key="more-time"):
-        ask_view.begin(service, again(answer), "deep", thread=run.id)
+        ask_view.begin(service, commands.again(answer), "deep", thread=run.id)
 
 
 def _thread(service: PageService, run: RunRow) -> None:
@@ -124,7 +124,13 @@ def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
     with st.container(horizontal=True, key=f"acts-{side.id}"):
         if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
-            ask_view.begin(service, again(answer), "deep", thread=run.id)
+            ask_view.begin(service, commands.again(answer), "deep", thread=run.id)
+        if (
+            side.claims
+            and side.id != OTHER_WAYS
+            and st.button("Argue against this", key=f"against-{side.id}", type="tertiary")
+        ):
+            ask_view.carry_out(service, answer, "", commands.against(answer, side.name))
         if side.all_claims:
             with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
                 st.code(copied(answer, side), language=None, wrap_lines=True)
@@ -187,14 +193,16 @@ def _conversation(answer: Answer) -> None:
         say.small("These replies are told from the answer alone, and are gone when the page is loaded anew.")
 
 
-def _suggested(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Follow-ups to ask with a click."""
-    texts = list({e.passage.id: e.passage.text for e in service.evidence(run.id)}.values())
-    asked = [row.question for row in service.rows.thread(run.thread)]
+def _suggested(service: PageService, answer: Answer) -> None:
+    """What can be done with the answer at a click, and follow-ups to ask."""
     with st.container(horizontal=True, key="suggested"):
-        for question in suggestions(answer, texts, asked):
+        if answer.citations:
+            for name, command in (("Summarise", commands.summarised), ("Only newer sources", commands.newer)):
+                if st.button(name, key=f"command-{command.__name__}"):
+                    ask_view.carry_out(service, answer, name, command(answer))
+        for question in suggestions(answer):
             if st.button(escaped(question), key=f"suggested-{question}"):
-                ask_view.begin(service, question, thread=run.id)
+                ask_view.begin(service, question, thread=answer.run_id)
 
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:

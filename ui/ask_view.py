@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from agent.answer.requests import Reply
+from agent.answer.commands import Reply, Search, run_command
+from agent.answer.model import Answer
 from agent.options import Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import SteelmanError
@@ -40,7 +41,7 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
     """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen; what was
     typed for another is not kept. An address with `?q=` fills the field and asks nothing."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
-    example = "What about the cost?" if thread else "Should schools ban smartphones?"
+    example = "What would it cost?" if thread else "Should schools ban smartphones?"
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
     with st.form("ask", border=False):
@@ -113,18 +114,29 @@ def _topics(open_service: Callable[[], PageService]) -> None:
         begin(open_service(), chosen, collections=(SAMPLES,))
 
 
-def ask(service: PageService, question: str, thread: str | None, options: dict[str, Any]) -> None:
-    """Asks it. What only the answer before it has to tell is told there, and begins no run."""
-    before = answer_of(service.rows.get(thread)) if thread else None
-    if before and question.strip():
-        asked = service.read_request(question, before)
-        if isinstance(asked, Reply):
-            st.session_state.setdefault(f"replies-{thread}", []).append((question, asked))
-            st.session_state["told"] = True
-            moves.then(shown=f".st-key-reply-{len(st.session_state[f'replies-{thread}'])}")
-            st.rerun()
-        question, options = asked.text, options | ({"depth": asked.depth} if asked.depth else {})
-    begin(service, question, thread=thread, **options)
+def ask(service: PageService, typed: str, thread: str | None, options: dict[str, Any]) -> None:
+    """Asks it; under an answer a command such as '/against 2' is carried out."""
+    before = answer_of(service.rows.get(thread)) if thread and typed.strip().startswith("/") else None
+    if before is None:
+        begin(service, typed, thread=thread, **options)
+        return
+    try:
+        carry_out(service, before, typed, run_command(typed, before), **options)
+    except SteelmanError as exc:
+        say.error(rights.cause(exc))
+
+
+def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Search, **options: Any) -> None:
+    """Shows below the answer what a command found in it, or begins the run that it wants."""
+    if isinstance(made, Search):
+        options |= {"depth": made.depth} if made.depth else {}
+        begin(service, made.question, thread=answer.run_id, **options)
+        return
+    replies = st.session_state.setdefault(f"replies-{answer.run_id}", [])
+    replies.append((asked, made))
+    st.session_state["told"] = True
+    moves.then(shown=f".st-key-reply-{len(replies)}")
+    st.rerun()
 
 
 def begin(

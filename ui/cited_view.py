@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from agent.answer import commands
 from agent.answer.model import Answer, AnswerClaim, Citation
 from agent.answer.words import called, claim_text, numbers, reason_of, said_by
 from agent.runs.store import RunRow
@@ -82,6 +83,9 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
         if claimed and st.button("Challenge this claim", key="challenge", type="tertiary"):
             ask_view.begin(service, f"Strongest counter-argument to {citation.number}?", thread=run.id)
+        if st.button("Only this source", key="only-this", type="tertiary"):
+            told = commands.only(answer, str(citation.number))
+            ask_view.carry_out(service, answer, f"Only [{citation.number}]", told)
 
 
 def listed(answer: Answer) -> None:

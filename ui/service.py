@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
 from agent.answer.model import Answer
-from agent.answer.requests import Question, Reply, read_request
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
 from agent.options import Depth
@@ -162,10 +161,6 @@ class PageService:
 
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.providers.passages(ids)
-
-    def read_request(self, asked: str, answer: Answer) -> Reply | Question:
-        """What is asked of an answer; see `agent.answer.requests`."""
-        return self._wait(read_request(asked, answer, self._runs.providers.models.encode))
 
     def evidence(self, run_id: str) -> list[Evidence]:
         """What was judged in the run; empty where it is not kept any more."""

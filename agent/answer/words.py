@@ -97,7 +97,7 @@ def quoted_head(side: AnswerPerspective) -> AnswerClaim | None:
 def read_as(answer: Answer) -> str:
     """The question as it was searched for, where that is not how it was asked."""
     read = answer.neutral_question
-    if answer.against is not None:
+    if answer.against is not None or answer.focus:
         return f"Goes on from: {read}"
     return f"Read as: {read}" if read and not same(answer.question, read) else ""
 

@@ -10,10 +10,10 @@ from textwrap import shorten
 from typing import Any
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
+from agent.answer.commands import HELP, Reply, Search, run_command
 from agent.answer.files import check_ending, write_answer
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
-from agent.answer.requests import Question, Reply, read_request
 from agent.answer.summary import all_looked_into
 from agent.answer.words import plain
 from agent.options import Depth, RunOptions
@@ -138,7 +138,10 @@ def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> Non
     print(to_terminal(answer, width, bold=sys.stdout.isatty(), explain=explain), end="", flush=True)
 
 
-_HELLO = "Ask a contentious question; follow up with 'what about the cost?'. 'new' begins another subject, Ctrl-D ends."
+_HELLO = (
+    "Ask a contentious question; what you type after that is searched in the same places. /help lists the commands, "
+    "'new' begins another subject, Ctrl-D ends."
+)
 
 
 def chat(args: argparse.Namespace) -> int:
@@ -170,16 +173,18 @@ def _converse(runner: asyncio.Runner, runs: Runs, args: argparse.Namespace, term
             print(f"steelman: {plain(str(exc))}", file=sys.stderr)
 
 
-async def _reply(runs: Runs, question: str, args: argparse.Namespace, thread: str | None) -> str:
-    """Prints the answer, or what the answer before tells of itself; returns the id of the thread for what follows."""
-    asked: Reply | Question = Question(question)
-    if thread and (before := await asyncio.to_thread(runs.run_store.thread_answers, thread)):
-        answer = Answer.model_validate_json(before[-1])
-        asked = await read_request(question, answer, runs.providers.models.encode)
+async def _reply(runs: Runs, typed: str, args: argparse.Namespace, thread: str | None) -> str | None:
+    """Prints the answer, or what a command makes of the answer before; returns the thread for what follows."""
+    asked: Reply | Search = Search(typed)
+    if typed.startswith("/"):
+        before = await asyncio.to_thread(runs.run_store.thread_answers, thread) if thread else []
+        if not before and typed != "/help":
+            raise InputError("a command needs an answer to work on. Ask a question first; /help lists the commands.")
+        asked = run_command(typed, Answer.model_validate_json(before[-1])) if before else Reply(HELP)
     if isinstance(asked, Reply):
         print(asked.text)
-        return str(thread)
-    run_id = await runs.start(asked.text, options_of(args, runs, asked.depth), thread)
+        return thread
+    run_id = await runs.start(asked.question, options_of(args, runs, asked.depth), thread)
     print_answer(await follow(runs, run_id), as_json=False)
     return thread or run_id
 

@@ -73,8 +73,8 @@ def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> 
     """The passages against the perspective and not for it, each source once before any comes again: the strongest
     first, of equals those of sources that do not speak for it."""
     own, mine = brief.perspective["id"], {p.id: p.source for p in brief.passages}
-    found, focus = state.get("opposition", {}).get(own, {}), state.get("on_focus", {}).get(own) or passages
-    ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i in focus and i not in mine]
+    found = state.get("opposition", {}).get(own, {})
+    ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i not in mine]
     ranked = sorted(ids, key=lambda i: (-found[i], passages[i].source in mine.values(), i))
     return independent_first([passages[i] for i in ranked])
 

@@ -85,23 +85,18 @@ def coverage_of(
     evidence: Evidence,
     passages: Mapping[int, Passage],
     *,
-    on_focus: Mapping[int, float] | None = None,
     read: SentenceEvidence | None = None,
     cited: Sequence[int] | None = None,
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
     """How well the evidence covers its perspective, with what was learnt of it since the judge scored the passages.
 
-    on_focus: the judge's scores of the passages that speak of a follow-up's focus; no others count. read: the passages
+    read: the passages
     with sentences for the case. They replace the judge's view of whole passages, since a passage without such a
     sentence cannot be shown. cited: the passages that verified claims cite; they count too. Without a claim a
     perspective is thin at best. same: for each passage the first that says the same; one of these counts, a cited one
     if there is any.
     """
-    if on_focus is not None:
-        ids = [i for i in evidence["ids"] if i in on_focus]
-        strongest = max((on_focus[i] for i in ids), default=0.0)
-        evidence = Evidence(ids=ids, strongest=strongest, copies=0, reworded=0)
     if read is not None:
         evidence = Evidence(ids=read["case"], strongest=read["strongest"], copies=0, reworded=0)
     if cited is not None:

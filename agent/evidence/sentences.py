@@ -14,7 +14,6 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.aspects import focus_pattern
 from agent.evidence.coverage import counter_rank
 from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective, with_denial
 from agent.models.inference import Models
@@ -234,13 +233,9 @@ def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) ->
 def _about(
     brief: Brief, units: Sequence[QuotablePart], nearness: NDArray[np.float32], about: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is. For a
-    follow-up they have to speak of what it asks about."""
-    focus = brief.framing["focus"]
+    """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is."""
     if brief.framing["form"] == "counter":
         return (nearness[:, 1] < _ECHO) & (about | (nearness[:, 1] >= _ON_POINT))
-    if focus and any(map((words := focus_pattern(focus)).search, (u.passage.text for u in units))):
-        return np.asarray(about & np.array([bool(words.search(u.text)) for u in units], bool))
     return np.asarray(about)
 
 

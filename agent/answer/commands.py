@@ -1,0 +1,136 @@
+"""Commands on the answer that is shown: '/summarise', '/against 2'. The page's buttons call the same functions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median_high
+
+from agent.answer.followups import resolve, side_called
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
+from agent.answer.words import called, claim_text, day, numbers, plain
+from agent.options import Depth
+from tools.errors import QuestionError
+from tools.language.words import count
+
+_CLAIMS = 2  # of a side, in a summary
+_ALSO = 3  # sentences of no side, in the summary of an answer without a case
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the answer itself holds: a heading, and lines with the numbers of their sources."""
+
+    heading: str
+    lines: list[tuple[str, list[int]]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """For a terminal: a line a line."""
+        listed = (f"  • {plain(said)} {numbers(of)}".rstrip() for said, of in self.lines)
+        return "\n".join([plain(self.heading), *listed])
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A question that a run has to answer, with its depth where that is not the usual one."""
+
+    question: str
+    depth: Depth | None = None
+
+
+def run_command(typed: str, answer: Answer) -> Reply | Search:
+    """Carries out a command. Raises QuestionError for an unknown one, or a number or side that the answer lacks."""
+    word, _, what = typed.strip().partition(" ")
+    if word.casefold() == "/help":
+        return Reply("On the answer above:", [(said, []) for said in HELP.splitlines()])
+    if (command := _COMMANDS.get(word.casefold())) is None:
+        raise QuestionError(f"there is no command {word}. There are {', '.join(_COMMANDS)} and /help.")
+    return command(answer, what.strip().strip("[]#"))
+
+
+def again(answer: Answer) -> str:
+    """The question of the answer, as it can be asked once more in its thread, where numbers mean something else now."""
+    return f"Strongest case against {answer.against.side}?" if answer.against else answer.question
+
+
+def summarised(answer: Answer, _: str = "") -> Reply:
+    """The first sentence, and the best claims of each side."""
+    lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if answer.summary else []
+    best = [(side, claim) for side in answer.perspectives for claim in side.claims[:_CLAIMS]]
+    lines += [(_said(answer, side, claim), claim.citations) for side, claim in best]
+    lines += [(claim_text(claim), claim.citations) for claim in answer.also[:_ALSO] if not best]
+    return Reply("In short", lines)
+
+
+def newer(answer: Answer, _: str = "") -> Reply:
+    """What rests on the newer half of the sources."""
+    if not (dates := sorted(c.date for c in answer.citations if c.date)):
+        return Reply("None of the sources of this answer has a date.")
+    since = median_high(dates)
+    told = _resting(answer, {c.number for c in answer.citations if c.date >= since}, f"from {day(since)} on")
+    undated = [c.number for c in answer.citations if not c.date]
+    return Reply(told.heading, [*told.lines, *([("Left out, having no date:", undated)] if undated else [])])
+
+
+def only(answer: Answer, what: str) -> Reply:
+    """What rests on one source, by its number."""
+    if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
+        raise QuestionError(f"/only needs the number of a source: {_listed([c.number for c in answer.citations])}.")
+    return _resting(answer, kept, f"[{what}]")
+
+
+def more(answer: Answer, what: str) -> Reply | Search:
+    """What else the sources of a side say; where all of it is shown, the question is searched longest."""
+    if (side := side_called(answer, what)) is None:
+        sides = [f"{n} ({called(answer, s)})" for n, s in enumerate(answer.perspectives, start=1)]
+        raise QuestionError(f"/more needs the number or the name of a side: {_listed(sides)}.")
+    shown = {claim.text for claim in side.all_claims}
+    responses = [response for group in side.groups for response in group.responses]
+    said = [(part, r.citation) for r in responses for part in (r.thesis, *r.evidence) if part.text not in shown]
+    if not said:
+        return Search(again(answer), "deep")
+    lines = [(f"“{part.shown or part.text}”", [number] if number else []) for part, number in said]
+    return Reply(f"What else the sources of ‘{called(answer, side)}’ say", lines)
+
+
+def against(answer: Answer, what: str) -> Search:
+    """Searches for the strongest case against a claim, by its number, or against a side."""
+    if not any(side.claims for side in answer.perspectives):
+        raise QuestionError("the answer above makes no case that could be argued against.")
+    side = side_called(answer, what) if not what.isdigit() else None
+    question = f"Strongest case against {side.name if side else what or '?'}?"
+    if resolve(question, [answer]) is None:
+        raise QuestionError(
+            f"/against needs the number of a claim, as in /against 2, or the name of a side, not '{what}'."
+        )
+    return Search(question)
+
+
+HELP = """/summarise     the answer in a few lines
+/more N        what else the sources of side N say: 1 is the first side; its name will do
+/against N     the strongest case against claim N, by the number in brackets; or against a side, by its name
+/newer         what rests on the newer half of the sources
+/only N        what rests on source N alone
+new            another subject"""
+_COMMANDS: dict[str, Callable[[Answer, str], Reply | Search]] = {
+    "/summarise": summarised,
+    "/more": more,
+    "/against": against,
+    "/newer": newer,
+    "/only": only,
+}
+
+
+def _said(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
+    return f"{'Against ' if claim in side.objections else ''}{called(answer, side)}: {claim_text(claim)}"
+
+
+def _resting(answer: Answer, known: set[int], what: str) -> Reply:
+    """The claims, and the sentences of no side, that cite these sources."""
+    claims = [(_said(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
+    claims += [(claim_text(c), c) for c in answer.also]
+    lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]
+    return Reply(f"What rests on {count(len(known), 'source')} {what}", lines)
+
+
+def _listed(names: Sequence[object]) -> str:
+    return ", ".join(map(str, names)) or "this answer has none"

@@ -1,0 +1,136 @@
+"""What has no sides: which sentences answer a question of fact, and what is typed under an answer."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.answer.model import Answer
+from agent.options import RunOptions
+from agent.runs.build import build_providers
+from agent.runs.service import Runs
+from agent.settings import Settings
+from agent.stages.frame import frame_by_rules
+from agent.stages.lookup import parts_of
+from tools.documents.files import find_files
+from tools.documents.ingest import Ingester, IngestReport, read_all
+from tools.passages import Passage
+from tools.passages import PassageForm as Form
+
+QUESTION = "Should the village pool be closed?"
+FILES = {
+    "minutes.md": "# Parish council\n\nCllr Odd Vik moved that the village pool be closed in spring. Heating the "
+    "village pool costs 412,000 crowns a year. Cllr Berit Moe opposed the motion, as the school has no other water.",
+    "doctor.md": "# From the surgery\n\nThe village pool is where children learn to swim. I treated nineteen children "
+    "for near-drowning before the village pool was built, and two since.",
+    "figures.csv": "year,note\n2022,The pool had 14300 visitors in the year of the heat wave\n"
+    "2023,The pool had 9100 visitors and one long repair\n",
+    "opening.html": "<h1>Village pool</h1><table><tr><th>Day</th><th>Opens</th><th>Closes</th></tr>"
+    "<tr><td>Monday</td><td>9.30</td><td>18.00</td></tr><tr><td>Saturday</td><td>7.15</td><td>21.45</td></tr></table>"
+    "<p>Swimmers are asked to shower before they enter the village pool.</p>",
+    "bakery.md": "# The bakery\n\nBread at the village bakery costs 48 crowns a loaf since March.",
+}
+
+
+@pytest.fixture
+async def runs(tmp_path: Path, shared_cache: Path) -> AsyncIterator[Runs]:
+    (notes := tmp_path / "notes").mkdir()
+    for name, text in FILES.items():
+        (notes / name).write_text(text)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
+    async with Runs(Settings(data_dir=tmp_path / "data", web="off"), build_providers) as opened:
+        search = opened.providers.search
+        Ingester(opened.store, search, search.encoder).ingest(
+            read_all(find_files([str(notes)]), IngestReport()), "pool"
+        )
+        yield opened
+
+
+async def asked(runs: Runs, *questions: str) -> Answer:
+    """The last question's answer, all of them in one thread."""
+    options, thread = RunOptions.of("quick", collections=("pool",), web=False), None
+    for question in questions:
+        thread = await runs.start(question, options, thread)
+        answer = await runs.answer(thread)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("typed", "holds"),
+    [
+        ("What do doctors say about children?", "nineteen children"),
+        ("and what would it cost?", "412,000"),
+        ("who was against the motion?", "Berit Moe opposed"),
+        ("visitors?", "visitors"),
+    ],
+)
+async def test_what_is_typed_under_an_answer_is_looked_up_on_its_subject(runs: Runs, typed: str, holds: str) -> None:
+    answer = await asked(runs, QUESTION, typed)
+    assert (answer.question, answer.neutral_question, answer.perspectives) == (typed, QUESTION, [])
+    assert holds in answer.also[0].text
+    assert not any("bakery" in c.text for c in answer.also[:3])
+
+
+@pytest.mark.parametrize(
+    ("question", "holds"),
+    [
+        ("How many visitors did the pool have in the heat wave?", "14300"),
+        ("How many crowns does the heating of the village pool cost?", "412,000"),
+        ("When does the pool close on Saturday?", "Saturday | 7.15 | 21.45"),
+    ],
+)
+async def test_a_question_of_fact_gets_figures_and_rows_of_tables(runs: Runs, question: str, holds: str) -> None:
+    answer = await asked(runs, question)
+    assert (answer.outcome, answer.question) == ("no_sides", question)
+    assert any(holds in c.text for c in answer.also[:3])
+
+
+async def test_what_the_documents_do_not_speak_of_gets_nothing(runs: Runs) -> None:
+    assert (await asked(runs, "How many moons has Jupiter?")).also == []
+    assert (await asked(runs, QUESTION, "what do economists say about tariffs?")).also == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "form", "question"),
+    [
+        ("Should parents vaccinate their children?", "polar", "Should parents vaccinate their children?"),
+        ("Is it right to eat meat at school?", "polar", "Is it right to eat meat at school?"),
+        ("Is it safe?", "plain", QUESTION),
+        ("But are their claims true?", "plain", QUESTION),
+        ("Do teachers agree?", "plain", QUESTION),
+        ("Are there exceptions for clubs?", "plain", QUESTION),
+        ("the cost", "plain", QUESTION),
+        ("how should the council decide?", "open", "How should the council decide?"),
+    ],
+)
+async def test_only_what_needs_its_thread_is_read_with_it(typed: str, form: str, question: str) -> None:
+    for earlier in ([QUESTION], [QUESTION, "and the cost?"]):
+        framing = await frame_by_rules(typed, earlier)
+        assert (framing["form"], framing["question"]) == (form, question)
+        assert framing["focus"] == (typed if question == QUESTION else "")
+    assert (await frame_by_rules(QUESTION, [QUESTION]))["form"] == "polar"
+
+
+async def test_a_thread_may_begin_with_a_fact_or_a_topic_and_ask_it_again() -> None:
+    assert (await frame_by_rules("and the year after?", ["How many people swam in 2022?"]))["question"].endswith(
+        "2022?"
+    )
+    assert (await frame_by_rules("Village pools", ["Village pools"]))["form"] == "topic"
+
+
+def passage(text: str, form: Form = "prose") -> Passage:
+    return Passage(1, "a.md", "pool", text, form=form)
+
+
+def test_what_is_quoted_brings_what_it_leans_on() -> None:
+    table = passage("Day | Opens\nMonday | 9.30\nSunday | 10.00", "table")
+    assert [(p.text, p.shown) for p in parts_of(table)] == [
+        ("Monday | 9.30", "[Day | Opens] Monday | 9.30"),
+        ("Sunday | 10.00", "[Day | Opens] Sunday | 10.00"),
+    ]
+    said = "The council has decided to repair the old pool. It will open again in the month of May. Who pays for it?"
+    assert [p.text for p in parts_of(passage(said))] == [
+        "The council has decided to repair the old pool.",
+        "The council has decided to repair the old pool. It will open again in the month of May.",
+    ]
