@@ -52,7 +52,7 @@ def test_in_its_first_search_a_side_has_what_the_neutral_form_found() -> None:
 
 
 def test_without_perspectives_there_is_nothing_to_search_for() -> None:
-    assert after_expand(RunState(perspectives=[])) == "write"
+    assert after_expand(RunState(perspectives=[])) == "lookup"
     assert isinstance(after_expand(RunState(perspectives=[side(1)])), list)
     assert isinstance(to_branches(RunState(perspectives=[side(1)]))[0], Send)
 
