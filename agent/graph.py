@@ -124,7 +124,7 @@ def after_write(state: RunState) -> Literal["judge", "lookup", "verify"]:
     written is looked up."""
     if _judge_changed(state):
         return "judge"
-    return "lookup" if state["earlier"] and not state["drafts"] and "against" not in state else "verify"
+    return "lookup" if state.get("earlier") and not state["drafts"] and "against" not in state else "verify"
 
 
 def after_verify(state: RunState) -> Literal["judge", "__end__"]:
