@@ -29,12 +29,12 @@ from tools.passages import Passage
 
 _POOL = 60  # passages of each query
 _MOST = 15
-_WORDS, _PASSAGE, _THREAD, _FIGURE = 0.5, 0.3, 0.5, 0.1
-"""Weights beside the sentence's cosine to the typed words: the share of these that it holds, its passage's cosine to
-them, that to the thread's question with them, and a figure where one is asked for."""
+_AROUND, _WORDS, _PASSAGE_WORDS, _THREAD, _FIGURE = 1.0, 0.5, 0.6, 0.8, 0.1
+"""Weights beside a sentence's cosine to the typed words: the cosine of it with its neighbours, the share of the typed
+words that it holds, the share that its passage holds, its passage's cosine to the thread's question with the typed
+words, and a figure if one is asked for."""
 _NEAR = 0.4  # cosine of the nearest sentence from which the documents are about what is asked
 _RELATED = 0.25  # cosine, or a shared word, from which a sentence is listed
-_ON_SUBJECT = 0.5  # of the nearest document's cosine to both, below which a document is about another subject
 _LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell"}
 _ASKS_FIGURE = re.compile(
     r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
@@ -85,19 +85,18 @@ async def _best_sentences(
     typed, whole = framing["focus"] or framing["question"], asked_query(framing)
     found, passages = await _searched(providers, list(dict.fromkeys([typed, whole])), options)
     parts = [part for i in found.ids for part in parts_of(passages[i])]
-    near = await similarity_to(providers, [typed, whole], list({p.passage.id for p in parts}))
+    near = await similarity_to(providers, [whole], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near]
     vectors = await providers.models.encode([typed, *(p.text for p in parts)])
-    cosine = vectors[1:] @ vectors[0]
-    held, known = _words_held(typed, parts)
-    if not parts or (cosine.max() < _NEAR and not (framing["focus"] and known >= 0.5)):
+    cosine, around = vectors[1:] @ vectors[0], with_neighbours(parts, vectors[1:]) @ vectors[0]
+    held, passage_held = words_held(typed, parts)
+    if not parts or not (framing["focus"] or cosine.max() >= _NEAR):
         return [], found
     figures = np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(p.text)) for p in parts])
-    context = np.array([near[p.passage.id] for p in parts])
-    fit = cosine + _WORDS * held + _FIGURE * figures + context @ (_PASSAGE, _THREAD)
-    listed = (cosine >= _RELATED) | (held > 0)
-    if framing["focus"]:
-        listed &= _on_subject(parts, context[:, 1])
+    context = np.array([near[p.passage.id] for p in parts])[:, 0]
+    fit = cosine + _AROUND * around + _WORDS * held + _PASSAGE_WORDS * passage_held + _THREAD * context
+    fit += _FIGURE * figures
+    listed = (around >= _RELATED) | (passage_held > 0)
     best: dict[int, _Part] = {}
     for part in (parts[int(at)] for at in np.argsort(-fit, kind="stable") if listed[at]):
         if part.text not in {p.text for p in best.values()}:
@@ -136,23 +135,32 @@ def parts_of(passage: Passage) -> list[_Part]:
     return parts
 
 
-def _words_held(typed: str, parts: list[_Part]) -> tuple[NDArray[np.float64], float]:
-    """The share of the typed words that each part holds, the rarer ones counting more; and the share that any holds."""
+def with_neighbours(parts: list[_Part], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Unit vectors of each part together with the part before and after it in its passage, (n, dimensions)."""
+    ids = np.array([p.passage.id for p in parts])
+    total = vectors.copy()
+    same = (ids[1:] == ids[:-1])[:, None]
+    total[1:] += vectors[:-1] * same
+    total[:-1] += vectors[1:] * same
+    return np.asarray(total / np.linalg.norm(total, axis=1, keepdims=True), np.float32)
+
+
+def words_held(typed: str, parts: list[_Part]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The share of the typed words that each part holds, and that its passage with its title holds, (n,) each. Rarer
+    words count more (idf)."""
     wanted = {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
-    said = [{*stems(f"{p.text} {p.passage.section} {p.passage.said_by}")} for p in parts]
-    weight = {word: np.log((len(said) + 1) / (1 + sum(word in own for own in said))) for word in wanted}
+    passages = {p.passage.id: p.passage for p in parts}
+    in_part = [{*stems(f"{p.text} {p.passage.section} {p.passage.said_by}")} for p in parts]
+    in_passage = {i: {*stems(f"{p.title} {p.section} {p.said_by} {p.text}")} for i, p in passages.items()}
+    held = _share_of(wanted, in_part)
+    by_passage = dict(zip(in_passage, _share_of(wanted, [*in_passage.values()]), strict=True))
+    return held, np.array([by_passage[p.passage.id] for p in parts])
+
+
+def _share_of(wanted: set[str], texts: list[set[str]]) -> NDArray[np.float64]:
+    weight = {word: np.log((len(texts) + 1) / (1 + sum(word in own for own in texts))) for word in wanted}
     whole = sum(weight.values()) or 1.0
-    held = np.array([sum(weight[word] for word in wanted & own) / whole for own in said])
-    return held, len(wanted & set().union(*said)) / max(1, len(wanted))
-
-
-def _on_subject(parts: list[_Part], near: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Whether each part's document has a passage near enough to the thread's question with the typed words."""
-    nearest: dict[tuple[str, str], float] = {}
-    for part, cosine in zip(parts, near, strict=True):
-        nearest[part.passage.document] = max(nearest.get(part.passage.document, 0.0), float(cosine))
-    least = _ON_SUBJECT * max(nearest.values())
-    return np.array([nearest[p.passage.document] >= least for p in parts])
+    return np.array([sum(weight[word] for word in wanted & own) / whole for own in texts])
 
 
 async def _keep(providers: Providers, passages: list[Passage]) -> None:
