@@ -49,9 +49,7 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
     if not state["perspectives"]:
         return "What the sources say on this:"
     census = _census(state, documents, judge)
-    silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("notes", []))
-    on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
-    return f"{on}, {census[:1].lower()}{census[1:]}" if focus else census
+    return f"On {focus}, {census[:1].lower()}{census[1:]}" if focus else census
 
 
 def _where(documents: Sequence[AnswerDocument]) -> str:
