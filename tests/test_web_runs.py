@@ -82,7 +82,7 @@ async def test_the_web_enters_no_collection(settings: Settings, engine: SearchSe
     assert found.outcome == "answered"
     for answer in (later, without):
         assert not [c for c in answer.citations if c.collection == WEB]
-    assert later.outcome == "nothing_found"
+    assert later.outcome == "no_sides"
 
 
 async def test_without_the_web_nothing_is_asked_of_anybody(

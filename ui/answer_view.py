@@ -74,7 +74,8 @@ def _also(answer: Answer) -> None:
 def _documents(answer: Answer) -> None:
     """Lists the documents, folded: what each argues, and where it is quoted or why it is not."""
     if blocks := documents(answer):
-        with st.expander(f"{words.DOCUMENTS}: what each one argues", key="documents"):
+        argues = ": what each one argues" if answer.perspectives else ""
+        with st.expander(f"{words.DOCUMENTS}{argues}", key="documents"):
             items = "".join(f"<li>{text(block.text)} {block.cited}</li>" for block in blocks)
             st.html(f'<ul class="sm-small">{items}</ul>')
 
@@ -147,7 +148,7 @@ def copied(answer: Answer, side: AnswerPerspective) -> str:
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:
     strength = words.strength_of(answer, side)
-    with st.container(horizontal=True, horizontal_alignment="distribute", gap=None):
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
     own = words.quoted_head(side)

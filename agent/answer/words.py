@@ -125,13 +125,8 @@ def also_heading(answer: Answer) -> str:
 
 def how_to_get_sides(answer: Answer) -> str:
     """How the sides of a sideless answer could be told; empty where it was not for want of a model."""
-    told = answer.also and answer.perspectives and is_sideless(answer) and is_embedded(answer)
-    return HOW_TO_GET_SIDES if told else ""
-
-
-def is_embedded(answer: Answer) -> bool:
-    """Whether only embedded providers served the answer."""
-    return provider_kinds(answer) == ["embedded"]
+    sideless = answer.also and answer.perspectives and is_sideless(answer)
+    return HOW_TO_GET_SIDES if sideless and provider_kinds(answer) == ["embedded"] else ""
 
 
 def claim_text(claim: AnswerClaim, speaker: str = "") -> str:

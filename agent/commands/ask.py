@@ -105,9 +105,10 @@ async def _ask(args: argparse.Namespace) -> int:
 
 def exit_status(answer: Answer) -> int:
     """What the answer amounts to for a script."""
-    if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.also):
-        return NOTHING_FOUND if all_looked_into(note.kind for note in answer.notes) else DEGRADED
-    return DEGRADED if any(note.kind == "degraded" for note in answer.notes) else OK
+    kinds = {note.kind for note in answer.notes}
+    if "degraded" in kinds or (answer.outcome in ("nothing_found", "no_sides") and not all_looked_into(kinds)):
+        return DEGRADED
+    return NOTHING_FOUND if answer.outcome == "nothing_found" else OK
 
 
 async def follow(runs: Runs, run_id: str) -> Answer:
