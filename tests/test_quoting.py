@@ -12,8 +12,8 @@ from tools.models.judges.quoting import (
     QuotingWeights,
     argues,
     case_of,
-    group_log_odds,
     load_quoting_weights,
+    mean_log_odds,
     relevance_features,
     relevance_probability,
     side_confidence,
@@ -52,12 +52,9 @@ def test_a_leaning_is_the_difference_of_the_log_odds() -> None:
 
 
 def test_the_context_is_the_mean_weighted_by_how_much_each_argues() -> None:
-    lean, weight = np.array([1.0, 3.0, -2.0, NAN, NAN]), np.array([0.5, 1.0, 0.8, NAN, NAN])
-    found = group_log_odds(lean, weight, ["a", "a", "b", "b", "c"])
-    # (0.5 * 1 + 1 * 3) / 1.5; of what is known of b, -2; of c nothing is known
-    assert found == pytest.approx([2.3333, 2.3333, -2, -2, 0], abs=1e-4)
-    rest = group_log_odds(lean, weight, ["a", "a", "b", "b", "c"], others=True)
-    assert rest == pytest.approx([3, 1, 0, -2, 0])  # the other's; nobody's; the known one's; nobody's
+    lean, weight = np.array([1.0, 3.0, -2.0, NAN]), np.array([0.5, 1.0, 0.8, NAN])
+    # (0.5 * 1 + 1 * 3) / 1.5; of what is known -2; of nothing, and of nothing known, 0
+    assert mean_log_odds(lean, weight, [[0, 1], [2, 3], [], [3]]) == pytest.approx([2.3333, -2, 0, 0], abs=1e-4)
 
 
 def test_where_nothing_comes_near_the_question_nothing_speaks_to_it() -> None:
@@ -100,7 +97,7 @@ def test_exchanged_sides_exchange_everything(rows: list[tuple[float, float]], da
     made = []
     for given_ in (one, other):
         lean, weight = stance_log_odds(given_)
-        around = group_log_odds(lean, weight, groups)
+        around = mean_log_odds(lean, weight, [[i for i, g in enumerate(groups) if g == own] for own in groups])
         made.append((lean, weight, around, side_probability(np.stack([lean, around, around], axis=1), QUOTING)))
     (lean, weight, around, sure), (lean2, weight2, around2, sure2) = made
     assert lean2 == pytest.approx(-lean)

@@ -25,9 +25,10 @@ from tools.models.judges.judge import AFFIRMING
 from tools.models.judges.quoting import (
     RELEVANCE_FEATURES,
     case_of,
-    group_log_odds,
+    mean_log_odds,
     relevance_features,
-    side_confidence,
+    relevance_probability,
+    side_probability,
     stance_log_odds,
 )
 from tools.passages import Sentence
@@ -106,7 +107,7 @@ def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[Quot
     """The leanings with those of passages and documents by what was said of the passages, where that is known."""
     said = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
     lean, weight = stance_log_odds(np.array(said, np.float64).reshape(len(units), 2))
-    around = group_log_odds(lean, weight, [speech_of(u) for u in units])
+    around = mean_log_odds(lean, weight, _speeches(units))
     columns = (np.where(np.isnan(lean), f, c) for c, f in zip((lean, around), features.T[1:], strict=True))
     return np.stack([features[:, 0], *columns], axis=1)
 
@@ -114,13 +115,20 @@ def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[Quot
 def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> NDArray[np.float64]:
     """The three leanings of each part, (n, 3)."""
     lean, weight = stance_log_odds(stances)
-    rest = group_log_odds(lean, weight, [u.passage.id for u in units], others=True)
-    return np.stack([lean, rest, group_log_odds(lean, weight, [speech_of(u) for u in units])], axis=1)
+    speeches = _speeches(units)
+    rest = (
+        [j for j in speech if units[j].passage.id == unit.passage.id and not {*unit.positions} & {*units[j].positions}]
+        for unit, speech in zip(units, speeches, strict=True)
+    )
+    return np.stack([lean, mean_log_odds(lean, weight, rest), mean_log_odds(lean, weight, speeches)], axis=1)
 
 
-def speech_of(unit: QuotablePart) -> tuple[tuple[str, str], str]:
-    """The part's document and speaker: whose view it is."""
-    return unit.passage.document, unit.passage.speaker
+def _speeches(units: Sequence[QuotablePart]) -> list[list[int]]:
+    """For each part all parts of its speaker in its document: whose view it is."""
+    speeches: dict[tuple[tuple[str, str], str], list[int]] = {}
+    for i, unit in enumerate(units):
+        speeches.setdefault((unit.passage.document, unit.passage.speaker), []).append(i)
+    return [speeches[unit.passage.document, unit.passage.speaker] for unit in units]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +180,9 @@ def _scored(
     if brief.well_judged and brief.contrary:
         features = _as_judged(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
-    sure = side_confidence(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
+    sure = side_probability(features, quoting) if brief.contrary else stances[:, 0]
+    if brief.contrary and not brief.well_judged:  # else the judge of documents found the passages on the question
+        sure = sure * relevance_probability(view.grounds, quoting)
     fit = view.on_topic & rescored & ~_contradicting(brief, units)
     fit &= supports_perspective(stances) if brief.contrary else True
     fit &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True

@@ -13,7 +13,7 @@ nearest comes at all: of a topic that no document knows, it is about something e
 """
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -69,16 +69,10 @@ def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
     return logits[:, 0] - logits[:, 1], np.max(odds, axis=1)
 
 
-def group_log_odds(lean: Floats, weight: Floats, groups: Sequence[Hashable], *, others: bool = False) -> Floats:
-    """For each text the weighted mean log odds of its group, shape (n,); 0 where nothing is known. others: of the other
-    texts of its group."""
-    names = {group: n for n, group in enumerate(dict.fromkeys(groups))}
-    of, known = np.array([names[g] for g in groups], np.int64), ~np.isnan(lean)
-    weighed, weights = np.where(known, lean * weight, 0.0), np.where(known, weight, 0.0)
-    sums, totals = np.bincount(of, weighed, len(names)), np.bincount(of, weights, len(names))
-    own, share = (weighed, weights) if others else (0.0, 0.0)
-    total = totals[of] - share
-    return np.where(total > 1e-9, (sums[of] - own) / np.maximum(total, 1e-9), 0.0)
+def mean_log_odds(lean: Floats, weight: Floats, of: Iterable[Sequence[int]]) -> Floats:
+    """The weighted mean log odds of each selection of texts, (n,); 0 where nothing of it is known."""
+    known = [[i for i in rows if not np.isnan(lean[i])] for rows in of]
+    return np.array([np.average(lean[rows], weights=weight[rows]) if rows else 0.0 for rows in known], np.float64)
 
 
 def side_probability(features: Floats, quoting: QuotingWeights) -> Floats:
