@@ -9,7 +9,7 @@ import pytest
 from tiny_models import save_cross_encoder
 
 from agent.__main__ import BAD_INPUT, FAILED, main
-from agent.models.from_settings import build_own_judge
+from agent.runs.build import build_own_judge
 from agent.samples import sided_sentences
 from agent.settings import load_settings
 from tools.models.judges.judge import Judge, Pair

@@ -21,7 +21,6 @@ from agent.models.from_settings import (
     build_encoder,
     build_engine,
     build_judge,
-    build_own_judge,
     build_search,
     judges_in_batches,
     uses_chat,
@@ -204,6 +203,8 @@ class _Checks:
         return f"{offered}; {instead}{'; answered a question' if ask else ''}"
 
     def own_judge(self) -> str:
+        from agent.runs.build import build_own_judge
+
         judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
         asyncio.run(judge.support([_PAIR]))
         asyncio.run(judge.stances([_PAIR], closely=True))

@@ -5,7 +5,7 @@ from agent.models.inference import Models
 from agent.models.websearch import WebSearch
 from agent.settings import Settings
 from tools.errors import SettingsError
-from tools.models.cache import TextCache, VectorCache
+from tools.models.cache import TextCache
 from tools.models.chat.model import ChatModel
 from tools.models.chat.servers import price_of
 from tools.models.chat.vendor import Vendor
@@ -15,8 +15,6 @@ from tools.models.encoders.endpoint import EndpointEncoder
 from tools.models.encoders.transformers import TransformersEncoder
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.chat import ChatJudge, read_judge_prompt
-from tools.models.judges.embedded import load_judge
-from tools.models.judges.hub import HubJudge
 from tools.models.judges.judge import Judge
 from tools.models.judges.server import ScoreJudge
 from tools.net.http import is_address, is_local, without_login
@@ -114,19 +112,6 @@ def build_judge(settings: Settings) -> Judge | None:
             "a prompt for the judge is of use to a chat model only. Set STEELMAN_JUDGE_URL and "
             "STEELMAN_JUDGE_MODEL to one, or leave the prompt out."
         )
-    return judge
-
-
-def build_own_judge(settings: Settings) -> Judge:
-    """The judge of this process: the embedded one, or a model that the settings name, calibrated on the samples when it
-    is used first. Raises SettingsError, ModelError."""
-    embedded, (kind, _, model) = load_judge(), settings.judge.partition(":")
-    if kind != "hub":
-        return embedded
-    from agent.samples import sided_sentences
-
-    judge = HubJudge(model, embedded)
-    judge.calibrate(sided_sentences, VectorCache(settings.cache_dir / "cache.db"))
     return judge
 
 

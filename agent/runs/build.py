@@ -11,7 +11,6 @@ from agent.models.from_settings import (
     build_chat_models,
     build_encoder,
     build_judge,
-    build_own_judge,
     build_search,
     build_web,
     uses_chat,
@@ -31,7 +30,8 @@ from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
 from tools.models.judges.checker import ClaimChecker
-from tools.models.judges.judge import Pair
+from tools.models.judges.embedded import load_judge
+from tools.models.judges.judge import Judge, Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
 
@@ -100,6 +100,20 @@ def _optional(model: ChatModel) -> CruxWriter:
             return None
 
     return crux
+
+
+def build_own_judge(settings: Settings) -> Judge:
+    """The judge of this process: the embedded one, or the model that the settings name, calibrated on the samples.
+    Raises SettingsError, ModelError."""
+    embedded, (kind, _, model) = load_judge(), settings.judge.partition(":")
+    if kind != "hub":
+        return embedded
+    from agent.samples import sided_sentences
+    from tools.models.judges.hub import HubJudge
+
+    judge = HubJudge(model, embedded)
+    judge.calibrate(sided_sentences, VectorCache(settings.cache_dir / "cache.db"))
+    return judge
 
 
 def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Models:

@@ -27,13 +27,13 @@ class HubJudge(LocalJudge):
     """Probabilities of support by the classifier, once `calibrate` has fitted them."""
 
     reads_closely = True
+    first: EmbeddedJudge
 
     def __init__(self, model: str, embedded: EmbeddedJudge) -> None:
         """The model is loaded when it is first asked. Raises SettingsError without the extra, ModelError for a model
         that is missing or cannot judge."""
         require_extra(f"the judge {model}")
-        self._folder, self._name = find_model(model), Path(model).name
-        self.first = self._embedded = embedded
+        self._folder, self._name, self.first = find_model(model), Path(model).name, embedded
         self._model: Any = None
         self._infers, self._entails, self._contradicts = _labels(self._folder)
         made_of = f"{_READING} {embedded.name} {fingerprint(self._folder)}"
@@ -54,17 +54,15 @@ class HubJudge(LocalJudge):
             kept = np.array([*fit.coef_[0], *fit.intercept_, right], np.float32)
             cache.keep(self.name, {"fit": kept})
         *self._weights, right = map(float, kept)
-        told = (
-            f"What is shown was read by {self._name}, calibrated on the samples, where it told {right:.0%} of the sides"
-        )
-        self.told = f"{told}. How well it does on other texts was not measured."
+        known = f"calibrated on the samples, of which it tells {right:.0%}; on other texts it was not measured"
+        self.told = f"Which side a sentence is on was read by {self._name}, {known}."
 
     def score(self, pairs: Sequence[Pair]) -> Floats:
         return self.score_both(pairs, closely=True)[:, 0]
 
     def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
         if not closely or not pairs:
-            return self._embedded.score_both(pairs)
+            return self.first.score_both(pairs)
         parts, places = split_into_windows(pairs)
         leanings, (own, other, offset) = self._leanings(parts), self._weights
         scores = sigmoid(np.asarray(own * leanings + other * leanings[:, ::-1] + offset, np.float32))
