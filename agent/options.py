@@ -119,6 +119,7 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
 
 
 _JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
+_FEWEST_TO_TELL = 3  # words by which a language is not told where it is none of those that are often asked in
 _EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
 
 
@@ -147,9 +148,10 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
     if english_only and not reads_as_english(question):
-        if len(words) == 1 and not is_of_another_script(question):
-            check_form("none", question)  # of one word the language is not known, and it is no question in any
-        but = f" but as {language}" if (language := question_language(question)) else ""
+        language = question_language(question)
+        if not language and len(words) <= _FEWEST_TO_TELL and not is_of_another_script(question):
+            return question  # 'UBI', 'mumbai vs delhi': so few words may be names
+        but = f" but as {language}" if language else ""
         raise QuestionError(
             f"'{_short(question)}' does not read as English{but}, and the embedded providers read English only. "
             "Ask it in English, or set a chat model that knows the language: the answer is then in English."
@@ -158,9 +160,9 @@ def check_question(text: str, *, english_only: bool = True) -> str:
 
 
 def check_form(form: Form, question: str) -> None:
-    """Raises QuestionError for what is neither a question nor a claim."""
+    """Raises QuestionError for a greeting, an order or what is no language."""
     if form == "none":
-        raise QuestionError(f"'{_short(question)}' is neither a question nor a claim. {_EXAMPLE}")
+        raise QuestionError(f"no question was found in '{_short(question)}'. {_EXAMPLE}")
 
 
 def _short(question: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from evals.reports.records import Record, Records
 from evals.suite import ask_each, progress
 from tools.budget import Budget, budget_scope
 from tools.errors import SettingsError
+from tools.language.question import Question, read_question
 from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -41,6 +42,16 @@ class PairJudge:
     threshold: float | None = None
     probabilities: bool = True
     together: int = 64
+
+
+def question_of(text: str) -> Question:
+    """What the text asks."""
+    return read_question(text, _embedded().encode([text])[0])
+
+
+@cache
+def _embedded() -> Encoder:
+    return load_encoder()
 
 
 def judged(judge: Judge) -> PairJudge:

@@ -2,27 +2,28 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.inference import Models
-from agent.models.providers import Brief, Providers
+from agent.models.providers import Brief, Framer, Providers
 from agent.settings import Settings
-from agent.stages.frame import frame_by_rules
+from agent.stages.frame import frame_by_classifier
 from agent.stages.requery import queries_by_rules
 from agent.state import Claim, FramingState, Perspective
 from tools.documents.ingest import Ingester
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
-_LETTERS, _WIDTH = 16, 384  # as wide as the embedded encoder's, which what tells follow-ups apart was fitted on
+_LETTERS, _WIDTH = 16, 384  # as wide as the embedded encoder's
 
 
 class InstantEncoder:
@@ -87,6 +88,14 @@ class InstantWriter:
         return claims[: brief.limit]
 
 
+_encoder = cache(load_encoder)
+
+
+def framer(folder: Path) -> Framer:
+    """Tells the kind of a question as the embedded providers do, by the encoder that this was fitted on."""
+    return partial(frame_by_classifier, Models(_encoder(), InstantJudge(), VectorCache(folder / "framing.db")))
+
+
 def instant_providers(settings: Settings, store: Store, encoder: Encoder | None = None) -> Providers:
     """Providers over a small collection of their own."""
     encoder = encoder or InstantEncoder()
@@ -102,7 +111,7 @@ def instant_providers(settings: Settings, store: Store, encoder: Encoder | None 
         store=store,
         search=search,
         models=Models(encoder, InstantJudge(), VectorCache(settings.cache_dir / "cache.db")),
-        frame=frame_by_rules,
+        frame=framer(settings.cache_dir),
         expand=InstantExpander().expand,
         requery=queries_by_rules,
         write=InstantWriter().write,

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from instant_providers import framer
 
 from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import Settings
-from agent.stages.frame import frame_by_rules
 from agent.stages.lookup import parts_of
 from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
@@ -103,19 +103,19 @@ async def test_what_the_documents_do_not_speak_of_gets_nothing(runs: Runs) -> No
         ("how should the council decide?", "open", "How should the council decide?"),
     ],
 )
-async def test_only_what_needs_its_thread_is_read_with_it(typed: str, form: str, question: str) -> None:
+async def test_only_what_needs_its_thread_is_read_with_it(typed: str, form: str, question: str, tmp_path: Path) -> None:
+    frame = framer(tmp_path)
     for earlier in ([QUESTION], [QUESTION, "and the cost?"]):
-        framing = await frame_by_rules(typed, earlier)
+        framing = await frame(typed, earlier)
         assert (framing["form"], framing["question"]) == (form, question)
         assert framing["focus"] == (typed if question == QUESTION else "")
-    assert (await frame_by_rules(QUESTION, [QUESTION]))["form"] == "polar"
+    assert (await frame(QUESTION, [QUESTION]))["form"] == "polar"
 
 
-async def test_a_thread_may_begin_with_a_fact_or_a_topic_and_ask_it_again() -> None:
-    assert (await frame_by_rules("and the year after?", ["How many people swam in 2022?"]))["question"].endswith(
-        "2022?"
-    )
-    assert (await frame_by_rules("Village pools", ["Village pools"]))["form"] == "topic"
+async def test_a_thread_may_begin_with_a_fact_or_a_topic_and_ask_it_again(tmp_path: Path) -> None:
+    frame = framer(tmp_path)
+    assert (await frame("and the year after?", ["How many people swam in 2022?"]))["question"].endswith("2022?")
+    assert (await frame("Village pools", ["Village pools"]))["form"] == "topic"
 
 
 def passage(text: str, form: Form = "prose") -> Passage:

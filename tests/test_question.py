@@ -1,79 +1,109 @@
 """What kind of question a text is, over real wordings: how people type, head papers and set exams."""
 
+import collections
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.language.question import ANSWERS, MOST_OPTIONS, read_question
+from evals.datasets.rows import GOLD
+from evals.models import question_of
+from evals.training.ship import fit_kinds
+from tools.errors import ModelError
+from tools.language import kinds
+from tools.language.question import ANSWERS, MOST_OPTIONS, alternatives, read_question
 
 KINDS = {
     "polar": (
-        "Ban leaf blowers, yay or nay?",
         "Should schools ban smartphones?",
+        "Should parents vaccinate their children?",
         "are tattoos unprofessional",
-        "Isn't it hypocritical for celebrities to lecture us about climate while flying private",
         "shouldn't billionaires be, you know, illegal",
-        "was dropping the bomb on hiroshima justified, we had a row about it at dinner",
         "I'm 19 and my parents say uni is a waste of money now. are they right?",
-        "any point lerning german when google translate exists",
         "Did lockdwns actualy save lives or nah?",
-        "Is it true that organic is a scam and if so why does it cost double",
     ),
     "claim": (
-        "Cyclists should need a licence and insurance same as the rest of us on the road.",
+        "AI art is theft",
+        "Will Smith was right",
+        "COVID lockdowns worked",
+        "Brexit failed Britain",
         "Men and women can't be just friends. Discuss.",
-        "my landlord wants to ban cats in the whole building, thats not ok is it",
-        "Why is sugar bad for you?",
-        "Ban fireworks",
-        "Evaluate the view that the House of Lords should be fully elected.",
-        "So they want to put a wind farm off our coast. Tourism will be finished. Thoughts?",
+        "Cyclists should need a licence and insurance same as the rest of us on the road.",
     ),
-    "topic": (
-        "Abortion",
-        "pros and cons of going cashless",
-        "give me the best case against universal basic income, im debating it thursday",
-        "what about making voting compulsory like in australia",
-        "Why I No Longer Stand for the National Anthem",
-        "sugar-free kombucha kefir",
-        "Steelman both positions on affirmative action in college admissions, keep it fair",
-    ),
-    "open": (
-        "How can cities deal with too many tourists?",
-        "What should be done about homelessness?",
-        "What does the evidence say about school uniforms and behaviour?",
-    ),
-    "fact": (
-        "When did the Berlin Wall fall?",
-        "How tall is Mont Blanc?",
-        "What is a universal basic income?",
-        "What is the capital of France?",
-    ),
+    "topic": ("AI regulation", "UBI", "GMO", "Abortion", "pros and cons of going cashless"),
+    "open": ("What causes crime?", "How many genders are there?", "What should be done about homelessness?"),
+    "plain": ("When did the Berlin Wall fall?", "How tall is Mont Blanc?", "What is the capital of France?"),
     "none": ("", "…", "hello", "good morning", "Thanks!", "Why?", "Write a poem about the sea", "asdf qwer zxcv uiop"),
 }
 CHOICES = {
+    "Should men or women pay for dates?": ("Men", "Women"),
+    "Is the customer or the waiter to blame when a steak comes back": ("The customer", "The waiter"),
+    "Would a federal system or a unitary state be better for Nepal?": ("A federal system", "A unitary state"),
     "Nuclear or wind? pick one": ("Nuclear", "Wind"),
+    "Train or plane for London to Edinburgh?": ("Train", "Plane"),
+    "arranged marriage or love marriage, which lasts longer": ("Arranged marriage", "Love marriage"),
     "Working from home or in an office, which is better?": ("Working from home", "In an office"),
+    "Which is the bigger threat to bees, pesticides or varroa": ("Pesticides", "Varroa"),
     "Should Britain keep the monarchy or become a republic?": ("Keep the monarchy", "Become a republic"),
     "Is the Bible historically accurate or mostly made up": ("Historically accurate", "Mostly made up"),
     "private schools: ban them, tax them or leave them alone?": ("Ban them", "Tax them", "Leave them alone"),
-    "Proportional representation vs first past the post": ("Proportional representation", "First past the post"),
+    "Vegemite v Marmite": ("Vegemite", "Marmite"),
+    "Mac / PC": ("Mac", "PC"),
+    "between the bypass and the tram, what does our town need more": ("The bypass", "The tram"),
     "Did the Beatles peak with Revolver or Abbey Road": ("Revolver", "Abbey Road"),
-    "Should as many as possible go to college, or is the value of higher education exaggerated?": (
-        "Should as many as possible go to college?",
-        "Is the value of higher education exaggerated?",
-    ),
 }
 
 
 @pytest.mark.parametrize(("kind", "typed"), [(kind, typed) for kind, all_of in KINDS.items() for typed in all_of])
 def test_a_question_is_of_its_kind(kind: str, typed: str) -> None:
-    assert read_question(typed).kind == kind
+    assert question_of(typed).kind == kind
 
 
 @pytest.mark.parametrize("typed", CHOICES, ids=CHOICES)
 def test_a_choice_names_its_alternatives(typed: str) -> None:
-    found = read_question(typed)
+    found = question_of(typed)
     assert (found.kind, found.options) == ("choice", CHOICES[typed])
+
+
+@pytest.mark.parametrize("typed", ["Is it safe or not?", "Should it close, or am I wrong?", "Should AI be regulated?"])
+def test_what_only_doubts_names_no_alternatives(typed: str) -> None:
+    assert alternatives(typed) == ()
+
+
+def test_lines_that_nobody_trained_on_are_of_their_kind() -> None:
+    lines = [json.loads(line) for line in (GOLD / "kinds.jsonl").read_text().splitlines()]
+    found = [question_of(line["text"]).kind for line in lines]
+    right = [kind == line["kind"] for kind, line in zip(found, lines, strict=True)]
+    refused = [line["text"] for kind, line in zip(found, lines, strict=True) if kind == "none" != line["kind"]]
+    assert np.mean(right) >= 0.9
+    assert len(refused) <= 1
+    of_kind = collections.Counter(line["kind"] for line in lines)
+    assert min(of_kind.values()) >= 15
+
+
+@pytest.mark.slow
+def test_the_weights_are_those_of_the_training_lines() -> None:
+    fitted = fit_kinds()
+    with np.load(kinds.FITTED) as stored:
+        for name in ("weights", "offsets"):
+            np.testing.assert_allclose(fitted[name].astype(float), stored[name].astype(float), atol=0.02)
+    assert kinds.FITTED.stat().st_size <= 40_000
+
+
+def test_damaged_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copyfile(kinds.FITTED, tmp_path / "kinds.npz")
+    (tmp_path / "kinds.npz").write_bytes((tmp_path / "kinds.npz").read_bytes()[:1000])
+    monkeypatch.setattr(kinds, "FITTED", tmp_path / "kinds.npz")
+    kinds._fitted.cache_clear()
+    try:
+        with pytest.raises(ModelError, match=r"kinds\.npz cannot be read .*\. Restore it from the project\."):
+            question_of("Should zoos close?")
+    finally:
+        kinds._fitted.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -86,13 +116,13 @@ def test_a_choice_names_its_alternatives(typed: str) -> None:
     ],
 )
 def test_nothing_is_made_of_the_words_but_a_capital_and_a_mark(typed: str, text: str) -> None:
-    assert read_question(typed).text == text
+    assert question_of(typed).text == text
 
 
-@given(st.text(max_size=200) | st.text("or is it,.?!:- vs aA\"'", max_size=80))
+@given(st.text(max_size=200) | st.text("or is it,.?!:- vs/ aA\"'", max_size=80))
 def test_no_text_is_too_odd(text: str) -> None:
-    found = read_question(text)
+    found = read_question(text, np.zeros(384, np.float32))
     assert " ".join(text.split()).casefold().startswith(found.text.casefold().rstrip(" .,;:?"))
     assert (found.kind == "choice") is bool(found.options)
     assert len(found.options) <= MOST_OPTIONS
-    assert not set(ANSWERS) & {"choice", "open", "fact", "none"}
+    assert not set(ANSWERS) & {"choice", "open", "plain", "none"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from agent_fixtures import QUESTION, door
 from conftest import Spawn
-from instant_providers import InstantExpander
+from instant_providers import InstantExpander, framer
 from providers import build
 
 from agent.options import RunOptions
@@ -19,7 +19,6 @@ from agent.runs import store as run_store
 from agent.runs.service import Runs
 from agent.runs.store import Event, RunStore
 from agent.settings import Settings
-from agent.stages.frame import frame_by_rules
 from agent.state import FramingState
 from tools.errors import (
     EncoderMismatchError,
@@ -63,7 +62,7 @@ async def test_a_question_that_rules_frame_is_framed_once(settings: Settings) ->
 
     async def frame(question: str, earlier: Sequence[str]) -> FramingState:
         framed.append(question)
-        return await frame_by_rules(question, earlier)
+        return await framer(settings.cache_dir)(question, earlier)
 
     async with door(settings, build(frame=frame)) as runs:
         await runs.answer(await runs.start(QUESTION))

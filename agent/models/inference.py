@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
+from tools.language.question import Question, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.checker import ClaimChecker
@@ -52,6 +53,11 @@ class Models:
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
         return await self._vectors(self.encoder, texts, queries=False)
+
+    async def read_questions(self, texts: Sequence[str]) -> list[Question]:
+        """What each of the texts asks, in their order."""
+        vectors = await self.encode(texts)
+        return await asyncio.to_thread(lambda: list(map(read_question, texts, vectors)))
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
         """As `encode`, for sentences of passages; only vectors that are not stored yet are computed."""

@@ -19,7 +19,7 @@ from agent.models.inference import Models
 from agent.models.providers import CruxWriter, Providers, RemoteService
 from agent.settings import Settings
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
-from agent.stages.frame import frame_by_rules
+from agent.stages.frame import frame_by_classifier
 from agent.stages.requery import queries_by_chat, queries_by_rules
 from agent.stages.stage import EMBEDDED, Fallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
@@ -52,7 +52,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         store=store,
         search=search,
         models=models,
-        frame=frame_by_rules,
+        frame=partial(frame_by_classifier, models),
         expand=partial(expand_by_rules, models),
         requery=queries_by_rules,
         write=partial(quotations, models),

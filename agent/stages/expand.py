@@ -26,7 +26,7 @@ from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.language.identification import is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, core_of
 from tools.language.polarity import same_polarity
-from tools.language.question import ANSWERS, read_question
+from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences, without_mark
 from tools.language.words import KEYWORD_STOP_WORDS, analyzer
 from tools.models.chat.model import ChatModel
@@ -163,7 +163,7 @@ async def plan_by_chat(
     planned = await ask_for_plan(model, question, earlier, leads)
     asked, focus, language = map(one_line, (planned.question, planned.focus, planned.language))
     english = await asyncio.to_thread(reads_as_english, question)
-    form = await asyncio.to_thread(_kind, planned, question if english else "", model.name)
+    form = await _kind(models, planned, question if english else "", model.name)
     framing = FramingState(form=form, question=asked, alternatives=[], focus=focus)
     sides = await _sides(model, models, framing, planned.perspectives) if form not in ("plain", "none") else []
     return framing, sides, "" if english or language == "English" else language
@@ -190,15 +190,15 @@ def with_embedded_plan(fallback: Fallback, by_chat: Planner, frame: Framer, expa
     return plan
 
 
-def _kind(planned: PlannedQuestion, asked: str, model: str) -> _Form:
-    """The kind that the model gives, or that rules read where it overlooked that its question asks for a side. Raises
+async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> _Form:
+    """The kind that the model gives, or that the classifier tells where it overlooked that its question asks for a side. Raises
     ProviderReplyError where a question that does became another one. asked: empty where it is not English."""
     if planned.form not in ("open", "plain", "none"):
         return planned.form
-    read, kind = (read_question(text).kind for text in (planned.question, asked))
+    read, kind = (found.kind for found in await models.read_questions([planned.question, asked]))
     if read == "polar" or read == "choice":
         return read
-    # Rules may take 'hey, …, so how should it be paid for?' for a question of yes or no.
+    # The classifier may take 'hey, …, so how should it be paid for?' for a question of yes or no.
     sided = kind in ("polar", "choice") and core_of(asked.split()[0]) in AUXILIARIES
     if sided or (planned.form == "none" and kind in ("claim", "topic")):
         raise ProviderReplyError(f"{model} took a question that asks for a side for another kind.")

@@ -1,6 +1,6 @@
 """Frame: what kind of question it is, and whether a follow-up needs its thread.
 
-Rules tell this by the words alone. Where a chat model is set it plans the run here, its perspectives too.
+A small classifier tells this. Where a chat model is set it plans the run here, its perspectives too.
 """
 
 import asyncio
@@ -16,11 +16,10 @@ from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
 from agent.options import RunOptions, check_form, in_time, options_of
 from agent.stages.stage import report, stage
-from agent.state import Form, FramingState, RunState, asked_query
+from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log
 from tools.errors import DeadlineError
 from tools.language.identification import reads_as_english
-from tools.language.question import read_question
 from tools.language.sentences import is_heading, passage_sentences
 from tools.passages import Passage, Sentence
 
@@ -109,26 +108,25 @@ _LEANS = re.compile(
 _BARE = 3  # words of a yes-or-no question that leave out what is asked about: 'Do teachers agree?'
 
 
-async def frame_by_rules(question: str, earlier: Sequence[str]) -> FramingState:
-    """Tells the kind of a question by its words alone.
+async def frame_by_classifier(models: Models, question: str, earlier: Sequence[str]) -> FramingState:
+    """Tells the kind of a question by its words and its vector.
 
     In a thread a question with sides of its own is asked as it stands. Anything else that is typed there is looked up,
     as the focus of the thread's question.
     """
-    read = await asyncio.to_thread(read_question, question)
+    read = (await models.read_questions([question]))[0]
     if earlier and (read.kind != "none" or question.endswith("?")) and not stands_alone(question, read.kind):
-        topic = await asyncio.to_thread(thread_question, earlier)
+        topic = await thread_question(models, earlier)
         if topic != read.text:  # else the thread's question is asked again
             return FramingState(form="plain", question=topic, alternatives=[], focus=question)
-    form: Form = "plain" if read.kind == "fact" else read.kind  # a fact is looked up, and has no sides
-    return FramingState(form=form, question=read.text, alternatives=list(read.options), focus="")
+    return FramingState(form=read.kind, question=read.text, alternatives=list(read.options), focus="")
 
 
-def thread_question(earlier: Sequence[str]) -> str:
+async def thread_question(models: Models, earlier: Sequence[str]) -> str:
     """The latest of a thread's questions that stands alone, or else the first."""
-    read = ((asked, read_question(asked)) for asked in reversed(earlier))
-    latest = (found.text for asked, found in read if stands_alone(asked, found.kind))
-    return next(latest, "") or read_question(earlier[0]).text
+    read = await models.read_questions(earlier)
+    alone = [found.text for asked, found in zip(earlier, read, strict=True) if stands_alone(asked, found.kind)]
+    return [read[0].text, *alone][-1]
 
 
 def stands_alone(question: str, kind: str) -> bool:

@@ -59,7 +59,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     left = FilteredPassages([], {}, {})
     options, framing = options_of(runtime), state["framing"]
     if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
-        thread = await asyncio.to_thread(thread_question, state["earlier"])
+        thread = await thread_question(providers.models, state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
         drafts, left = await in_time(options, "write", _best_sentences(providers, framing, options))

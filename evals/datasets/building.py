@@ -10,11 +10,11 @@ from pydantic import AfterValidator, Field, create_model
 
 from agent.stages.stage import ask_model
 from evals.datasets.rows import Shape, Text, json_rows
+from evals.models import question_of
 from evals.reports.records import Record
 from evals.suite import write_new
 from prompts import as_data, one_line
 from tools.errors import InputError, ProviderReplyError
-from tools.language.question import read_question
 from tools.language.sentences import cut_passages
 from tools.models.chat.model import ChatModel
 
@@ -67,7 +67,7 @@ def read_lines(path: Path, shape: type[Line]) -> dict[str, Any]:
 
 
 def _yes_or_no(text: str) -> str:
-    if not text.rstrip().endswith("?") or read_question(text).kind in ("open", "fact"):
+    if not text.rstrip().endswith("?") or question_of(text).kind in ("open", "plain"):
         raise ValueError("it is no question for yes or no")
     return one_line(text)
 

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evals.datasets.rows import Row, Shape, Text, json_rows
+from evals.models import question_of
 from tools.errors import InputError
-from tools.language.question import ANSWERS, read_question
+from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 
 Side = Literal["support", "oppose"]
@@ -49,7 +50,7 @@ def read_items(part: str, path: Path) -> list[Item]:
 
 def _sides(text: str, kind: str = "") -> tuple[str, ...]:
     """The two words that answer a text of that kind, each with it; nothing where it asks for anything else."""
-    words = ANSWERS.get(kind or read_question(text).kind, ())
+    words = ANSWERS.get(kind or question_of(text).kind, ())
     return tuple(f"{word}: {text}" for word in words)
 
 

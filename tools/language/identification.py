@@ -99,7 +99,9 @@ def _classifier() -> "LanguageIdentifier":
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-_AUXILIARIES = frozenset("is are am do does did should can could would has have must".split())
+_OPENERS = frozenset(
+    "is are am do does did should can could would has have must what how why who when which where".split()
+)
 
 
 def question_words(text: str) -> list[str]:
@@ -126,7 +128,7 @@ def reads_as_english(question: str) -> bool:
     all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _inner(words))
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
-    begins = words[0].casefold() in _AUXILIARIES and any(map(_is_known, _inner(words)[1:]))
+    begins = words[0].casefold() in _OPENERS and any(map(_is_known, _inner(words)[1:]))
     return is_likely_english(question) or ((english or begins) and not is_likely_foreign(question))
 
 
@@ -144,5 +146,5 @@ def _is_known(word: str) -> bool:
 
 
 def _inner(words: list[str]) -> list[str]:
-    """The words without names, or all where they are names."""
-    return [w for i, w in enumerate(words) if i == 0 or w.islower() or w.isupper()] or words
+    """The words without names and acronyms, or all where nothing else is there."""
+    return [w for i, w in enumerate(words) if w.islower() or (i == 0 and _is_known(w))] or words
