@@ -87,10 +87,9 @@ def test_lines_that_nobody_trained_on_are_of_their_kind() -> None:
 
 @pytest.mark.slow
 def test_the_weights_are_those_of_the_training_lines() -> None:
-    fitted = fit_kinds()
     with np.load(kinds.FITTED) as stored:
-        for name in ("weights", "offsets"):
-            np.testing.assert_allclose(fitted[name].astype(float), stored[name].astype(float), atol=0.02)
+        for fitted, name in zip(fit_kinds(), ("weights", "offsets"), strict=True):
+            np.testing.assert_allclose(fitted.astype(float), stored[name].astype(float), atol=0.02)
     assert kinds.FITTED.stat().st_size <= 40_000
 
 

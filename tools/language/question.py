@@ -7,6 +7,7 @@ Nothing is made of the words: the question is the statement that passages are ju
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,13 +113,10 @@ def _options(parts: list[str]) -> tuple[str, ...]:
 
 
 def _until(words: str, ends: Callable[[str, str], bool]) -> str:
-    """The words before the first that ends them, by itself and by the one before."""
+    """The words before the first that ends them, by itself and by the one before; 'of' goes on."""
     split = words.split()
-    pairs = zip(split, split[1:], strict=False)
-    end = next(
-        (i for i, (before, word) in enumerate(pairs, 1) if word != "of" and before != "of" and ends(before, word)), None
-    )
-    return " ".join(split[:end])
+    found = (i for i, pair in enumerate(pairwise(split), 1) if "of" not in pair and ends(*pair))
+    return " ".join(split[: next(found, None)])
 
 
 def _like(left: str, right: str) -> str:
