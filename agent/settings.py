@@ -90,10 +90,10 @@ class Settings(Network):
     # The judge
     judge: Annotated[str, AfterValidator(forms.judge)] = Field(
         default="auto",
-        description="'hub:NAME' reads what may be shown by a model in this process (extra 'models'); 'batch' asks a chat "
-        "model about many passages in one call, 'chat' one with log-probabilities Yes or No, 'score' a cross-encoder on "
-        "vLLM's /score, and all fail where their model fails; 'auto' uses STEELMAN_JUDGE_URL if it is set, else the chat "
-        "model in batches if one is set, and falls back with a note.",
+        description="'hub:NAME' reads what may be shown by a model in this process (extra 'models'); 'batch' asks a "
+        "chat model about many passages in one call, 'chat' one with log-probabilities Yes or No, 'score' a "
+        "cross-encoder on vLLM's /score, and all fail where their model fails; 'auto' uses STEELMAN_JUDGE_URL if it is "
+        "set, else the chat model in batches if one is set, and falls back with a note.",
     )
     judge_url: _Address = _text("The judge's server; an address that ends in /score is a scorer.")
     judge_model: str = _text("The judge's model.")

@@ -295,7 +295,7 @@ def _offered(models: "Iterable[ChatModel]") -> str:
             listed[model.address] = _wait(model.list_models(), model.address)
         offered = listed[model.address]
         if not model.is_among(offered):
-            some = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
-            raise ProviderReplyError(f"{model.address} does not offer {model.name}. It offers: {some or 'nothing'}.")
+            some = (", ".join(offered[:8]) or "nothing") + " …" * (len(offered) > 8)
+            raise ProviderReplyError(f"{model.address} does not offer {model.name}. It offers: {some}.")
         served.setdefault(model.address, []).append(model.name)
     return ", ".join(f"{', '.join(names)} at {address}" for address, names in served.items())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
-from tools.language.question import Question, read_question
+from tools.language.question import Question, asks_alone, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.checker import ClaimChecker
@@ -58,6 +58,12 @@ class Models:
         """What each of the texts asks, in their order."""
         vectors = await self.encode(texts)
         return await asyncio.to_thread(lambda: list(map(read_question, texts, vectors)))
+
+    async def thread_question(self, earlier: Sequence[str]) -> str:
+        """The latest of a thread's questions that stands alone, or else the first."""
+        read = await self.read_questions(earlier)
+        alone = [found.text for asked, found in zip(earlier, read, strict=True) if asks_alone(asked, found.kind)]
+        return [read[0].text, *alone][-1]
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
         """As `encode`, for sentences of passages; only vectors that are not stored yet are computed."""

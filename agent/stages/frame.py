@@ -20,6 +20,7 @@ from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log
 from tools.errors import DeadlineError
 from tools.language.identification import reads_as_english
+from tools.language.question import asks_alone
 from tools.language.sentences import is_heading, passage_sentences
 from tools.passages import Passage, Sentence
 
@@ -96,18 +97,6 @@ async def leads_of(models: Models, query: str, passages: Sequence[Passage]) -> l
     return [nearest[document] for document in best if document in nearest]
 
 
-_OPENERS = re.compile(r"^(?:(?:and|but|so|ok(?:ay)?|well|then|now|also)\b[,:]? ?)+", re.IGNORECASE)
-_LEANS = re.compile(
-    # A pronoun among the first words, unless it prepares a clause ('Is it right to eat meat?').
-    r"^(?:\W*[\w'’-]+\W+){0,4}?(?:they|them|it(?! (?:[\w'’-]+ ){0,3}(?:to|that|if|when)\b))\b"
-    r"|^[\w'’-]+ (?:its|their|his|her|this|that|these|those)\b"
-    r"|^(?:is|are|was|were) there\b|^(?:do|does|did|has|have) (?:any|some)"
-    r"|\b(?:this|that|these|those|so|too|either|others?)\W*$",
-    re.IGNORECASE,
-)
-_BARE = 3  # words of a yes-or-no question that leave out what is asked about: 'Do teachers agree?'
-
-
 async def frame_by_classifier(models: Models, question: str, earlier: Sequence[str]) -> FramingState:
     """Tells the kind of a question by its words and its vector.
 
@@ -115,23 +104,8 @@ async def frame_by_classifier(models: Models, question: str, earlier: Sequence[s
     as the focus of the thread's question.
     """
     read = (await models.read_questions([question]))[0]
-    if earlier and (read.kind != "none" or question.endswith("?")) and not stands_alone(question, read.kind):
-        topic = await thread_question(models, earlier)
+    if earlier and (read.kind != "none" or question.endswith("?")) and not asks_alone(question, read.kind):
+        topic = await models.thread_question(earlier)
         if topic != read.text:  # else the thread's question is asked again
             return FramingState(form="plain", question=topic, alternatives=[], focus=question)
     return FramingState(form=read.kind, question=read.text, alternatives=list(read.options), focus="")
-
-
-async def thread_question(models: Models, earlier: Sequence[str]) -> str:
-    """The latest of a thread's questions that stands alone, or else the first."""
-    read = await models.read_questions(earlier)
-    alone = [found.text for asked, found in zip(earlier, read, strict=True) if stands_alone(asked, found.kind)]
-    return [read[0].text, *alone][-1]
-
-
-def stands_alone(question: str, kind: str) -> bool:
-    """Whether a question that is typed in a thread has sides, and needs no other question to be understood."""
-    asked = _OPENERS.sub("", question)
-    if kind not in ("polar", "claim", "choice") and not (kind == "open" and re.search(r"\bshould\b", asked, re.I)):
-        return False
-    return not _LEANS.search(asked) and (kind != "polar" or len(asked.split()) > _BARE)

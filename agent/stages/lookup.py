@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of
-from agent.stages.frame import thread_question
 from agent.stages.stage import report, run_id, stage
 from agent.state import Claim, FramingState, RunState, asked_query
 from tools.budget import current_log
@@ -59,7 +58,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     left = FilteredPassages([], {}, {})
     options, framing = options_of(runtime), state["framing"]
     if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
-        thread = await thread_question(providers.models, state["earlier"])
+        thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
         drafts, left = await in_time(options, "write", _best_sentences(providers, framing, options))

@@ -152,3 +152,23 @@ def _marked(text: str, *, asking: bool) -> str:
     if asking and not re.search(r"\?[\"'”’)]*(?: [^?]*)?$", text):
         return text.rstrip(" .,;:") + "?"
     return text
+
+
+_OPENERS = re.compile(r"^(?:(?:and|but|so|ok(?:ay)?|well|then|now|also)\b[,:]? ?)+", re.IGNORECASE)
+_LEANS = re.compile(
+    # A pronoun among the first words, unless it prepares a clause ('Is it right to eat meat?').
+    r"^(?:\W*[\w'’-]+\W+){0,4}?(?:they|them|it(?! (?:[\w'’-]+ ){0,3}(?:to|that|if|when)\b))\b"
+    r"|^[\w'’-]+ (?:its|their|his|her|this|that|these|those)\b"
+    r"|^(?:is|are|was|were) there\b|^(?:do|does|did|has|have) (?:any|some)"
+    r"|\b(?:this|that|these|those|so|too|either|others?)\W*$",
+    re.IGNORECASE,
+)
+_BARE = 3  # words of a yes-or-no question that leave out what is asked about: 'Do teachers agree?'
+
+
+def asks_alone(question: str, kind: str) -> bool:
+    """Whether a question that is typed in a thread has sides, and needs no other question to be understood."""
+    asked = _OPENERS.sub("", question)
+    if kind not in ("polar", "claim", "choice") and not (kind == "open" and re.search(r"\bshould\b", asked, re.I)):
+        return False
+    return not _LEANS.search(asked) and (kind != "polar" or len(asked.split()) > _BARE)
