@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from agent.models.from_settings import build_encoder, build_judge
+from agent.runs.parts import build_own_judge
 from agent.settings import load_settings
 from evals.reports.records import Record, Records
 from evals.suite import ask_each, progress
@@ -100,8 +101,6 @@ def open_judge(choice: str) -> PairJudge:
         raise SettingsError(
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )
-    from agent.runs.build import build_own_judge  # with LangGraph
-
     own = build_own_judge(settings)
     return closely(own) if own.first else judged(own)
 

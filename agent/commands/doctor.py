@@ -26,6 +26,7 @@ from agent.models.from_settings import (
     uses_chat,
 )
 from agent.models.providers import Providers
+from agent.runs.parts import build_own_judge
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
 from tools.models.judges.judge import Pair
@@ -203,12 +204,10 @@ class _Checks:
         return f"{offered}; {instead}{'; answered a question' if ask else ''}"
 
     def own_judge(self) -> str:
-        from agent.runs.build import build_own_judge
-
         judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
         asyncio.run(judge.support([_PAIR]))
         asyncio.run(judge.stances([_PAIR], closely=True))
-        return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, {judge.told or 'embedded'}"
+        return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, in this process"
 
     def served_judge(self, *, ask: bool) -> str:
         """A chat model that judges is not asked unless that is wanted, since it costs; whether it is offered is."""

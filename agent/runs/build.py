@@ -17,6 +17,7 @@ from agent.models.from_settings import (
 )
 from agent.models.inference import Models
 from agent.models.providers import CruxWriter, Providers, RemoteService
+from agent.runs.parts import build_own_judge
 from agent.settings import Settings
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
 from agent.stages.frame import frame_by_classifier
@@ -30,8 +31,7 @@ from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
 from tools.models.judges.checker import ClaimChecker
-from tools.models.judges.embedded import load_judge
-from tools.models.judges.judge import Judge, Pair
+from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
 
@@ -100,20 +100,6 @@ def _optional(model: ChatModel) -> CruxWriter:
             return None
 
     return crux
-
-
-def build_own_judge(settings: Settings) -> Judge:
-    """The judge of this process: the embedded one, or the model that the settings name, calibrated on the samples.
-    Raises SettingsError, ModelError."""
-    embedded, (kind, _, model) = load_judge(), settings.judge.partition(":")
-    if kind != "hub":
-        return embedded
-    from agent.samples import sided_sentences
-    from tools.models.judges.hub import HubJudge
-
-    judge = HubJudge(model, embedded)
-    judge.calibrate(sided_sentences, VectorCache(settings.cache_dir / "cache.db"))
-    return judge
 
 
 def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Models:
