@@ -48,4 +48,12 @@ ROWS = [
         "answered",
         f"{MOVE_IT} > {MOVE}; {KEEP_IT} > {STAY};",
     ),
+    Row(
+        "nothing is found",
+        own_sides,
+        [{"statement": said} for said in ("Hold it on Tuesdays", "Let the traders vote", "Ask the villages")],
+        "no_sides",
+        "Hold it on Tuesdays > ; Let the traders vote > ; Ask the villages > ;",
+        "ANSWER     Ask the villages",
+    ),
 ]

@@ -160,7 +160,7 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
     on = {name: f for name, f in found.items() if f.state != "off"}
     assert {f.state for f in on.values()} == {"ok"}, on
     assert on["encoder"].detail == "instant, 384 dimensions, embedded"
-    assert on["judge"].detail == "instant-judge, accepts a passage from 0.50 on, embedded"
+    assert on["judge"].detail == "instant-judge, accepts a passage from 0.50 on, in this process"
     assert "samples (40 passages)" in on["data"].detail
     assert sum(f.seconds for f in on.values()) < 2
 
