@@ -189,7 +189,7 @@ def test_a_follow_up_goes_on_from_the_reply_that_is_sent_back() -> None:
             ask(llm, *opening, reply, said("user", "Strongest counter-argument to 99?"))
     assert of(second)["thread"] == of(third)["thread"] == of(first)["run_id"]
     assert f"Goes on from: {VOTING}" in second.choices[0].message.content
-    assert f"Read as: {VOTING}" in third.choices[0].message.content
+    assert f"Goes on from: {VOTING}" in third.choices[0].message.content
     assert "rhyme" not in first.choices[0].message.content
 
 

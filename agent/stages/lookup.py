@@ -6,6 +6,7 @@ that anything was found for.
 
 import asyncio
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -33,8 +34,9 @@ _AROUND, _WORDS, _PASSAGE_WORDS, _THREAD, _FIGURE = 1.0, 0.5, 0.6, 0.8, 0.1
 words that it holds, the share that its passage holds, its passage's cosine to the thread's question with the typed
 words, and a figure if one is asked for."""
 _NEAR = 0.4  # cosine of the nearest sentence from which the documents are about what is asked
+_KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which they are about it, near or not
 _RELATED = 0.25  # cosine, or a shared word, from which a sentence is listed
-_LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell"}
+_LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell", "really"}
 _ASKS_FIGURE = re.compile(
     r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
     re.I,
@@ -89,7 +91,8 @@ async def _best_sentences(
     vectors = await providers.models.encode([typed, *(p.text for p in parts)])
     cosine, around = vectors[1:] @ vectors[0], with_neighbours(parts, vectors[1:]) @ vectors[0]
     held, passage_held = words_held(typed, parts)
-    if not parts or not (framing["focus"] or cosine.max() >= _NEAR):
+    known = framing["focus"] and share_known(typed, passages.values()) >= _KNOWN
+    if not parts or not (known or cosine.max() >= _NEAR):
         return [], found
     figures = np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(p.text)) for p in parts])
     context = np.array([near[p.passage.id] for p in parts])[:, 0]
@@ -147,13 +150,28 @@ def with_neighbours(parts: list[_Part], vectors: NDArray[np.float32]) -> NDArray
 def words_held(typed: str, parts: list[_Part]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The share of the typed words that each part holds, and that its passage with its title holds, (n,) each. Rarer
     words count more (idf)."""
-    wanted = {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
+    wanted = _telling(typed)
     passages = {p.passage.id: p.passage for p in parts}
     in_part = [{*stems(f"{p.text} {p.passage.section} {p.passage.said_by}")} for p in parts]
     in_passage = {i: {*stems(f"{p.title} {p.section} {p.said_by} {p.text}")} for i, p in passages.items()}
     held = _share_of(wanted, in_part)
     by_passage = dict(zip(in_passage, _share_of(wanted, [*in_passage.values()]), strict=True))
     return held, np.array([by_passage[p.passage.id] for p in parts])
+
+
+def share_known(typed: str, passages: Iterable[Passage]) -> float:
+    """The share of the typed words that stand in any of the passages; 1 without a word that tells anything."""
+    wanted = _telling(typed)
+    return (
+        len(wanted & {*stems(" ".join(f"{p.title} {p.section} {p.text}" for p in passages))}) / len(wanted)
+        if wanted
+        else 1.0
+    )
+
+
+def _telling(typed: str) -> set[str]:
+    """The stems of the typed words that tell what is asked about."""
+    return {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
 
 
 def _share_of(wanted: set[str], texts: list[set[str]]) -> NDArray[np.float64]:
