@@ -30,7 +30,6 @@ from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.encoders import encoder as encoders
 from tools.models.judges.checker import ClaimChecker
-from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
@@ -105,6 +104,8 @@ def _optional(model: ChatModel) -> CruxWriter:
 def build_own_judge(settings: Settings) -> Judge:
     """The judge of this process: the embedded one, or the model that the settings name, calibrated on the samples.
     Raises SettingsError, ModelError."""
+    from tools.models.judges.embedded import load_judge  # here: tests put another in its place
+
     embedded, (kind, _, model) = load_judge(), settings.judge.partition(":")
     if kind != "hub":
         return embedded
