@@ -111,7 +111,7 @@ def test_what_is_on_the_question_stands_under_no_side() -> None:
     assert (answer.nearest_questions, answer.summary) == ([], "What the sources say on this:")
     sided = made(state([on_it], support={"p1": {1: 0.1, 4: 0.1}}))
     assert (sided.outcome, [s.name for s in sided.perspectives]) == ("no_sides", ["side 1", "side 2", "side 3"])
-    assert sided.summary == "What 2 documents on this argue the judge could not tell."
+    assert sided.summary == "2 documents are on this; the judge could not tell which side any of them takes."
     assert made(state([on_it, claim("p1", "One.", 1)])).outcome == "answered"
 
 
@@ -188,9 +188,9 @@ def test_what_the_judge_could_not_tell_is_said_of_the_judge_and_of_no_document()
     untold, yes = document(not_quoted="no_side"), document(("p0", "for"))
     embedded = "the embedded judge"
     assert summary(*FACED, documents=[untold] * 5, judge=embedded) == (
-        "What 5 documents on this argue the embedded judge could not tell."
+        "5 documents are on this; the embedded judge could not tell which side any of them takes."
     )
-    assert summary(*FACED, documents=[untold], judge=embedded).startswith("What 1 document on this argues the embedded")
+    assert summary(*FACED, documents=[untold], judge=embedded).startswith("1 document is on this; the embedded judge could not tell which side it takes")
     assert summary(*FACED, documents=[yes, yes, untold], judge=embedded) == (
         "Of 3 documents on this, 2 argue for; for 1 the embedded judge could not tell."
     )

@@ -74,8 +74,9 @@ def _census(state: RunState, documents: Sequence[AnswerDocument], judge: str) ->
     argued = Counter(_argued(d, state) for d in on_question if d.stances)
     untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
     if not argued:
-        argue, undone = "argues" if untold == 1 else "argue", _what_was_not_done(state)
-        return f"What {whole} on this {argue} {judge} could not tell{undone}." if untold else ""
+        found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
+        told = f"{whole} {found} on this; {judge} could not tell {which}{_what_was_not_done(state)}."
+        return f"{told[0].upper()}{told[1:]}" if untold else ""
     told = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
     told[0] = told[0].replace(" ", " argues " if told[0].startswith("1 ") else " argue ", 1)
     listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
