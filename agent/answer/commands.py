@@ -54,8 +54,8 @@ def again(answer: Answer) -> str:
 
 def summarised(answer: Answer, _: str = "") -> Reply:
     """The first sentence, and the best claims of each side."""
-    lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if answer.summary else []
     best = [(side, claim) for side in answer.perspectives for claim in side.claims[:_CLAIMS]]
+    lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if best or not answer.also else []
     lines += [(_said(answer, side, claim), claim.citations) for side, claim in best]
     lines += [(claim_text(claim), claim.citations) for claim in answer.also[:_ALSO] if not best]
     return Reply("In short", lines)
