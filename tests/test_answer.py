@@ -190,7 +190,9 @@ def test_what_the_judge_could_not_tell_is_said_of_the_judge_and_of_no_document()
     assert summary(*FACED, documents=[untold] * 5, judge=embedded) == (
         "5 documents are on this; the embedded judge could not tell which side any of them takes."
     )
-    assert summary(*FACED, documents=[untold], judge=embedded).startswith("1 document is on this; the embedded judge could not tell which side it takes")
+    assert summary(*FACED, documents=[untold], judge=embedded).startswith(
+        "1 document is on this; the embedded judge could not tell which side it takes"
+    )
     assert summary(*FACED, documents=[yes, yes, untold], judge=embedded) == (
         "Of 3 documents on this, 2 argue for; for 1 the embedded judge could not tell."
     )

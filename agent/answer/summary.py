@@ -75,8 +75,8 @@ def _census(state: RunState, documents: Sequence[AnswerDocument], judge: str) ->
     untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
     if not argued:
         found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
-        told = f"{whole} {found} on this; {judge} could not tell {which}{_what_was_not_done(state)}."
-        return f"{told[0].upper()}{told[1:]}" if untold else ""
+        undone = _what_was_not_done(state)
+        return f"{whole} {found} on this; {judge} could not tell {which}{undone}." if untold else ""
     told = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
     told[0] = told[0].replace(" ", " argues " if told[0].startswith("1 ") else " argue ", 1)
     listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
