@@ -29,6 +29,7 @@ from tools.models.judges.judge import Judge, Pair
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
 _AT_ONCE, _FEW = 256, 8  # texts; parts that no bar is shown for
 Floats = NDArray[np.float32]
+_encoder = cache(load_encoder)
 Score = Callable[[Sequence[Pair]], Floats]
 """From pairs to shape (n,); NaN for a pair without an answer. May raise ProviderError, ModelError."""
 
@@ -47,12 +48,7 @@ class PairJudge:
 
 def question_of(text: str) -> Question:
     """What the text asks."""
-    return read_question(text, _embedded().encode([text])[0])
-
-
-@cache
-def _embedded() -> Encoder:
-    return load_encoder()
+    return read_question(text, _encoder().encode([text])[0])
 
 
 def judged(judge: Judge) -> PairJudge:

@@ -152,7 +152,7 @@ LANGUAGES = (
 FOREIGN = ("Is the 君が代 a fit national anthem?", "is AI art realy art??", "Should Sinn Féin enter government?")
 ROWS = (
     *(Row(what, chat_app, sent, 200, shown, runs) for what, sent, shown, runs in APPS),
-    Row("asks nothing", chat_app, said("Write a poem."), 400, "no question was found in", "Ask something that"),
+    Row("asks nothing", chat_app, said("Write a poem."), 400, "question was found in", "Ask something that"),
     *(Row(what, settings, given, 2, cause, do, ("secret",)) for what, given, cause, do in SETTINGS),
     Row("UTF-16 of PowerShell", settings, "OPENAI_API_KEY=sk-1\r\n".encode("utf-16"), 0, "sk-1 is read"),
     Row("UTF-8 with its mark", settings, b"\xef\xbb\xbfOPENAI_API_KEY=sk-1", 0, "sk-1 is read"),

@@ -76,7 +76,7 @@ QUESTIONS = {
     "   ": "the question is empty",
     "?!": "there is no word in",
     "Should towns\x00 build bridges?": "control characters",
-    "Write a song about bridges": "no question was found in",
+    "Write a song about bridges": "question was found in",
 }
 
 

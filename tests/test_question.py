@@ -88,8 +88,8 @@ def test_lines_that_nobody_trained_on_are_of_their_kind() -> None:
 @pytest.mark.slow
 def test_the_weights_are_those_of_the_training_lines() -> None:
     with np.load(kinds.FITTED) as stored:
-        for fitted, name in zip(fit_kinds(), ("weights", "offsets"), strict=True):
-            np.testing.assert_allclose(np.asarray(fitted, float), np.asarray(stored[name], float), atol=0.02)
+        for fitted, name in zip(map(np.float64, fit_kinds()), ("weights", "offsets"), strict=True):
+            np.testing.assert_allclose(fitted, stored[name], atol=0.02)
     assert kinds.FITTED.stat().st_size <= 40_000
 
 

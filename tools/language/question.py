@@ -79,14 +79,12 @@ def _named(sentence: str) -> tuple[str, ...]:
     plain = re.sub(r"\s*\(.*?\)", "", _POLITE.sub("", sentence)).rstrip(" ?.!")
     if _POLES.search(plain):
         return ()
-    plain = _BETWEEN.sub(r"\1 or \2", plain)
-    clauses = [c for c in re.split(r"\s*[:–—]\s*|\s+-\s+", plain) if core_of(c)]
+    clauses = [c for c in re.split(r"\s*[:–—]\s*|\s+-\s+", _BETWEEN.sub(r"\1 or \2", plain)) if core_of(c)]
     several = [c for c in clauses if OR.search(c)]
-    lists = several or [c for c in clauses if not _WH.match(c) and not inverts(c.split()[0])]
-    parts = lists[-1].split(", ") if lists else []
-    ends = [i for i, part in enumerate(parts) if OR.search(f" {part}")]
-    asks = [i for i, part in enumerate(parts) if _WH.match(part) and not OR.search(part)]
-    parts = parts[max([i + 1 for i in asks if not ends or i < ends[-1]], default=0) : ends[-1] + 1 if ends else None]
+    parts = (several[-1] if several else "".join(clauses[:1])).split(", ")
+    ends = [i + 1 for i, part in enumerate(parts) if OR.search(f" {part}")] or [len(parts)]
+    asks = [i + 1 for i, part in enumerate(parts) if _WH.match(part) and not OR.search(part) and i + 1 < ends[-1]]
+    parts = parts[max(asks, default=0) : ends[-1]]  # without 'Which is better' before and 'which is better' after
     if several:
         return _options(parts)
     short = all(len(p.split()) <= _SHORT and finite_verb(p.split()) is None for p in parts)
@@ -127,10 +125,10 @@ def _like(left: str, right: str) -> str:
     alike = [i for i in range(1, len(words)) if _alike(words[i], first)]
     alike = [i for i in alike if not (first[:1].isupper() and words[i - 1][:1].isupper())]  # a name is not cut
     last = tag_of(words[-1])
-    if not alike and (last not in ("JJ", "VBN", "VB", "NN", "NNS") or (len(others) > 2 and last[:2] == "NN")):
-        return ""
-    start = alike[-1] if alike else len(words) - 1
-    return " ".join(words[start - 1 if start > 1 and tag_of(words[start - 1]) == "RB" else start :])
+    if not alike and (last in ("JJ", "VBN", "VB") or (last in ("NN", "NNS") and len(others) < 3)):
+        alike = [len(words) - 1]  # 'Is it real or an illusion?'
+    start = alike[-1] if alike else len(words)
+    return " ".join(words[start - 1 if start > 1 and alike and tag_of(words[start - 1]) == "RB" else start :])
 
 
 def _alike(one: str, other: str) -> bool:
