@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.training.data import Example, load_corpus
+from evals.training.data import DISPUTES, load_corpus, rows_of, sentences_in_place
+from evals.training.examples import Example
 from evals.training.sampler import Sampler
 from evals.training.text import key, negated, shingles
 from tools.models.judges.embedded import joint_statement
@@ -73,3 +74,27 @@ def test_told_a_pair_has_both_statements_either_way_round_or_the_question() -> N
     assert all(e.target == wanted[e.statement] for e in drawn)
     alone = Sampler({"a": [told]}, 1).draw({"a": 1.0}, 200, 1.0)
     assert {e.statement for e in alone} == {one, negated(one)}
+
+
+def test_a_question_comes_in_its_wordings_and_the_turned_ones_exchange_the_answer() -> None:
+    wordings = (("Should kites be banned?", True), ("ban kites?", True), ("Should kites be allowed?", False))
+    told = Example("Kites should be banned.", "Kites cut birds.", (1, 0, 0), "a", "kites", wordings=wordings)
+    drawn = Sampler({"a": [told]}, 1).draw({"a": 1.0}, 400, 1.0, told=1.0)
+    asked = [e for e in drawn if e.statement in dict(wordings)]
+    assert {e.statement for e in asked} == set(dict(wordings))
+    assert 0.65 < len(asked) / len(drawn) < 0.85
+    assert all(e.target == ((1, 0, 0) if dict(wordings)[e.statement] else (0, 1, 0)) for e in asked)
+    alone = Sampler({"a": [told]}, 1).draw({"a": 1.0}, 100, 1.0)
+    assert not {e.statement for e in alone} & set(dict(wordings))  # the small judge reads statements
+
+
+def test_sentences_are_mostly_read_in_their_place() -> None:
+    row = next(rows_of(DISPUTES))
+    examples = list(sentences_in_place(row))
+    assert [e.text for e in examples] == [judged_text(s["text"]) for s in row["sentences"]]
+    assert [e.label for e in examples] == [["yes", "no", "none"].index(s["label"]) for s in row["sentences"]]
+    assert all(f"⟨ {e.text} ⟩" in e.placed and e.placed.startswith(row["title"][:20]) for e in examples)
+    assert examples[0].text in examples[1].placed
+    drawn = Sampler({"a": examples}, 1).draw({"a": 1.0}, 400, 1.0, told=1.0)
+    assert 0.6 < sum("⟨" in e.text for e in drawn) / len(drawn) < 0.8
+    assert not any("⟨" in e.text for e in Sampler({"a": examples}, 1).draw({"a": 1.0}, 100, 1.0))

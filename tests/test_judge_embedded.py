@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
 from tools.errors import ModelError
 from tools.models.judges import embedded as judge_embedded
 from tools.models.judges.embedded import EmbeddedJudge, in_reading_order, load_judge
-from tools.models.judges.judge import Pair, swapped, windows
+from tools.models.judges.judge import MARKS, PLACE_TOKENS, Pair, in_place, swapped, windows
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
@@ -107,6 +108,42 @@ def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) ->
     there, back = judge.score_both([yes]), judge.score_both([no])
     assert there.tolist() == back[:, ::-1].tolist()
     assert judge.score([yes, no]).tolist() == pytest.approx(there[0].tolist())
+
+
+NEAR = ("The ferry question", "Mrs Moe wants ferries to be free.", "She did not accept this.", "She pays, as I do.")
+
+
+@pytest.mark.parametrize(
+    ("around", "shown"),
+    [
+        (NEAR, "The ferry question: Mrs Moe wants ferries to be free. ⟨ She did not accept this. ⟩ She pays, as I do."),
+        (("", "", NEAR[2], NEAR[3]), "⟨ She did not accept this. ⟩ She pays, as I do."),
+        (("", "", NEAR[2], ""), NEAR[2]),
+        (("A", "b c " * 90, NEAR[2], "d"), "A: c " + "b c " * 42 + "⟨ She did not accept this. ⟩ d"),
+        (("A", "b", "c " * 99, "d"), "⟨ " + "c " * 99 + "⟩"),
+    ],
+    ids=["all", "first", "alone", "long neighbour", "long sentence"],
+)
+def test_a_sentence_is_shown_in_its_place(around: tuple[str, str, str, str], shown: str) -> None:
+    assert in_place(*around) == shown
+
+
+def test_title_and_neighbours_are_cut_to_what_is_read() -> None:
+    tokenizer = Tokenizer.from_file(str(judge_embedded.larger_model_files().tokenizer))
+    assert len(tokenizer.encode(" ".join(MARKS), add_special_tokens=False).ids) == len(MARKS)
+    words = "Nobody on the Harbour Committee (not even Mr Odegaard) had counted the 1,204 signatures beforehand; "
+    shown = in_place(words * 3, words * 9, FOR, words * 9)
+    assert FOR in shown
+    assert PLACE_TOKENS * 0.6 < len(tokenizer.encode(shown, add_special_tokens=False).ids) <= PLACE_TOKENS
+
+
+def test_the_closer_reading_sees_the_place_and_the_first_one_the_sentence(judge: EmbeddedJudge) -> None:
+    alone = Pair(CLAIM, NEAR[2], DENIAL)
+    placed = replace(alone, placed=in_place(*NEAR))
+    first, there = judge.score_both([alone, placed]), judge.score_both([alone, placed], closely=True)
+    assert first[0].tolist() == first[1].tolist()
+    assert there[0].tolist() != there[1].tolist()
+    assert judge.score_both([swapped(placed)], closely=True)[0].tolist() == there[1, ::-1].tolist()
 
 
 def test_a_text_is_read_alone_whatever_is_asked_beside(judge: EmbeddedJudge) -> None:

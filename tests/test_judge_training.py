@@ -9,7 +9,6 @@ import pytest
 from judge_data import write_judge_data
 
 from evals.__main__ import main
-from evals.training import packing
 from evals.training.packing import Reader, as_float
 from tools.models.encoders.encoder import encoder_files
 from tools.models.int8 import Int8Model
@@ -98,72 +97,85 @@ def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> 
         assert bool((kept == mean).all())
 
 
-def tiny_mpnet(folder: Path) -> Path:
-    """A random MPNet of two layers with a tokenizer of the base judge's words."""
+def tiny_closer(folder: Path) -> Path:
+    """A closer reading's model of two layers with random weights, as judge-train leaves it, with the tokenizer of the
+    base judge's words."""
     import torch
+    from safetensors.torch import save_file
     from transformers import MPNetConfig, MPNetModel
 
+    from evals.training.model import trained_weights
+
     torch.manual_seed(3)
-    words = encoder_files().tokenizer
-    shape: dict[str, float] = {
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "intermediate_size": 128,
-    }
-    MPNetModel(MPNetConfig(vocab_size=30522, initializer_range=0.3, **shape)).save_pretrained(folder)
-    (folder / "tokenizer.json").write_bytes(words.read_bytes())
+    shape = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 12, "intermediate_size": 96}
+    settings = MPNetConfig(vocab_size=30522, initializer_range=0.3, max_position_embeddings=162, **shape)
+    model = {"encoder": MPNetModel(settings), "classifier": torch.nn.Linear(48, 2)}
+    folder.mkdir()
+    save_file({n: v.contiguous() for n, v in trained_weights(model).items()}, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_bytes(encoder_files().tokenizer.read_bytes())
     return folder
+
+
+PAIRS = [("Zoos should close.", "Zoos keep animals in small rooms, " * 12), ("Zoos should close.", "They teach.")]
 
 
 def test_the_graph_of_an_mpnet_says_what_it_says_itself(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from evals.training.model import build_model, predict, trained_weights
 
-    folder = tiny_mpnet(tmp_path / "mpnet")
+    folder = tiny_closer(tmp_path / "mpnet")
     model, tokenizer = build_model(folder)
-    pairs = [("Zoos should close.", "Zoos keep animals in small rooms, " * 12), ("Zoos should close.", "They teach.")]
-    assert len(tokenizer.encode(*pairs[0]).ids) > 100  # farther apart than the buckets tell distances one by one
+    assert len(tokenizer.encode(*PAIRS[0]).ids) > 100  # farther apart than the buckets tell distances one by one
     weights = {name: value.numpy() for name, value in trained_weights(model).items()}
-    session, words = as_float(weights, Reader(folder / "tokenizer.json", 160, 4))
-    ours = embedded.sigmoid(Int8Model(session, words, 160).run(pairs))
-    np.testing.assert_allclose(ours, predict(model, tokenizer, pairs), atol=1e-4)
+    session, words = as_float(weights, Reader(folder / "tokenizer.json", 160))
+    ours = embedded.sigmoid(Int8Model(session, words, 160).run(PAIRS))
+    np.testing.assert_allclose(ours, predict(model, tokenizer, PAIRS), atol=0.02)  # where there is bfloat16, coarser
 
 
-def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
+def test_the_closer_reading_as_it_ships_can_be_trained_on() -> None:
+    pytest.importorskip("torch")
+    from evals.training.model import build_model, predict
+
+    shipped = embedded.load_larger_model()
+    found = predict(*build_model(embedded.LARGER_FOLDER), PAIRS)
+    np.testing.assert_allclose(found, embedded.sigmoid(shipped.run(PAIRS)), atol=0.06)  # int8 rounds the inputs too
+
+
+def test_the_closer_reading_is_trained_and_packed(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from evals.training.model import build_model, predict
+
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
     assert main([*command, "--encoder", str(tmp_path / "none")]) == 2
-    assert "holds no encoder" in capsys.readouterr().err
-    assert main([*command, "--layers", "2"]) == 2
+    assert "holds no weights of the closer reading" in capsys.readouterr().err
+    assert main([*command, "--frozen", "2"]) == 2
     assert "--encoder" in capsys.readouterr().err
-    command += ["--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--rate", "5e-4"]
+    command += ["--encoder", str(tiny_closer(tmp_path / "tiny")), "--rate", "5e-4"]
     assert main(command) == 2
-    assert "has 2 layers, not 8" in capsys.readouterr().err
-    assert main([*command, "--layers", "2", "--frozen", "1"]) == 0
+    assert "has 2 layers, not 3" in capsys.readouterr().err
+    assert main([*command, "--frozen", "1"]) == 0
     last = json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])
     assert last["done"] == 1
     config = json.loads((tmp_path / "run" / "weights" / "config.json").read_text())
-    assert (config["base"], config["width"], config["layers"]) == ("mpnet", 64, 2)
+    assert (config["base"], config["width"], config["layers"]) == ("tiny", 48, 2)
     capsys.readouterr()
 
     before = embedded.load_judge()
     small, folder = tmp_path / "judge", tmp_path / "close_judge"
     shutil.copytree(embedded.FOLDER, small)
     monkeypatch.setattr(embedded, "FOLDER", small)
-    monkeypatch.setattr(packing, "VOCABULARY", 3000)
     monkeypatch.setattr(embedded, "LARGER_FOLDER", folder)
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)
-    assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()
+    told = {"close_side", "close_small_side", "answer_close_ece", "answer_close_large_side_disputes_surest"}
+    assert told <= figures.keys()
     packed = (folder / "model.onnx").read_bytes()
     assert main(["judge-pack", "--packed", "--data", str(data)]) == 0
     assert json.loads(capsys.readouterr().out) == figures
     assert (folder / "model.onnx").read_bytes() == packed
-    words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-    assert len(words) == 3000
-    assert sorted(words.values()) == list(range(3000))
+    unpacked, trained = (predict(*build_model(f), PAIRS) for f in (folder, tmp_path / "run" / "weights"))
+    np.testing.assert_allclose(unpacked, trained, atol=0.05)
     judge = embedded.load_judge()
     assert judge.name != before.name
     pair = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")

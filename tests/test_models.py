@@ -64,6 +64,8 @@ async def test_a_judge_of_both_sides_is_asked_once_and_remembered_as_such(tmp_pa
     assert (await judge.support(pairs[:1])).tolist() == pytest.approx([0.8])
     await judge.stances([Pair("no", "a", "yes")])
     assert inner.asked[2:] == [[pairs[0]], [Pair("no", "a", "yes")]]
+    await judge.stances([Pair("yes", "a", "no", placed="b. ⟨ a ⟩")])  # the same words in another place
+    assert inner.asked[4:] == [[Pair("yes", "a", "no", placed="b. ⟨ a ⟩")]]
     assert (await judge.stances([])).shape == (0, 2)
 
 

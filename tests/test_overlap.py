@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from evals.datasets.overlap import Evaluated, read_evaluated
-from evals.training.data import Example, load_corpus
+from evals.training.data import load_corpus
+from evals.training.examples import Example
 from evals.training.text import key, shingles
 
 PASSAGE = (
@@ -35,8 +36,9 @@ def overlaps(training: Mapping[str, Sequence[Example]], evaluated: Iterable[Eval
     for one in evaluated:
         questions, passages = {key(text) for text in one.asked}, runs(one.passages)
         for name, taught in training.items():
-            asked = {key(text) for e in taught for text in (e.group, e.statement)} & questions
-            copied = {passages[run] for run in passages.keys() & runs(e.text for e in taught).keys()}
+            asked = {key(t) for e in taught for t in (e.group, e.statement, *dict(e.wordings))} & questions
+            texts = runs(text for e in taught for text in (e.text, e.placed))
+            copied = {passages[run] for run in passages.keys() & texts.keys()}
             for what, shared in (("questions or statements", asked), ("passages", copied)):
                 if shared:
                     yield f"{one.name} and {name} share {len(shared)} {what}, such as {min(shared)[:80]!r}."

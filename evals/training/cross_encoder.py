@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from evals.metrics.classification import best_f, roc_auc, yes_or_no
 from evals.suite import progress
-from evals.training.data import Corpus, Example, hard
+from evals.training.data import Corpus
+from evals.training.examples import Example, hard
 from evals.training.model import MAX_LENGTH, build_model, outputs, predict, trained_weights
 from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS, Texts, side_told
 from evals.training.sampler import Sampler
@@ -36,7 +37,7 @@ _SMOOTH = 0.03  # of the targets: labels err
 _COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
 _PARTS, _COUNTS = ("model", "mean", "optimizer"), ("step", "seconds", "read")
 """What of a run is in its checkpoint, beside what the sampler has drawn."""
-_MEASURED = ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels")
+_MEASURED = ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels", "disputes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
 
     torch.manual_seed(plan.seed)
     out.mkdir(parents=True, exist_ok=True)
-    model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.layers, plan.frozen)
+    model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.frozen)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
     body = [p for p in model["encoder"].parameters() if p.requires_grad]

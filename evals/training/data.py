@@ -8,25 +8,21 @@ as measured with, is left out, and so is what is about a question asked there.
 import hashlib
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import LabelledPair, load_pairs
 from evals.datasets.rows import json_rows
+from evals.training.examples import HARD_TARGETS, SENTENCE_WORDS, Example, placed_sentences
 from evals.training.text import CUT, Asked, Row, claim, digest, fraction, key, questions, segments, sentences, shingles
 from tools.models.judges.judge import judged_text
 
 HELD_OUT = 0.1
-SENTENCE_WORDS = 45
+_HELD_DISPUTES = 1 / 6
 _SALT = "judge-1"
-HARD_TARGETS: dict[str, tuple[float, float, float]] = {
-    "support": (1, 0, 0),
-    "oppose": (0, 1, 0),
-    "none": (0, 0, 1),
-    "unrelated": (0, 0, 1),
-}
 # Another point of the same question: mostly none, sometimes support, and nobody labelled it.
 _SAME_TOPIC = (0.2, 0.1, 0.7)
 _OTHER_SIDE = (0.0, 0.5, 0.5)
@@ -50,33 +46,17 @@ CONTRASTS = Path(__file__).with_name("contrasts.jsonl.gz")
 """Short texts written for this that use like words for different sides: a question, its two statements, a text, and the
 side that it argues for (A, B or N), by kind of difficulty."""
 
+WORDINGS = Path(__file__).with_name("wordings.jsonl.gz")
+"""Other wordings of the questions (`same`: with the same yes; `turned`: with the opposite one), and digests of the
+question and of the statements of its yes and its no."""
+
+DISPUTES = Path(__file__).with_name("disputes.jsonl.gz")
+"""Documents on local and professional disputes, written for this: each sentence in its order, with the side that it
+argues for in its place (yes, no or none)."""
+
 POLARITIES = Path(__file__).with_name("polarities.jsonl.gz")
 """Made-up pairs that teach to multiply two polarities: statements for and against a thing ('should be banned', 'is
 safe'), and texts for and against it ('spares families …', 'breeds …'). Real sets hold too few on the same thing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A pair with its target: probabilities of support, oppose and none."""
-
-    statement: str
-    text: str
-    target: tuple[float, float, float]
-    dataset: str
-    group: str
-    contrary: str = ""
-    """The statement of the other side, where the data give one."""
-    question: str = ""
-    """The question to which the statement is a yes, where the data give one."""
-
-    @property
-    def label(self) -> int:
-        """The number of the likeliest label: SUPPORT, OPPOSE or NONE."""
-        return self.target.index(max(self.target))
-
-    @property
-    def is_sentence(self) -> bool:
-        return len(self.text.split()) <= SENTENCE_WORDS
 
 
 @dataclass
@@ -93,7 +73,7 @@ class Corpus:
         for name, examples in sorted(self.training.items()):
             for e in examples:
                 whole.update(f"{name}\x1f{e.statement}\x1f{e.text}\x1f{e.target}\x1e".encode())
-                whole.update(f"{e.contrary}\x1f{e.question}\x1e".encode())
+                whole.update(f"{e.contrary}\x1f{e.question}\x1f{e.wordings}\x1f{e.placed}\x1e".encode())
         return whole.hexdigest()[:12]
 
 
@@ -107,16 +87,19 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}
     blocked.update(s for pair in corpus.development for s in shingles(judged_text(pair.document)))
     for name, examples in everything.items():
-        corpus.held_out[name] = [e for e in examples if not taught(e.group)]
+        corpus.held_out[name] = [e for e in examples if not taught(e)]
         blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
         asked.update(key(text) for e in corpus.held_out[name] for text in (e.group, e.statement))
     for name, examples in everything.items():
-        apart = [e for e in examples if taught(e.group) and not {key(e.group), key(e.statement)} & asked]
+        apart = [e for e in examples if taught(e) and not {key(e.group), key(e.statement)} & asked]
         seen: dict[str, bool] = {}
         for e in apart:
             if e.text not in seen:
                 seen[e.text] = not any(s in blocked for s in shingles(e.text))
-        corpus.training[name] = [e for e in apart if seen[e.text]]
+        kept = [_worded(e, asked) for e in apart if seen[e.text]]
+        corpus.training[name] = [
+            replace(e, placed="") if any(s in blocked for s in shingles(e.placed)) else e for e in kept
+        ]
     corpus.training["polarities"] = [
         Example(row["statement"], row["text"], HARD_TARGETS[row["label"]], "polarities", row["statement"])
         for row in rows_of(POLARITIES)
@@ -124,9 +107,30 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     return corpus
 
 
-def taught(group: str) -> bool:
-    """Whether a question is on the training side of the split."""
-    return fraction(group, _SALT) >= HELD_OUT
+def taught(e: Example) -> bool:
+    """Whether the example's question is on the training side of the split."""
+    return fraction(e.group, _SALT) >= (_HELD_DISPUTES if e.dataset == "disputes" else HELD_OUT)
+
+
+def _worded(e: Example, asked: set[str]) -> Example:
+    """With the other wordings of its question, but those that are asked where a judge is measured."""
+    wordings = e.wordings or _wordings_of(e)
+    return replace(e, wordings=tuple(one for one in wordings if key(one[0]) not in asked))
+
+
+def _wordings_of(e: Example) -> tuple[tuple[str, bool], ...]:
+    row = _wordings().get(digest(e.group))
+    said = digest(e.statement)
+    if row is None or said not in (row["yes"], row["no"]):
+        return ()
+    affirms = said == row["yes"]
+    same, turned = ((text, affirms) for text in row["same"]), ((text, not affirms) for text in row["turned"])
+    return ((judged_text(e.group), affirms), *same, *turned)
+
+
+@cache
+def _wordings() -> dict[str, Row]:
+    return {row["question"]: row for row in rows_of(WORDINGS)}
 
 
 def rows_of(path: Path) -> Iterator[Row]:
@@ -152,6 +156,7 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
     for example in _readings(data / "judge" / "train", berds, rng):
         found.setdefault(example.dataset, []).append(example)
     found["contrasts"] = list(_contrasts())
+    found["disputes"] = [e for row in rows_of(DISPUTES) for e in sentences_in_place(row)]
     found["berds"] = [e for row in berds for e in _expansions(row)]
     return found
 
@@ -161,12 +166,15 @@ def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Exam
     asking = questions(berds, *(rows_of(sets / f"{name}.jsonl.gz") for name in ("procon20", "arc_stance")))
     asked = {digest(one.question): one for one in asking}
     passages = {row["passage"]: None for name in CUT for row in rows_of(sets / f"{name}.jsonl.gz")}
-    texts = {digest(part): part for text in passages for part in (*sentences(judged_text(text)), *segments(text))}
+    texts = {digest(part): (part, "") for text in passages for part in segments(text)}
+    cut = (sentences(judged_text(text)) for text in passages)
+    texts |= {digest(text): (text, placed) for parts in cut for text, placed in placed_sentences("", parts)}
     for row in rows_of(READINGS):
-        one, text, label = asked.get(row["question"]), texts.get(row["segment"]), row["label"]
+        one, label = asked.get(row["question"]), row["label"]
+        text, placed = texts.get(row["segment"], ("", ""))
         if one and text and (label != "N" or rng.random() < _KEEP_NONE["readings"]):
             name = "readings" if len(text.split()) > SENTENCE_WORDS else "read_sentences"
-            yield from _labelled(one, text, label, name)
+            yield from _labelled(one, text, label, name, placed)
     for row in rows_of(WRITTEN):
         if one := asked.get(row["question"]):
             yield from _labelled(one, judged_text(row["text"]), row["label"], "written")
@@ -179,12 +187,31 @@ def _contrasts() -> Iterator[Example]:
         )
 
 
-def _labelled(asked: Asked, text: str, label: str, name: str) -> Iterator[Example]:
+def sentences_in_place(row: Row) -> Iterator[Example]:
+    """The sentences of a document, under the statement that a yes to its question stands for."""
+    question = judged_text(row["question"])
+    wordings = ((question, True), *((t, True) for t in row["same"]), *((t, False) for t in row["turned"]))
+    parts = placed_sentences(row["title"], [judged_text(s["text"]) for s in row["sentences"]])
+    for sentence, (text, placed) in zip(row["sentences"], parts, strict=True):
+        target = HARD_TARGETS[{"yes": "support", "no": "oppose"}.get(sentence["label"], "none")]
+        yield Example(
+            claim(question),
+            text,
+            target,
+            "disputes",
+            row["dispute"],
+            question=question,
+            wordings=wordings,
+            placed=placed,
+        )
+
+
+def _labelled(asked: Asked, text: str, label: str, name: str, placed: str = "") -> Iterator[Example]:
     for statement, mine, its in ((asked.one, "A", "B"), (asked.other, "B", "A")):
         target = HARD_TARGETS["support" if mine in label else "oppose" if its in label else "none"]
         other = asked.other if mine == "A" else asked.one
         question = asked.question if _affirms(statement, other, asked.question) else ""
-        yield Example(statement, text, target, name, asked.question, other, question)
+        yield Example(statement, text, target, name, asked.question, other, question, placed=placed)
 
 
 def _affirms(statement: str, other: str, question: str) -> bool:
@@ -269,7 +296,8 @@ def _expansions(row: Row) -> Iterator[Example]:
     for expansion in row["expansions"]:
         opening, _, body = expansion["text"].partition(",")
         opening = opening.strip().lower()
-        for position, sentence in enumerate(sentences(body.strip())[:3] if opening in ("yes", "no") else ()):
+        said = sentences(body.strip()) if opening in ("yes", "no") else ()
+        for position, (sentence, placed) in enumerate([*placed_sentences("", said)][:3]):
             sure = 0.95 if position == 0 else 0.75
             for statement, yes in zip(row["perspectives"], (True, False), strict=True):
                 agrees = (opening == "yes") == yes
@@ -277,9 +305,4 @@ def _expansions(row: Row) -> Iterator[Example]:
                 other = row["perspectives"][yes]
                 asked = row["question"] if _affirms(statement, other, row["question"]) else ""
                 text = sentence[:1].upper() + sentence[1:]
-                yield Example(statement, text, target, "berds", row["question"], other, asked)
-
-
-def hard(examples: Iterable[Example]) -> list[Example]:
-    """Those whose target is certain enough to measure with."""
-    return [e for e in examples if max(e.target) >= 0.9]
+                yield Example(statement, text, target, "berds", row["question"], other, asked, placed=placed)

@@ -94,6 +94,28 @@ def load_weights(file: Path) -> dict[str, NDArray[np.float32]]:
     return {name: value.astype(np.float32) for name, value in load_file(file).items() if value.dtype.kind == "f"}
 
 
+def unpacked(file: Path) -> dict[str, NDArray[np.float32]]:
+    """The weights of a graph of `build_bert` that `write_int8` wrote, as `build_bert` takes them, in float32."""
+    import onnx
+    from onnx import numpy_helper
+
+    stored = {t.name: numpy_helper.to_array(t) for t in onnx.load(file).graph.initializer}
+    found = {name: value for name, value in stored.items() if name.endswith((".bias", ".weight"))}
+    for name in (name.removesuffix("_quantized") for name in stored if name.endswith("_quantized")):
+        exact = stored[f"{name}_quantized"].astype(np.float32) - stored[f"{name}_zero_point"]
+        value = exact * stored[f"{name}_scale"] * stored.get(f"{name}.divided", np.ones(1, np.float32))[:, None]
+        found[name] = value.T if name.startswith(("encoder.", "classifier.")) else value
+    for name in [name for name in found if "+" in name]:
+        prefix, together, kind = name.rsplit(".", 2)
+        parts = np.split(found.pop(name), together.count("+") + 1)
+        found |= {f"{prefix}.{one}.{kind}": part for one, part in zip(together.split("+"), parts, strict=True)}
+    if tables := [value[0] for value in stored.values() if value.ndim == 4]:  # the bias by distance, spread out
+        near = buckets(tables[0].shape[1])
+        found["relative.weight"] = np.zeros((2 * 2 * _EXACT, len(tables[0])), np.float32)
+        found["relative.weight"][near] = tables[0].transpose(1, 2, 0)
+    return found
+
+
 def build_bert(weights: Weights, heads: int, head: Head, tell: Sequence[str] = ()) -> "onnx.ModelProto":
     """The model as an ONNX graph.
 

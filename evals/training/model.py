@@ -16,47 +16,70 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.training.graph import EPSILON, REACH
+from evals.training.packing import read_trained
 from tools.errors import InputError
 from tools.models.judges.embedded import ANSWERS, sigmoid
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
+_PLACES = "embeddings.position_embeddings.weight"
 _OFFSET = 2  # MPNet counts positions from here
 _BUCKET = 8  # lengths are padded to multiples of this
 
 
-def build_model(base: Path | None = None, layers: int = 0, frozen: int = 0) -> tuple[Any, Any]:
-    """The base model with a new classifier over its first token, and its tokenizer.
+def build_model(base: Path | None = None, frozen: int = 0) -> tuple[Any, Any]:
+    """The model and its tokenizer.
 
-    base: a folder with an MPNet encoder (Song et al. 2020); all-MiniLM-L6-v2 where none is named. layers: only the
-    first so many are kept (Sajjad et al. 2023); 0 keeps all. frozen: the first so many stay as they are, with
-    all embeddings. Raises InputError where the folder holds another kind of model, or fewer layers.
+    base: a folder with the closer reading's model, packed or as judge-train leaves it; all-MiniLM-L6-v2 with a new
+    classifier where none is named. frozen: the first so many layers stay as they are, with all embeddings. Raises
+    InputError for fewer layers.
     """
     import torch
     from tokenizers import Tokenizer
     from transformers import AutoModel
 
-    folder = base or minilm_folder()
     usual = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "layer_norm_eps": EPSILON}
-    encoder = AutoModel.from_pretrained(folder, add_pooling_layer=False, **usual)
-    if base and encoder.config.model_type != "mpnet":
-        raise InputError(
-            f"{folder} holds a model of the kind '{encoder.config.model_type}'. The encoder has to be an MPNet."
-        )
-    stack = encoder.encoder
-    if max(layers, frozen) > len(stack.layer):
-        raise InputError(f"{folder} has {len(stack.layer)} layers, not {max(layers, frozen)}.")
-    stack.layer = stack.layer[: layers or None]
-    encoder.config.num_hidden_layers = len(stack.layer)
+    folder = base or minilm_folder()
+    known = {name: torch.from_numpy(value) for name, value in read_trained([folder])[0].items()} if base else {}
+    encoder = _mpnet(known, usual) if base else AutoModel.from_pretrained(folder, add_pooling_layer=False, **usual)
+    layers = encoder.encoder.layer
+    if frozen > len(layers):
+        raise InputError(f"{folder} has {len(layers)} layers, not {frozen}.")
     encoder.embeddings.word_embeddings.weight.requires_grad_(False)
-    for part in (encoder.embeddings, *stack.layer[:frozen]) if frozen else ():
+    for part in (encoder.embeddings, *layers[:frozen]) if frozen else ():
         part.requires_grad_(False)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
     tokenizer.no_padding()
     heads = {"classifier": len(ANSWERS), "nearness": 1}
     linear = {name: torch.nn.Linear(encoder.config.hidden_size, size) for name, size in heads.items()}
+    if base:
+        linear["classifier"].load_state_dict({name: known[f"classifier.{name}"] for name in ("weight", "bias")})
     return torch.nn.ModuleDict({"encoder": encoder, **linear}), tokenizer
+
+
+def _mpnet(weights: dict[str, Any], settings: dict[str, Any]) -> Any:
+    """An MPNet of these weights."""
+    import torch
+    from transformers import MPNetConfig, MPNetModel
+
+    words, places = weights["embeddings.word_embeddings.weight"], weights[_PLACES]
+    inner = [value for name, value in weights.items() if name.endswith("intermediate.dense.bias")]
+    config = MPNetConfig(
+        vocab_size=len(words),
+        hidden_size=words.shape[1],
+        intermediate_size=len(inner[0]),
+        num_hidden_layers=len(inner),
+        num_attention_heads=weights["relative.weight"].shape[1],
+        max_position_embeddings=len(places) + _OFFSET,
+        **settings,
+    )
+    encoder = MPNetModel(config, add_pooling_layer=False)
+    named = {name: weights.get(_as_bert(name)) for name in encoder.state_dict()}
+    named["encoder.relative_attention_bias.weight"] = weights["relative.weight"]
+    named[_PLACES] = torch.cat([torch.zeros(_OFFSET, places.shape[1]), places])
+    encoder.load_state_dict({name: value for name, value in named.items() if value is not None}, strict=False)
+    return encoder
 
 
 def minilm_folder() -> Path:
@@ -83,9 +106,8 @@ def trained_weights(model: Any) -> dict[str, Any]:
     if "encoder.relative_attention_bias.weight" in found:
         found = {_as_bert(name): value for name, value in found.items()}
         found["relative.weight"] = found.pop("encoder.relative_attention_bias.weight")
-        places = "embeddings.position_embeddings.weight"
-        found[places] = found[places][_OFFSET:]
-        found["embeddings.token_type_embeddings.weight"] = torch.zeros(2, found[places].shape[1])
+        found[_PLACES] = found[_PLACES][_OFFSET:]
+        found["embeddings.token_type_embeddings.weight"] = torch.zeros(2, found[_PLACES].shape[1])
     return found | {f"classifier.{name}": value for name, value in model["classifier"].state_dict().items()}
 
 
@@ -117,7 +139,8 @@ def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse
         for part in ("ids", "type_ids", "attention_mask")
     )
     told = {} if encoder.config.model_type == "mpnet" else {"token_type_ids": types}
-    with torch.autocast(device.type, torch.bfloat16, enabled=device.type != "cpu"), _inputs_of(encoder, coarse):
+    half = device.type != "cpu" or torch.cpu._is_avx512_bf16_supported()
+    with torch.autocast(device.type, torch.bfloat16, enabled=half), _inputs_of(encoder, coarse):
         first = encoder(input_ids=ids, attention_mask=mask, **told).last_hidden_state[:, 0]
         return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
 

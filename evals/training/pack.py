@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.pairs import contraries
-from evals.metrics.classification import NONE, best_f, roc_auc, stance_accuracy, yes_or_no
+from evals.metrics.classification import NONE, best_f, roc_auc, yes_or_no
 from evals.training import packing
-from evals.training.data import Corpus, hard, load_corpus
+from evals.training.data import Corpus, load_corpus
+from evals.training.examples import hard
 from evals.training.graph import build_bert, write_int8
 from tools.models.int8 import Int8Model, load_model
 from tools.models.judges import embedded
@@ -42,8 +43,9 @@ _REFERENCE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--weights", type=Path, metavar="DIR", help="a run of judge-train")
-    which.add_argument("--answers", action="store_true", help="pack nothing: fit how a question's answers are read")
+    which.add_argument(
+        "--weights", type=Path, nargs="+", metavar="DIR", help="a run of judge-train, or several for their mean"
+    )
     which.add_argument("--packed", action="store_true", help="pack nothing: the closer reading's figures, as it ships")
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/"
@@ -58,9 +60,7 @@ def run(args: argparse.Namespace) -> int:
     """
     weights, tokenizer = packing.read_trained(args.weights) if args.weights else ({}, Path())
     corpus = load_corpus(args.data, args.seed)
-    if args.answers:
-        figures = fit_answers(corpus)
-    elif args.packed:
+    if args.packed:
         figures = packing.calibrate_close(corpus, *packing.both_models())[1]
     elif "relative.weight" in weights:  # the larger model, which reads two statements at once
         figures = packing.pack_close(weights, tokenizer, corpus)
@@ -216,29 +216,3 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
                         part, whole = (Pair(side, text, contrary, form="answer") for text in texts)
                         pairs.append((part, whole, label))
     return pairs
-
-
-# How a question's answers are read. A statement has regressions of its own; where the question itself is read, its
-# support is 'Yes' and its opposition 'No'. Held-out examples that name their question are read so, and as many beside
-# another question.
-
-_SETS = ("berds", "contrasts", "procon20")
-_WORDS = 100  # of a text that is read
-
-
-def fit_answers(corpus: Corpus) -> dict[str, float]:
-    """Writes `answer` and `answer_close` into the calibration, and gives the held-out figures: each half of the
-    questions measured with the regressions of the other half. Raises ModelError."""
-    known = {name: [e for e in hard(corpus.held_out.get(name, ())) if e.question] for name in _SETS}
-    read = [e for name, examples in known.items() for e in packing.drawn(name, examples, packing.A_SET)]
-    rows = packing.with_strangers(read)
-    labels, groups = np.array([e.label for e in rows]), [e.group for e in rows]
-    texts = [(e.question, " ".join(e.text.split()[:_WORDS])) for e in rows]
-    both = np.stack([model.run(texts).reshape(-1, 2) for model in packing.both_models()], axis=2)
-    figures = {"examples": float(len(rows))}
-    for name, logits in (("answer", both[:, :, :1]), ("answer_close", both)):
-        scores = packing.crossed(logits, labels, groups)
-        figures |= packing.ranked(name, labels, scores) | {f"{name}_side": stance_accuracy(labels, scores)}
-    weight, offset = packing.believed(both[:, :, :1], labels)
-    packing.store(answer=(weight, 0.0, offset), answer_close=packing.believed(both, labels))
-    return packing.rounded(figures)

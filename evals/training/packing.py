@@ -1,7 +1,7 @@
 """What packing a judge's weights takes, whichever model it is: reaches, reference, and the regression of its logits;
 and `judge-pack` of a larger encoder, the files of the judge's closer reading, `tools/weights/close_judge`.
 
-Of the larger one's words those are kept that the training texts use most. How the logits of both models become a
+How the logits of both models become a
 probability is fitted on held-out sentences and goes into `tools/weights/judge/calibration.json`.
 """
 
@@ -9,8 +9,7 @@ import json
 import random
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, roc_auc, stance_accuracy
-from evals.training.data import Corpus, Example, hard
-from evals.training.graph import HEADS, REACH, Weights, build_bert, load_weights, write_int8
+from evals.training.data import Corpus
+from evals.training.examples import Example, hard
+from evals.training.graph import HEADS, REACH, Weights, build_bert, load_weights, unpacked, write_int8
 from evals.training.text import negated
 from tools.errors import InputError
 from tools.models.int8 import Int8Model, load_model
 from tools.models.judges import embedded
+from tools.models.judges.judge import Pair, in_place
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 """What `judge-train` leaves in `RUN/weights`: half-precision weights, their tokenizer, and what was done."""
@@ -41,17 +42,21 @@ class Reader:
     heads: int = HEADS
 
 
-def read_trained(folder: Path) -> tuple[dict[str, NDArray[np.float32]], Path]:
-    """The weights that `judge-train` left in a run's folder, or in the weights' own, and their tokenizer.
-
-    Raises InputError."""
+def read_trained(folders: Sequence[Path]) -> tuple[dict[str, NDArray[np.float32]], Path]:
+    """The mean of the weights that `judge-train` left in these folders, or in their `weights`, and their tokenizer. A
+    folder of the closer reading as it ships counts too. Raises InputError."""
     from safetensors import SafetensorError
 
-    where = folder / "weights" if (folder / "weights" / WEIGHTS).is_file() else folder
-    try:
-        return load_weights(where / WEIGHTS), where / TOKENIZER
-    except (OSError, SafetensorError) as exc:
-        raise InputError(f"{folder} holds no weights of judge-train ({exc}).") from exc
+    found = []
+    for folder in folders:
+        where = folder / "weights" if (folder / "weights" / WEIGHTS).is_file() else folder
+        packed = where / "model.onnx"
+        try:
+            found.append(unpacked(packed) if packed.is_file() else load_weights(where / WEIGHTS))
+        except (OSError, SafetensorError) as exc:
+            raise InputError(f"{folder} holds no weights of judge-train ({exc}).") from exc
+    mean = {name: np.mean([one[name] for one in found], axis=0, dtype=np.float32) for name in found[-1]}
+    return mean, where / TOKENIZER
 
 
 def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tuple[float, ...]:
@@ -103,8 +108,8 @@ def with_strangers(rows: Sequence[Example]) -> list[Example]:
     like that, and the sets have little of it."""
     others = random.Random(len(rows)).sample(list(rows), len(rows))
     pairs = zip(rows, others, strict=True)
-    apart = [(e, o.text) for e, o in pairs if e.group != o.group]
-    return [*rows, *(replace(e, text=t, target=(0, 0, 1), dataset="another question's") for e, t in apart)]
+    apart = [replace(e, text=o.text, placed=o.placed) for e, o in pairs if e.group != o.group]
+    return [*rows, *(replace(e, target=(0, 0, 1), dataset="another question's") for e in apart)]
 
 
 def drawn(name: str, examples: Sequence[Example], most: int) -> list[Example]:
@@ -190,17 +195,28 @@ def reference(weights: Weights, reader: Reader, texts: Texts) -> str:
 
 # The closer reading's model
 
-VOCABULARY = 15_000
-"""Words and parts of words that are kept: the most frequent ones of the training texts."""
-_WORDS, _PLACES = "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"
 A_SET = 600  # held-out examples of a data set at most
 _WATCHED = 200  # texts on which the reach of the channels is seen
-_SETS = ("argkp_topic", "arguana", "arc_stance", "berds", "contrasts", "procon20", "read_sentences", "written")
+_SETS = (
+    "argkp_topic",
+    "arguana",
+    "arc_stance",
+    "berds",
+    "contrasts",
+    "disputes",
+    "procon20",
+    "read_sentences",
+    "written",
+)
+_ASKED_SETS = ("berds", "contrasts", "disputes", "procon20")
+_ANSWER_WORDS = 100  # of a text that is read under a question
 _ZOOS = "Zoos should be closed. | Zoos should stay open."
+_SAVED = "Zoos must stay open, for they have saved many rare species."
 _REFERENCE = (
     (_ZOOS, "Close every zoo: animals suffer behind bars and go mad there."),
-    (_ZOOS, "Zoos must stay open, for they have saved many rare species."),
+    (_ZOOS, _SAVED),
     (_ZOOS, "The train leaves from another platform today."),
+    ("Should zoos be closed?", in_place("A keeper writes", "They say we do harm.", _SAVED, "I fed the last of them.")),
 )
 
 
@@ -213,64 +229,60 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "close_judge"
         made.mkdir()
-        texts = [t for examples in corpus.training.values() for e in examples for t in (e.statement, e.text)]
-        weights = trimmed(weights, tokenizer, texts, made)
+        words = json.loads(tokenizer.read_text(encoding="utf-8")) | {"padding": None, "truncation": None}
+        (made / "tokenizer.json").write_text(json.dumps(words, ensure_ascii=False) + "\n", encoding="utf-8")
         reader = Reader(made / "tokenizer.json", embedded.LARGER_LENGTH, heads)
-        watched = [(embedded.joint_statement(e.statement, e.contrary), e.text) for e in _sentences(corpus)][:_WATCHED]
+        seen = [*_sentences(corpus)][:_WATCHED]
+        watched = [(embedded.joint_statement(e.statement, e.contrary), e.placed or e.text) for e in seen]
         write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, heads, "classifier"), made)
         (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
         model = load_model(embedded.larger_model_files(made), lambda _: True, "close-judge")
         small = load_model(embedded.judge_files(), lambda _: True, "judge")
         fitted, figures = calibrate_close(corpus, small, model)
         put_in_place(made, embedded.LARGER_FOLDER)
-        store(close=fitted)
+        store(**fitted)
     return figures
 
 
-def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path) -> dict[str, NDArray[np.float32]]:
-    """The weights with the embeddings of the most frequent words alone, and of the places that are read; the tokenizer
-    of these words is written to `made`."""
-    from tokenizers import Tokenizer
+def calibrate_close(
+    corpus: Corpus, small: Int8Model, large: Int8Model
+) -> tuple[dict[str, tuple[float, ...]], dict[str, float]]:
+    """Regressions of the logits for a side on held-out texts, and figures: each half of the questions measured with the
+    regression of the other half. Sets count alike.
 
-    whole = Tokenizer.from_file(str(tokenizer))
-    whole.no_truncation()
-    counts = Counter(i for e in whole.encode_batch_fast(sorted(set(texts)), add_special_tokens=False) for i in e.ids)
-    stored = json.loads(tokenizer.read_text(encoding="utf-8"))
-    words: dict[str, int] = stored["model"]["vocab"]
-    named = {t["content"] for t in stored["added_tokens"]}
-    needed = [i for word, i in words.items() if word in named or len(word.removeprefix("##")) == 1]
-    frequent = [i for i, _ in counts.most_common() if i not in set(needed)]
-    words_kept = sorted([*needed, *frequent[: VOCABULARY - len(needed)]])
-    place = {old: new for new, old in enumerate(words_kept)}
-    stored["model"]["vocab"] = {word: place[i] for word, i in words.items() if i in place}
-    for token in stored["added_tokens"]:
-        token["id"] = place[token["id"]]
-    ends = stored["post_processor"]
-    for end in {"sep", "cls"} & ends.keys():
-        ends[end][1] = place[ends[end][1]]
-    for token in ends.get("special_tokens", {}).values():  # where they are part of a template
-        token["ids"] = [place[i] for i in token["ids"]]
-    stored["padding"] = stored["truncation"] = None
-    (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
-    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][: embedded.LARGER_LENGTH]}
+    close: both models', of a statement beside its contrary. answer_close: the same of a question, whose support is
+    'Yes' and whose opposition is 'No'; answer: the small model's alone. The larger model reads a text in its place.
+    """
+    fitted: dict[str, tuple[float, ...]] = {}
+    figures: dict[str, float] = {}
+    for name, chosen in (("close", _sentences(corpus)), ("answer_close", _answers(corpus))):
+        rows = with_strangers(list(chosen))
+        labels, sets = np.array([e.label for e in rows]), np.array([e.dataset for e in rows])
+        own = small.run([(e.statement, e.text) for e in rows]).reshape(-1, 2)
+        pairs = [Pair(e.statement, e.text, e.contrary, placed=e.placed) for e in rows]
+        larger = embedded.larger_model_logits(large, pairs)
+        both = np.stack([own, larger], axis=2)
+        scores = crossed(both, labels, [e.group for e in rows])
+        figures |= ranked(name, labels, scores) | sides_told(name, labels, sets, scores)
+        figures |= sides_told(f"{name}_small", labels, sets, own) | sides_told(f"{name}_large", labels, sets, larger)
+        fitted[name] = believed(both, labels)
+    weight, offset = believed(both[:, :, :1], labels)
+    return {**fitted, "answer": (weight, 0.0, offset)}, rounded(figures)
 
 
-def calibrate_close(corpus: Corpus, small: Int8Model, large: Int8Model) -> tuple[tuple[float, ...], dict[str, float]]:
-    """The regression of both models' logits for a side on held-out sentences, and figures: each half of the questions
-    measured with the regression of the other half. Sets count alike."""
-    rows = with_strangers(list(_sentences(corpus)))
-    names, labels = np.array([e.dataset for e in rows]), np.array([e.label for e in rows])
-    own = small.run([(e.statement, e.text) for e in rows]).reshape(-1, 2)
-    beside_ = large.run([(embedded.joint_statement(e.statement, e.contrary), e.text) for e in rows]).reshape(-1, 2)
-    both = np.stack([own, beside_], axis=2)
-    scores = crossed(both, labels, [e.group for e in rows])
-    figures = ranked("close", labels, scores)
-    for name, found in (("close", scores), ("small", embedded.sigmoid(own)), ("large", embedded.sigmoid(beside_))):
-        sides = {one: stance_accuracy(labels[names == one], found[names == one]) for one in _SETS}
-        known = {one: value for one, value in sides.items() if not np.isnan(value)}
-        figures |= {f"{name}_side_{one}": value for one, value in known.items()}
-        figures[f"{name}_side"] = float(np.mean(list(known.values())))
-    return believed(both, labels), rounded(figures)
+def sides_told(
+    name: str, labels: NDArray[np.int64], sets: NDArray[np.str_], scores: NDArray[np.float32]
+) -> dict[str, float]:
+    """How often the side is told, in each set and in their mean, and of the surest quarter of local disputes."""
+    sided = labels < NONE
+    found = {
+        f"{name}_side_{one}": stance_accuracy(labels[sets == one], scores[sets == one])
+        for one in sorted(set(sets[sided]))
+    }
+    lead = np.where(sided & (sets == "disputes"), np.abs(scores[:, 0] - scores[:, 1]), -1)
+    surest = np.argsort(-lead)[: int((lead >= 0).sum()) // 4]
+    quarter = {f"{name}_side_disputes_surest": stance_accuracy(labels[surest], scores[surest])} if len(surest) else {}
+    return found | {f"{name}_side": float(np.mean(list(found.values())))} | quarter
 
 
 def _sentences(corpus: Corpus) -> Iterator[Example]:
@@ -281,3 +293,12 @@ def _sentences(corpus: Corpus) -> Iterator[Example]:
         scored = [replace(e, contrary=e.contrary or negated(e.statement)) for e in known]
         first = [e for e in scored if e.statement < e.contrary]
         yield from drawn(name, first, A_SET)
+
+
+def _answers(corpus: Corpus) -> Iterator[Example]:
+    """Held-out examples that name their question, which takes the statement's place."""
+    for name in _ASKED_SETS:
+        known = [e for e in hard(corpus.held_out.get(name, ())) if e.question]
+        for e in drawn(name, known, A_SET):
+            text = " ".join(e.text.split()[:_ANSWER_WORDS])
+            yield replace(e, statement=e.question, contrary="", text=text, placed=e.placed if text == e.text else "")

@@ -4,12 +4,14 @@ import random
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from evals.training.data import HARD_TARGETS, Example
+from evals.training.examples import HARD_TARGETS, Example, placed_sentences
 from evals.training.text import negated, sentences, words_in_common
 from tools.models.judges.embedded import joint_statement
 
 _UNRELATED = 0.05
 _ASKED = 0.3  # how often a told statement gives way to its question
+_WORDED = 0.75  # how often it does where other wordings of the question are known
+_PLACED = 0.7  # how often a sentence is read among its neighbours, where they are known
 _TWO_SIDED = ("arc_stance", "read_labels", "readings", "read_sentences", "written", "arguana", "theperspective")
 
 
@@ -28,7 +30,7 @@ class Sampler:
         rng = random.Random(f"{self.seed}/{chunk}")
         there = {name: weight for name, weight in mixture.items() if self.corpus.get(name)}
         names = rng.choices(list(there), weights=list(there.values()), k=count)
-        drawn = [_beside_contrary(self._vary(self._next(name), rng, whole), rng, told) for name in names]
+        drawn = [self._varied(self._next(name), rng, whole, told) for name in names]
         return [self._unrelated(e, drawn, rng) if rng.random() < _UNRELATED else e for e in drawn]
 
     def _unrelated(self, e: Example, others: list[Example], rng: random.Random) -> Example:
@@ -41,16 +43,28 @@ class Sampler:
         order = _permutation(len(examples), f"{self.seed}/{name}/{position // len(examples)}")
         return examples[order[position % len(examples)]]
 
-    def _vary(self, e: Example, rng: random.Random, whole: float) -> Example:
-        target, statement, text = e.target, e.statement, e.text
-        rate = 0.25 if e.dataset in _TWO_SIDED else 0.4
-        if e.dataset != "polarities" and rng.random() < rate and not statement.endswith("?"):
-            e = replace(e, contrary=statement, question="")
-            statement, target = negated(statement), (target[1], target[0], target[2])
-        if not e.is_sentence and rng.random() >= whole:
-            text, share = _part(statement, text, rng)
-            target = (target[0] * share, target[1] * share, target[2] + (1 - target[2]) * (1 - share))
-        return replace(e, statement=statement, text=text, target=target)
+    def _varied(self, e: Example, rng: random.Random, whole: float, told: float) -> Example:
+        """Of the closer reading (`told` more than 0) a question comes in one of its wordings, a sentence mostly among
+        its neighbours."""
+        if e.is_sentence and e.placed and told and rng.random() < _PLACED:
+            e = replace(e, text=e.placed)
+        elif not e.is_sentence and rng.random() >= whole:
+            e = _part(e, rng, told > 0 and rng.random() < _PLACED)
+        if e.wordings and told and rng.random() < _WORDED:
+            wording, for_it = rng.choice(e.wordings)
+            return replace(e, statement=wording, target=e.target if for_it else _exchanged(e.target))
+        return _beside_contrary(_perhaps_negated(e, rng), rng, told)
+
+
+def _perhaps_negated(e: Example, rng: random.Random) -> Example:
+    rate = 0.25 if e.dataset in _TWO_SIDED else 0.4
+    if e.dataset == "polarities" or e.statement.endswith("?") or rng.random() >= rate:
+        return e
+    return replace(e, statement=negated(e.statement), contrary=e.statement, question="", target=_exchanged(e.target))
+
+
+def _exchanged(target: tuple[float, float, float]) -> tuple[float, float, float]:
+    return (target[1], target[0], target[2])
 
 
 def _beside_contrary(e: Example, rng: random.Random, share: float) -> Example:
@@ -61,7 +75,7 @@ def _beside_contrary(e: Example, rng: random.Random, share: float) -> Example:
     sides = (e.statement, e.contrary or negated(e.statement))
     if rng.random() < 0.5:
         return replace(e, statement=joint_statement(*sides))
-    return replace(e, statement=joint_statement(*reversed(sides)), target=(e.target[1], e.target[0], e.target[2]))
+    return replace(e, statement=joint_statement(*reversed(sides)), target=_exchanged(e.target))
 
 
 @cache
@@ -69,15 +83,18 @@ def _permutation(size: int, seed: str) -> list[int]:
     return random.Random(seed).sample(range(size), size)
 
 
-def _part(statement: str, text: str, rng: random.Random) -> tuple[str, float]:
-    """A sentence of the text, or a few in a row, near the statement; and how much of the label to believe of it."""
-    parts = [s for s in sentences(text) if 5 <= len(s.split()) <= 60]
+def _part(e: Example, rng: random.Random, placed: bool) -> Example:
+    """A sentence of the text near the statement, or a few in a row; the less is taken, the less of the label is
+    believed. placed: one sentence is marked among its neighbours."""
+    parts = [s for s in sentences(e.text) if 5 <= len(s.split()) <= 60]
     if len(parts) < 2:
-        return text, 1.0
+        return e
     noisy = [
-        words_in_common(statement, s) + 0.3 * rng.random() + (0.15 if i == 0 else 0.0) for i, s in enumerate(parts)
+        words_in_common(e.statement, s) + 0.3 * rng.random() + (0.15 if i == 0 else 0.0) for i, s in enumerate(parts)
     ]
     best = noisy.index(max(noisy))
+    text, share = " ".join(parts[max(best - 1, 0) : best + 2]), 0.85
     if rng.random() < 0.6:
-        return parts[best], 0.7
-    return " ".join(parts[max(best - 1, 0) : best + 2]), 0.85
+        text, share = ([*placed_sentences("", parts)][best][1] if placed else parts[best]), 0.7
+    target = (e.target[0] * share, e.target[1] * share, e.target[2] + (1 - e.target[2]) * (1 - share))
+    return replace(e, text=text, target=target)

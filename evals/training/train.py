@@ -3,8 +3,8 @@
 The embedded judge (`evals/training/cross_encoder.py`):
     python -m evals judge-train --data DIR --out DIR
     python -m evals judge-pack --weights DIR --data DIR
-Its closer reading, the first layers of a larger encoder, on sentences beside both statements:
-    python -m evals judge-train --data DIR --out DIR --encoder FOLDER
+Its closer reading, from its weights on, on sentences in their place, beside both statements or the question:
+    python -m evals judge-train --data DIR --out DIR --encoder tools/weights/close_judge
     python -m evals judge-pack --weights DIR --data DIR
 
 A stopped run goes on from its last checkpoint.
@@ -34,7 +34,7 @@ _NEAR = {
     "argkp21": 3, "iam_window": 2, "ibm_ce_emnlp15": 3, "ibm_gpr_sentence": 2, "debatepedia": 2, "climate_fever": 3,
     "healthver": 2,
 }  # fmt: skip
-_SENTENCES = {False: {"contrasts": 25.0}, True: {"contrasts": 80.0}}
+_SENTENCES = {False: {"contrasts": 25.0, "disputes": 40.0}, True: {"contrasts": 60.0, "disputes": 180.0}}
 """What a judge of sentences draws beside these, in the broad and in the near part."""
 _WHOLE = (0.15, 0.7)  # how often a passage stays whole, in the broad and in the near part
 
@@ -57,11 +57,9 @@ class Plan:
     told: float = 0.0
     """How often a pair's statement is read beside the contrary one, or as the question."""
     base: str = ""
-    """The folder of another encoder to start from."""
-    layers: int = 0
-    """How many of its layers are kept, from the first one on; 0 keeps all."""
+    """The folder of the closer reading's model to go on from."""
     frozen: int = 0
-    """How many of them stay as they are, and the embeddings with them."""
+    """How many of its layers stay as they are, and the embeddings with them."""
     sentences: bool = False
     """Whether passages are read in sentences only, as a judge of sentences will read them."""
     seed: int = 7
@@ -74,13 +72,13 @@ class Plan:
         near = progress >= self.near_from
         sets = _NEAR if near else _BROAD
         if self.sentences:
-            return sets | _SENTENCES[near], 0.0
+            return sets | _SENTENCES[near], 0.15
         return sets, _WHOLE[near]
 
 
 _CLOSE: dict[str, Any] = {
-    "millions": 3.0, "rate": 6e-5, "tokens": 1536, "layers": 8, "frozen": 3, "told": 0.7, "nearness": 0.0,
-    "near_from": 0.25, "mean_from": 0.6, "sentences": True,
+    "millions": 3.0, "rate": 5e-5, "tokens": 2048, "frozen": 3, "told": 0.7, "nearness": 0.0, "near_from": 0.0,
+    "mean_from": 0.6, "sentences": True,
 }  # fmt: skip
 """The plan of the closer reading's model where it differs: read on sentences, mostly beside both statements."""
 
@@ -92,9 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=7, metavar="N", help="of the split's samples, the order and the new weights")
     add("--rate", type=float, metavar="R", help="the highest learning rate")
     add("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14 or 3)")
-    add("--encoder", type=Path, metavar="DIR", help="this MPNet encoder, for the closer reading")
-    add("--layers", type=int, metavar="N", help="how many of its layers are kept (default: 8)")
-    add("--frozen", type=int, metavar="N", help="how many of them stay as they are (default: 3)")
+    add("--encoder", type=Path, metavar="DIR", help="the closer reading, from its weights here on")
+    add("--frozen", type=int, metavar="N", help="how many of its layers stay as they are (default: 3)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     from evals.training import cross_encoder
 
     usual = _CLOSE | {"base": str(args.encoder.resolve())} if args.encoder else {}
-    options = ("millions", "rate", "seed", "layers", "frozen")
+    options = ("millions", "rate", "seed", "frozen")
     plan = Plan(**usual | {name: value for name in options if (value := getattr(args, name)) is not None})
     _check_plan(args.out, {**asdict(plan), "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)
@@ -119,10 +116,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Raises InputError for options that do not go together, or cannot be."""
-    if closer := [name for name in ("layers", "frozen") if getattr(args, name) is not None and not args.encoder]:
-        raise InputError(f"--{closer[0]} is for the closer reading. Name its encoder: --encoder FOLDER.")
-    if args.encoder and not all((args.encoder / name).is_file() for name in ("config.json", "tokenizer.json")):
-        raise InputError(f"{args.encoder} holds no encoder (config.json, model.safetensors, tokenizer.json).")
+    if args.frozen is not None and not args.encoder:
+        raise InputError("--frozen is for the closer reading. Name its weights: --encoder FOLDER.")
+    if args.encoder and not any((args.encoder / name).is_file() for name in ("model.onnx", "model.safetensors")):
+        raise InputError(f"{args.encoder} holds no weights of the closer reading (tools/weights/close_judge does).")
     for name in ("rate", "millions"):
         if (value := getattr(args, name)) is not None and value <= 0:
             raise InputError(f"--{name} has to be more than 0, not {value}.")
