@@ -108,7 +108,8 @@ class EmbeddedJudge(LocalJudge):
         )
 
     def _closely(self, pairs: Sequence[Pair], larger_model: Int8Model) -> NDArray[np.float32]:
-        """By both models: a regression on the logits that each has for a side.
+        """By both models: a regression on the logits that each has for a side. The larger one reads the text in its
+        place, where that is known.
 
         Both read the two statements in the order of the alphabet: whoever asks, the same is read, and exchanged
         statements get exchanged probabilities, to the last bit. A text argues for the statement that it is, whatever
@@ -213,7 +214,7 @@ def in_reading_order(pair: Pair) -> Pair:
     """The pair with its two statements in the order in which the model reads them, which is alphabetical. Of an answer
     the question is read by itself, whichever word answers it."""
     if pair.form == "answer":
-        return Pair(pair.query, pair.text)
+        return Pair(pair.query, pair.text, placed=pair.placed)
     return swapped(pair) if pair.contrary and pair.contrary < pair.statement else pair
 
 
@@ -246,9 +247,11 @@ def _fingerprint() -> str:
 
 def larger_model_logits(model: Int8Model, pairs: Sequence[Pair]) -> NDArray[np.float32]:
     """Logits that each text supports the statement, and that it supports its contrary, shape (n, 2), of pairs whose
-    statements stand in the order in which they are to be read. A pair without a contrary is read by itself: the second
-    logit is then that the text opposes the statement."""
-    asked = [(joint_statement(p.statement, p.contrary) if p.contrary else p.statement, p.text) for p in pairs]
+    statements stand in the order in which they are to be read, each text in its place where that is known. A pair
+    without a contrary is read by itself: the second logit is then that the text opposes the statement."""
+    asked = [
+        (joint_statement(p.statement, p.contrary) if p.contrary else p.statement, p.placed or p.text) for p in pairs
+    ]
     return model.run(asked).reshape(len(pairs), 2)
 
 
