@@ -151,7 +151,7 @@ def answer_of(words: str, passages: list[int]) -> Answer:
         neutral_question=f"{words} at all",
         focus=words,
         summary=words,
-        plain=claims[:1],
+        also=[c.model_copy(update={"role": "also"}) for c in claims[:6]],
         citations=citations,
         notes=[Note(kind="failed", text=words)],
         nearest_questions=[words],
