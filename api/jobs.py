@@ -13,12 +13,12 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from agent.runs.service import Runs
+from agent.runs.store import now
 from api.callers import Caller
 from api.observing import SERVER
 from api.problems import FieldProblem, ProblemError, problem_of
@@ -60,7 +60,7 @@ class Job:
         self.large = False  # as a small one turned out to be, of which nothing was stored then
         self.failure: BaseException | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
-        self.state = JobDetails(id=folder.name, collection=collection, created_at=_now(), documents=count)
+        self.state = JobDetails(id=folder.name, collection=collection, created_at=now(), documents=count)
 
     def details(self) -> JobDetails:
         """How far it is, and what came of it."""
@@ -204,7 +204,7 @@ class Jobs:
         state = job.state
         try:
             async with self._turn if job.known else contextlib.nullcontext():
-                state.status, state.started_at = "running", _now()
+                state.status, state.started_at = "running", now()
                 loop = asyncio.get_running_loop()
                 state.result = await loop.run_in_executor(self._threads, job.store, self._runs)
                 state.status = "done"
@@ -216,7 +216,7 @@ class Jobs:
             state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
             if job.known and not isinstance(exc, ProblemError | SteelmanError):
                 SERVER.exception("job %s failed", state.id)
-        state.finished_at = _now()
+        state.finished_at = now()
         if job.known:
             with contextlib.suppress(SteelmanError):  # a full disk: the next server tells that it was interrupted
                 self._keep(job)
@@ -245,7 +245,3 @@ def _nothing_stored(problems: list[str]) -> ProblemError:
     detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
     fields = [FieldProblem(field="body", message=problem) for problem in problems]
     return ProblemError(422, "unreadable-document", detail, fields=fields)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

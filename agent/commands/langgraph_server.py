@@ -128,18 +128,18 @@ app = Starlette(lifespan=_lifespan)
 
 def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | None) -> RunOptions:
     """The options that a JSON context asks for, made by `make`; raises SettingsError that names what cannot be."""
-    given = {name: value for name, value in (context or {}).items() if not _is_the_servers(name)}
+    own = ("thread_id", "run_id", "graph_id", "assistant_id")  # what the server puts beside what the client sent
+    given = {
+        name: value
+        for name, value in (context or {}).items()
+        if name not in own and not name.startswith(("__", "langgraph_"))
+    }
     check_names(given, [*_KINDS])
     try:
         return make(**TypeAdapter(Options).validate_python(given))
     except ValidationError as exc:
         first = exc.errors()[0]
         raise SettingsError(f"the option '{first['loc'][0]}' cannot be {first['input']!r}: {first['msg']}.") from exc
-
-
-def _is_the_servers(name: str) -> bool:
-    """Whether the server put it there beside what the client sent."""
-    return name.startswith(("__", "langgraph_")) or name in ("thread_id", "run_id", "graph_id", "assistant_id")
 
 
 def build_served(parts: Parts) -> "Graph":

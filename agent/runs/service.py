@@ -23,7 +23,7 @@ from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableT
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore
 from agent.settings import Settings, load_settings
-from agent.state import STATE_VERSION, RunState, begun_again
+from agent.state import STATE_VERSION, RunState, StageNote
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.models.worker import lower_priority
 from tools.net.tracing import set_up_tracing
@@ -264,7 +264,10 @@ class Runs:
             await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
             answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
             begun = opening(run.question, RunOptions.from_dict(run.options).earlier, answers)
-            return begun | begun_again(state.values), config_of(run.id)
+            if state.values:
+                told = "An older version of Steelman began this run. It was started again from the beginning."
+                begun["notes"] = [StageNote(stage="frame", message=told, kind="scope")]
+            return begun, config_of(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was cut off between its results and where to go next. LangGraph takes it for done, with nothing
             # to follow; from its own checkpoint by name it is done again.

@@ -8,7 +8,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from textwrap import shorten
-from typing import Annotated, Literal
+from typing import Annotated
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, Field
@@ -26,7 +26,7 @@ from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.language.identification import is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, core_of
 from tools.language.polarity import same_polarity
-from tools.language.question import ANSWERS
+from tools.language.question import ANSWERS, Kind
 from tools.language.sentences import split_sentences, without_mark
 from tools.language.words import KEYWORD_STOP_WORDS, analyzer
 from tools.models.chat.model import ChatModel
@@ -106,7 +106,6 @@ def _shown(lead: Sentence) -> str:
 
 MOST_SIDES = 6
 _BESIDE = 2  # positions beside yes and no at most: each has its own case to write
-_Form = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
 
 
 class ContrarySide(BaseModel):
@@ -125,7 +124,7 @@ class PlannedSide(ContrarySide):
 class PlannedQuestion(BaseModel):
     """What the model is asked for."""
 
-    form: _Form
+    form: Kind
     question: str = Field(max_length=400)
     language: str = Field("", max_length=40)
     focus: str = Field("", max_length=400)
@@ -190,7 +189,7 @@ def with_embedded_plan(fallback: Fallback, by_chat: Planner, frame: Framer, expa
     return plan
 
 
-async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> _Form:
+async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> Kind:
     """The kind that the model gives, or the classifier's where the model overlooked that its question asks for a side.
     Raises ProviderReplyError where a question that does became another one. asked: empty where it is not English."""
     if planned.form not in ("open", "plain", "none"):

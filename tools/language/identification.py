@@ -51,12 +51,6 @@ def language_of(text: str) -> str:
     return _CODES.get(code, str(code)) if told_by_script or probability >= _SURE else ""
 
 
-def is_likely_english(text: str) -> bool:
-    """Whether the classifier finds English likelier than all other languages together, of a text of any length."""
-    code, probability = _classifier().classify(text.casefold())
-    return str(code) == "en" and probability >= _EVEN
-
-
 def is_likely_foreign(text: str) -> bool:
     """Whether the classifier finds a language other than English likely for the words in Latin script, however few."""
     words = _WORD.findall(text.casefold())
@@ -129,7 +123,10 @@ def reads_as_english(question: str) -> bool:
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
     begins = words[0].casefold() in _OPENERS and any(map(_is_known, _inner(words)[1:]))
-    return is_likely_english(question) or ((english or begins) and not is_likely_foreign(question))
+    code, probability = _classifier().classify(question.casefold())
+    if str(code) == "en" and probability >= _EVEN:  # likelier than all other languages together
+        return True
+    return (english or begins) and not is_likely_foreign(question)
 
 
 def is_english(words: list[str]) -> bool:
