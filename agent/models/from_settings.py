@@ -171,7 +171,6 @@ def _judge_server(settings: Settings) -> tuple[str, str, str]:
 
 
 _MAX_FETCHES = 32  # concurrent ones, of all runs together; reading a page is mostly waiting
-_NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
 
 
 def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
@@ -211,7 +210,7 @@ def build_engine(settings: Settings) -> SearchEngine | None:
         name = next((engine for engine, given in known.items() if given), "off")
     match name:
         case "tavily":
-            key, address = tavily or _NO_KEY, settings.tavily_base_url
+            key, address = tavily or "none", settings.tavily_base_url  # one's own may want no key
             return Tavily(key, address=address) if address else Tavily(key)
         case "serper":
             return Serper(serper)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from tools.language.lexicon import is_name, lookup
 from tools.language.numerals import find_numbers, is_stated, number_values, plain_text
 from tools.language.sentences import GAP, clean, split_sentences
-from tools.language.words import LIGHT_WORDS, NEGATORS
+from tools.language.words import LIGHT_WORDS, NEGATORS, analyzer
 
 _NEGATORS = NEGATORS | frozenset("nor without hardly barely rarely seldom deny denies denied denying".split())
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|(?:and|but) not)\b")
@@ -34,7 +34,10 @@ def word_hints(claim: str, document: str) -> list[str]:
     document: all of its text, with its title, and what else is known of it.
     """
     hints = [f"not found: {fact}" for fact in missing_facts(claim, document)]
-    return hints + [f"hardly a word found: {part}" for part in _additions(claim, document)]
+    known = frozenset[str]().union(*map(_content, document.splitlines()))  # a whole text is too long to remember
+    parts = ((part, _content(part)) for part in _PAUSE.split(claim))
+    added = (p for p, words in parts if len(words) >= _AN_ADDITION and len(words & known) < _KNOWN * len(words))
+    return hints + [f"hardly a word found: {part}" for part in added]
 
 
 def verbatim(claim: str, passage: str) -> bool:
@@ -46,8 +49,6 @@ def verbatim(claim: str, passage: str) -> bool:
 @lru_cache(maxsize=_REMEMBERED)
 def stems(text: str) -> tuple[str, ...]:
     """The stems of a text's words in order, without stop words; the lexical index's own."""
-    from tools.language.words import analyzer
-
     return tuple(analyzer().analyze(clean(text)))
 
 
@@ -73,13 +74,6 @@ def evidence(claim: str, passage: str) -> str:
         return sentences[best]
     first, last = sorted((best, more))
     return (" " if last == first + 1 else GAP).join((sentences[first], sentences[last]))
-
-
-def _additions(claim: str, document: str) -> list[str]:
-    """The parts of a claim whose words the document mostly lacks."""
-    known = frozenset[str]().union(*map(_content, document.splitlines()))  # a whole text is too long to remember
-    parts = ((part, _content(part)) for part in _PAUSE.split(claim))
-    return [p for p, words in parts if len(words) >= _AN_ADDITION and len(words & known) < _KNOWN * len(words)]
 
 
 def is_denied(claim: str, passages: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tools.language.lexicon import is_noun_by_ending, is_word
+from tools.language.lexicon import is_word
 from tools.language.words import ENGLISH_MARKERS, FOREIGN_OPENERS
 
 if TYPE_CHECKING:
@@ -51,13 +51,6 @@ def language_of(text: str) -> str:
     return _CODES.get(code, str(code)) if told_by_script or probability >= _SURE else ""
 
 
-def is_likely_foreign(text: str) -> bool:
-    """Whether the classifier finds a language other than English likely for the words in Latin script, however few."""
-    words = _WORD.findall(text.casefold())
-    code, probability = _classifier().classify(" ".join(w for w in words if not _OTHER_SCRIPT.search(w)))
-    return str(code) not in _ENGLISHES and probability >= _LIKELY
-
-
 def is_of_another_script(text: str, fewest: int = 1) -> bool:
     """Whether half of the letters, and at least so many, are of a script that English does not use."""
     letters = "".join(_WORD.findall(text))
@@ -93,6 +86,7 @@ def _classifier() -> "LanguageIdentifier":
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
+_NOUN = re.compile(r"[a-z]{3,}(?:ism|isation|ization|ing|ship|hood|ness|ption|ology)$")  # 'veganism', 'fracking'
 _OPENERS = frozenset(
     "is are am do does did should can could would has have must what how why who when which where".split()
 )
@@ -126,7 +120,9 @@ def reads_as_english(question: str) -> bool:
     code, probability = _classifier().classify(question.casefold())
     if str(code) == "en" and probability >= _EVEN:  # likelier than all other languages together
         return True
-    return (english or begins) and not is_likely_foreign(question)
+    latin = " ".join(w for w in _WORD.findall(question.casefold()) if not _OTHER_SCRIPT.search(w))
+    code, probability = _classifier().classify(latin)
+    return (english or begins) and (str(code) in _ENGLISHES or probability < _LIKELY)
 
 
 def is_english(words: list[str]) -> bool:
@@ -139,7 +135,7 @@ def is_english(words: list[str]) -> bool:
 
 
 def _is_known(word: str) -> bool:
-    return is_word(word) or is_word(word.split("'")[0]) or is_noun_by_ending(word)
+    return is_word(word) or is_word(word.split("'")[0]) or _NOUN.search(word.lower()) is not None
 
 
 def _inner(words: list[str]) -> list[str]:
