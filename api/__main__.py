@@ -147,9 +147,9 @@ def _list_keys(keys: "Keys") -> None:
         print(f"No key was ever made: whoever reaches the server may use it. `{make}` makes one.")
         return
     width = max(len("NAME"), *(len(k.name) for k in known))
-    print(f"{'ID':8}  {'NAME':{width}}  {'MADE':25}  REVOKED")
+    print(f"{'ID':8}  {'NAME':{width}}  {'MADE':29}  REVOKED")
     for k in known:
-        print(f"{k.id:8}  {k.name:{width}}  {k.created_at:25}  {k.revoked_at or ''}".rstrip())
+        print(f"{k.id:8}  {k.name:{width}}  {k.created_at:29}  {k.revoked_at or ''}".rstrip())
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from agent.runs.store import WITHOUT_ANSWER, RunRow, run_row
+from agent.runs.store import WITHOUT_ANSWER, RunRow, now, run_row
 from tools.errors import InputError
 from tools.store.database import Database
 
@@ -112,7 +111,7 @@ class Keys:
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InputError(f"a key's name has 1 to {_LONGEST_NAME} letters, digits and signs. Say who will use it.")
         text = _PREFIX + secrets.token_urlsafe(32)
-        key = Key(secrets.token_hex(4), name, digest_of(text.encode()), _now(), None)
+        key = Key(secrets.token_hex(4), name, digest_of(text.encode()), now(), None)
         with self._db.write() as db:
             if db.execute("SELECT 1 FROM api_keys WHERE name = ? AND revoked_at IS NULL", (name,)).fetchone():
                 raise InputError(f"there is a key '{name}' already. Take another name, or revoke that one first.")
@@ -130,14 +129,10 @@ class Keys:
         if not found:
             raise InputError(f"there is no key '{which}'.", hint="See all: `python -m api keys list`.")
         with self._db.write() as db:
-            db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (_now(), found[0].id))
+            db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now(), found[0].id))
         return next(k for k in self.all() if k.id == found[0].id)
 
 
 def digest_of(key: bytes) -> bytes:
     """What is kept of a key."""
     return hashlib.sha256(key).digest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -92,7 +92,11 @@ class Job:
         Ingester(runs.store, search, search.encoder).ingest(documents, self.state.collection, None, report)
         self.state.documents = self.state.read
         if not report.stored and not report.unchanged:
-            raise _nothing_stored(report.problems)
+            problems = report.problems
+            more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
+            detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
+            fields = [FieldProblem(field="body", message=problem) for problem in problems]
+            raise ProblemError(422, "unreadable-document", detail, fields=fields)
         return Stored.model_validate(report)
 
     def _taken(self) -> Iterator[SourceDocument]:
@@ -238,10 +242,3 @@ class Jobs:
             with contextlib.suppress(OSError):
                 if path.stem[:13] not in self._at_work and time.time() - path.stat().st_mtime > _KEPT_SECONDS:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _nothing_stored(problems: list[str]) -> ProblemError:
-    more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
-    detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
-    fields = [FieldProblem(field="body", message=problem) for problem in problems]
-    return ProblemError(422, "unreadable-document", detail, fields=fields)

@@ -13,6 +13,7 @@ from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
 
 from agent.runs.service import open_runs
 from agent.settings import Settings
@@ -61,7 +62,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):
         app.include_router(router)
     app.state.mcp = mount(app, settings)
-    app.mount(server.ASSETS, server.assets())
+    app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # nothing comes from elsewhere
     app.add_middleware(Guard, settings=settings, metrics=figures)
     app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)

@@ -288,8 +288,7 @@ async def open_runs(
 
     `warm`: what the first question would wait for is loaded too. `max_concurrent`, `build`: see Runs.
     """
-    given = {"build": build} if build else {}
-    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
+    async with Runs(settings or load_settings(), build, max_concurrent) as runs:
         if offline:
             runs.providers.check_offline()
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):

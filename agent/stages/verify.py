@@ -160,7 +160,7 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
 
 def _citing_both(one: Claim, other: Claim) -> Claim:
     """The first claim, citing what the other one cites too."""
-    cited = {}
+    cited: dict[int, str] = {}
     for c in (other, one):
         cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)
     ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))

@@ -57,11 +57,8 @@ def is_of_another_script(text: str, fewest: int = 1) -> bool:
     return len(_OTHER_SCRIPT.findall(letters)) >= max(fewest, len(letters) / 2)
 
 
-def likeliest_language(text: str) -> str:
-    """The ISO 639-1 code of the likeliest language, but for English, of a text that may be as short as a question.
-
-    Empty where none is likely.
-    """
+def _likeliest_language(text: str) -> str:
+    """The ISO 639-1 code of the likeliest language but English; empty where none is likely."""
     ranked = _classifier().rank(" ".join(_WORD.findall(text.casefold())))
     if is_of_another_script(text):
         cyrillic = bool(_CYRILLIC.search(text))
@@ -102,7 +99,7 @@ def question_language(question: str) -> str:
     words = question_words(question)
     if not words or reads_as_english(question):
         return ""
-    language = likeliest_language(question) or FOREIGN_OPENERS.get(words[0].casefold(), "")
+    language = _likeliest_language(question) or FOREIGN_OPENERS.get(words[0].casefold(), "")
     return name_of_language(language) if language else ""
 
 

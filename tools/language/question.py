@@ -86,8 +86,10 @@ def read_question(typed: str, vector: NDArray[np.float32]) -> Question:
     chances[KINDS.index("choice")] *= bool(options)
     chances[KINDS.index("none")] *= bool(chances[KINDS.index("none")] >= _SURE)
     kind = KINDS[int(np.argmax(chances))]
-    asks = kind in ("polar", "choice", "open", "plain")
-    return Question(kind, _marked(text, asking=asks), options if kind == "choice" else ())
+    text = text[:1].upper() + text[1:]
+    if kind in ("polar", "choice", "open", "plain") and not re.search(r"\?[\"'”’)]*(?: [^?]*)?$", text):
+        text = text.rstrip(" .,;:") + "?"
+    return Question(kind, text, options if kind == "choice" else ())
 
 
 def alternatives(text: str) -> tuple[str, ...]:
@@ -168,13 +170,6 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
     plain = [n[:1].upper() + n[1:] for n in plain if core_of(n)]
     fits = 1 < len(plain) <= MOST_OPTIONS and all(len(n.split()) <= _LONGEST_OPTION for n in plain)
     return tuple(plain) if fits and len({n.casefold() for n in plain}) == len(plain) else ()
-
-
-def _marked(text: str, *, asking: bool) -> str:
-    text = text[:1].upper() + text[1:]
-    if asking and not re.search(r"\?[\"'”’)]*(?: [^?]*)?$", text):
-        return text.rstrip(" .,;:") + "?"
-    return text
 
 
 def chances_of_kinds(text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
