@@ -80,15 +80,14 @@ def is_denied(claim: str, passages: str) -> bool:
     """Whether the clauses of the passages that are like one of the claim's are negated where that is not, or the other
     way round. Most often it is a rewording: this is no hint for a model, only a reason to ask it twice."""
     for words, negated in _clauses(claim):
-        agree = [same == negated for other, same in _clauses(passages) if _likeness(words, other) >= _SAME_CLAUSE]
+        agree = [
+            same == negated
+            for other, same in _clauses(passages)
+            if (common := len(words & other)) >= _A_CLAUSE and common / min(len(words), len(other)) >= _SAME_CLAUSE
+        ]
         if agree and not any(agree):
             return True
     return False
-
-
-def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    common = len(one & other)
-    return common / min(len(one), len(other)) if common >= _A_CLAUSE else 0.0
 
 
 @lru_cache(maxsize=_DOCUMENTS)
