@@ -194,9 +194,8 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
 
 def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:
     """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
-    dense, url = None, settings.chroma_url
-    if url:
-        dense = DenseServer(url, store.store_id(), token=settings.chroma_token.get_secret_value())
+    token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
+    dense = DenseServer(url, store.store_id(), token=token) if url else None
     embedded = not settings.embeddings_url and not settings.encoder  # no other encoder compares sentences
     return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
 

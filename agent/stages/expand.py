@@ -61,18 +61,12 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
     """The answers that the question names, or of an open question those that the passages propose."""
     if framing["form"] == "counter":
-        return [opposing_side(framing.get("claim", ""))]
+        name = ANSWERS["polar"][1]
+        said = f"{name}: {framing.get('claim', '')}"
+        return [Perspective(id="p1", name=name, statement=said, stance="opposes", contrary="", origin="question")]
     if framing["form"] == "open":
         return await mine_answers(models, framing["question"], passages)
     return sides_of_question(framing)
-
-
-def opposing_side(statement: str) -> Perspective:
-    """The side that contradicts a statement: 'No' to it."""
-    name = ANSWERS["polar"][1]
-    return Perspective(
-        id="p1", name=name, statement=f"{name}: {statement}", stance="opposes", contrary="", origin="question"
-    )
 
 
 def sides_of_question(framing: FramingState) -> list[Perspective]:
