@@ -80,11 +80,6 @@ class RunOptions:
         options.check()
         return options
 
-    @property
-    def usual_seconds(self) -> float:
-        """The deadline of a run of its depth where none is set, in seconds."""
-        return float(_DEPTHS[self.depth]["deadline_seconds"])
-
     def check(self) -> None:
         if not self.collections:
             raise SettingsError(
@@ -184,7 +179,7 @@ T = TypeVar("T")
 
 def ends_at(options: RunOptions, phase: Phase) -> float:
     """When the phase has to end, in seconds since the epoch; infinite without a deadline."""
-    usual = min(options.deadline_seconds, options.usual_seconds)
+    usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
     return options.deadline_at - _RESERVED[phase] * usual if options.deadline_at else math.inf
 
 

@@ -4,7 +4,6 @@ Each field says which node writes it and how concurrent writes merge (`tools.mer
 """
 
 import operator
-from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired
 
 from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
@@ -241,12 +240,6 @@ class RunState(TypedDict, total=False):
     foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: left out, their language
     addressing_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: with words to the writer
     failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
-
-
-def begun_again(before: Mapping[str, object]) -> RunState:
-    """What a run that starts from the beginning tells of the state that it had `before`: empty where it had none."""
-    told = "An older version of Steelman began this run. It was started again from the beginning."
-    return RunState(notes=[StageNote(stage="frame", message=told, kind="scope")] if before else [])
 
 
 def uncovered_perspectives(state: RunState) -> list[Perspective]:

@@ -136,20 +136,14 @@ def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
     elif args.action == "revoke":
         key = keys.revoke(args.key)
         print(f"Revoked key {key.id} ({key.name}). A running server refuses it from now on.")
+    elif known := keys.all():
+        width = max(len("NAME"), *(len(k.name) for k in known))
+        print(f"{'ID':8}  {'NAME':{width}}  {'MADE':29}  REVOKED")
+        for k in known:
+            print(f"{k.id:8}  {k.name:{width}}  {k.created_at:29}  {k.revoked_at or ''}".rstrip())
     else:
-        _list_keys(keys)
-
-
-def _list_keys(keys: "Keys") -> None:
-    known = keys.all()
-    if not known:
         make = as_installed("python -m api keys make NAME")
         print(f"No key was ever made: whoever reaches the server may use it. `{make}` makes one.")
-        return
-    width = max(len("NAME"), *(len(k.name) for k in known))
-    print(f"{'ID':8}  {'NAME':{width}}  {'MADE':25}  REVOKED")
-    for k in known:
-        print(f"{k.id:8}  {k.name:{width}}  {k.created_at:25}  {k.revoked_at or ''}".rstrip())
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from agent.runs.store import WITHOUT_ANSWER, RunRow, run_row
+from agent.runs.store import WITHOUT_ANSWER, RunRow, now, run_row
 from tools.errors import InputError
 from tools.store.database import Database
 
@@ -61,14 +60,10 @@ class CallerRuns:
     def begun(self, key_id: str, idempotency_key: str) -> str | None:
         """The run that a key began under this name."""
         query = "SELECT run_id FROM api_runs WHERE key_id = ? AND idempotency_key = ?"
-        with self._db.read() as db:
-            row = db.execute(query, (key_id, idempotency_key)).fetchone()
-        return None if row is None else str(row["run_id"])
+        return next((str(row["run_id"]) for row in self._db.rows(query, (key_id, idempotency_key))), None)
 
     def is_of(self, run_id: str, key_id: str) -> bool:
-        with self._db.read() as db:
-            query = "SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?"
-            return db.execute(query, (run_id, key_id)).fetchone() is not None
+        return bool(self._db.rows("SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?", (run_id, key_id)))
 
     def listed(
         self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
@@ -79,17 +74,14 @@ class CallerRuns:
         made, _, last = (after or "").rpartition("Z-")
         asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
-        with self._db.read() as db:
-            rows = [run_row(r) for r in db.execute(_LISTED, asked | place)]
-        page = rows[:limit]
-        more = len(rows) > limit  # one more was asked for
+        rows = [run_row(r) for r in self._db.rows(_LISTED, asked | place)]
+        page, more = rows[:limit], len(rows) > limit  # one more was asked for
         return page, f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if more else None
 
     def cut_short(self) -> set[str]:
         """Runs that were begun here and that count as running."""
         query = "SELECT a.run_id FROM api_runs a JOIN runs r ON r.id = a.run_id WHERE r.status = 'running'"
-        with self._db.read() as db:
-            return {str(r["run_id"]) for r in db.execute(query)}
+        return {str(r["run_id"]) for r in self._db.rows(query)}
 
 
 _PREFIX = "sk-steelman-"
@@ -119,7 +111,7 @@ class Keys:
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InputError(f"a key's name has 1 to {_LONGEST_NAME} letters, digits and signs. Say who will use it.")
         text = _PREFIX + secrets.token_urlsafe(32)
-        key = Key(secrets.token_hex(4), name, digest_of(text.encode()), _now(), None)
+        key = Key(secrets.token_hex(4), name, digest_of(text.encode()), now(), None)
         with self._db.write() as db:
             if db.execute("SELECT 1 FROM api_keys WHERE name = ? AND revoked_at IS NULL", (name,)).fetchone():
                 raise InputError(f"there is a key '{name}' already. Take another name, or revoke that one first.")
@@ -128,25 +120,19 @@ class Keys:
 
     def all(self) -> list[Key]:
         """Every key that was ever made, oldest first."""
-        with self._db.read() as db:
-            return [Key(**dict(row)) for row in db.execute("SELECT * FROM api_keys ORDER BY created_at, rowid")]
+        return [Key(**dict(r)) for r in self._db.rows("SELECT * FROM api_keys ORDER BY created_at, rowid")]
 
     def revoke(self, which: str) -> Key:
         """Ends the key of this id, or else the one of this name that is in force. Raises InputError."""
-        found = [k for k in self.all() if k.id == which] or [
-            k for k in self.all() if k.name == which and k.revoked_at is None
-        ]
+        keys = self.all()
+        found = [k for k in keys if k.id == which] or [k for k in keys if k.name == which and k.revoked_at is None]
         if not found:
             raise InputError(f"there is no key '{which}'.", hint="See all: `python -m api keys list`.")
         with self._db.write() as db:
-            db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (_now(), found[0].id))
+            db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now(), found[0].id))
         return next(k for k in self.all() if k.id == found[0].id)
 
 
 def digest_of(key: bytes) -> bytes:
     """What is kept of a key."""
     return hashlib.sha256(key).digest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -40,11 +40,6 @@ QUIET_SECONDS = 10.0
 """So often a comment is sent, so that nobody between takes the connection for dead."""
 
 
-def wants_events(accept: str) -> bool:
-    """Whether a request's Accept header names events before anything else."""
-    return accept.partition(",")[0].partition(";")[0].strip().lower() == EVENT_STREAM
-
-
 def event_stream(service: Service, run_id: str, after: int = 0) -> EventSourceResponse:
     """The events with numbers above `after`, as they come, until the run ends or waits for its sides.
 
@@ -80,5 +75,5 @@ async def _message(service: Service, run_id: str, event: Event) -> dict[str, str
     elif event.kind == "failed":
         failure = RunFailure(**event.data)
         problem = failed_run(run_id, failure).told()
-        data = {"at": event.at, "error": failure.remote_text, "problem": problem}
+        data = {"at": event.at, "error": failure.cause().remote_text, "problem": problem}
     return {"id": str(event.number), "event": event.kind, "data": json.dumps(data, ensure_ascii=False)}

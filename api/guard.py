@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.forms import split_list
 from agent.settings import Settings
-from api.callers import Caller, Key, Keys, digest_of
+from api.callers import Caller, Keys, digest_of
 from api.observing import Metrics, Observed
 from api.outside import link
 from api.problems import ProblemError, problem_of
@@ -164,7 +164,11 @@ class Guard:
         """
         given = Headers(scope=scope).getlist("authorization")
         keys = Keys(scope["app"].state.service.runs.database).all()  # which takes no millisecond
-        caller = _caller(given, keys)
+        bearer, caller = _BEARER.fullmatch(given[0]) if len(given) == 1 else None, None
+        if bearer:  # every digest is compared, each in the same time
+            digest = digest_of(bearer[1].encode("latin-1"))
+            matching = [k for k in keys if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
+            caller = Caller(matching[0].id) if matching else None
         scope["state"]["caller"] = caller or Caller()
         self._count(scope["state"]["caller"].key_id)
         if caller is None and (keys or not self._loopback):
@@ -184,16 +188,6 @@ class Guard:
                 raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
         for limit in self._limits:
             self._window.hit(limit, caller)
-
-
-def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
-    """Whose key stands in the header. Every digest is compared, each in the same time."""
-    given = _BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
-    if given is None:
-        return None
-    digest = digest_of(given[1].encode("latin-1"))
-    matching = [k for k in keys if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
-    return Caller(matching[0].id) if matching else None
 
 
 def _check_bodies(bodies: Counter[str], caller: str) -> None:

@@ -13,12 +13,12 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from agent.runs.service import Runs
+from agent.runs.store import now
 from api.callers import Caller
 from api.observing import SERVER
 from api.problems import FieldProblem, ProblemError, problem_of
@@ -60,7 +60,7 @@ class Job:
         self.large = False  # as a small one turned out to be, of which nothing was stored then
         self.failure: BaseException | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
-        self.state = JobDetails(id=folder.name, collection=collection, created_at=_now(), documents=count)
+        self.state = JobDetails(id=folder.name, collection=collection, created_at=now(), documents=count)
 
     def details(self) -> JobDetails:
         """How far it is, and what came of it."""
@@ -92,7 +92,11 @@ class Job:
         Ingester(runs.store, search, search.encoder).ingest(documents, self.state.collection, None, report)
         self.state.documents = self.state.read
         if not report.stored and not report.unchanged:
-            raise _nothing_stored(report.problems)
+            problems = report.problems
+            more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
+            detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
+            fields = [FieldProblem(field="body", message=problem) for problem in problems]
+            raise ProblemError(422, "unreadable-document", detail, fields=fields)
         return Stored.model_validate(report)
 
     def _taken(self) -> Iterator[SourceDocument]:
@@ -204,7 +208,7 @@ class Jobs:
         state = job.state
         try:
             async with self._turn if job.known else contextlib.nullcontext():
-                state.status, state.started_at = "running", _now()
+                state.status, state.started_at = "running", now()
                 loop = asyncio.get_running_loop()
                 state.result = await loop.run_in_executor(self._threads, job.store, self._runs)
                 state.status = "done"
@@ -216,7 +220,7 @@ class Jobs:
             state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
             if job.known and not isinstance(exc, ProblemError | SteelmanError):
                 SERVER.exception("job %s failed", state.id)
-        state.finished_at = _now()
+        state.finished_at = now()
         if job.known:
             with contextlib.suppress(SteelmanError):  # a full disk: the next server tells that it was interrupted
                 self._keep(job)
@@ -238,14 +242,3 @@ class Jobs:
             with contextlib.suppress(OSError):
                 if path.stem[:13] not in self._at_work and time.time() - path.stat().st_mtime > _KEPT_SECONDS:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _nothing_stored(problems: list[str]) -> ProblemError:
-    more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
-    detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
-    fields = [FieldProblem(field="body", message=problem) for problem in problems]
-    return ProblemError(422, "unreadable-document", detail, fields=fields)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

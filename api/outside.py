@@ -4,7 +4,6 @@ from contextvars import ContextVar
 from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.settings import Settings
@@ -16,11 +15,6 @@ _LINKS = ("location", "content-location")
 def link(path: str) -> str:
     """The path with the outside address before it, where one was told."""
     return _BASE.get() + path
-
-
-def address_of(request: Request) -> str:
-    """The server's address as the caller knows it, without a slash at the end."""
-    return _BASE.get() or str(request.base_url).rstrip("/")
 
 
 class Outside:

@@ -205,7 +205,7 @@ class Service:
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
         failures = await self.runs.failures([row.id for row in rows if row.error])
-        errors = {run_id: failure.remote_text for run_id, failure in failures.items()}
+        errors = {run_id: failure.cause().remote_text for run_id, failure in failures.items()}
         return [
             RunSummary.model_validate(row).model_copy(update={"error": row.error and errors.get(row.id, row.error)})
             for row in rows

@@ -13,6 +13,7 @@ from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
 
 from agent.runs.service import open_runs
 from agent.settings import Settings
@@ -61,7 +62,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):
         app.include_router(router)
     app.state.mcp = mount(app, settings)
-    app.mount(server.ASSETS, server.assets())
+    app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # nothing comes from elsewhere
     app.add_middleware(Guard, settings=settings, metrics=figures)
     app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
@@ -85,7 +86,12 @@ def serve(settings: Settings) -> int:
     """
     use_few_heaps()
     configure(settings)
-    _check_locked(settings)
+    if not is_loopback(settings.api_host):
+        with contextlib.closing(Database(settings.database_path)) as database:
+            locked = any(key.revoked_at is None for key in Keys(database).all())
+        if not locked:
+            told = f"on {settings.api_host} other machines reach the server, and no key is in force."
+            raise InputError(told, hint="Make one first: `python -m api keys make NAME`.")
     with contextlib.closing(listen(settings.api_host, settings.api_port)) as listening:
         loop = uvicorn.Config("", log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=loop) as runner:
@@ -104,15 +110,3 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
             await Server(config_of(app, ws="none"), say).serve([listening])
         finally:
             stop_readers()  # whose files nobody waits for any more
-
-
-def _check_locked(settings: Settings) -> None:
-    """Raises InputError where other machines could reach the server and no key is in force."""
-    if is_loopback(settings.api_host):
-        return
-    with contextlib.closing(Database(settings.database_path)) as database:
-        if not any(key.revoked_at is None for key in Keys(database).all()):
-            raise InputError(
-                f"on {settings.api_host} other machines reach the server, and no key is in force.",
-                hint="Make one first: `python -m api keys make NAME`.",
-            )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from page_server import PageServer
 from test_browser import PHONES, sidebar
-from visitors import AGAIN, FIRST, Visit, Visitor
+from visitors import FIRST, Visit, Visitor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from agent.evidence.aspects import opposed_sides
+from agent.stages.verify import opposed_sides
 from agent.state import Claim, Perspective, RunState, Stance
 
 
@@ -25,7 +25,7 @@ TAXED = claim("against", "Somebody pays the crew, and that is every taxpayer.", 
 def test_an_objection_makes_no_case() -> None:
     state: Any = RunState(perspectives=SIDES)
     assert opposed_sides(state, [DEAR, TAXED])
-    assert opposed_sides(state, [DEAR, Claim(**{**TAXED, "objection": True})]) is None
+    assert opposed_sides(state, [DEAR, Claim(**{**TAXED, "objection": True})]) == []
 
 
 def test_of_an_open_question_the_two_sides_with_the_most_sources_are_opposed() -> None:
@@ -35,11 +35,9 @@ def test_of_an_open_question_the_two_sides_with_the_most_sources_are_opposed() -
         p["id"]: {"sources": n, "ids": []} for p, n in zip(sides, (2, 1, 3, 5), strict=True)
     }  # of nobody no claim held
     pair = opposed_sides(cast(RunState, {"perspectives": sides, "coverage": coverage}), claims)
-    assert pair is not None
     assert [(p["id"], [c["text"] for c in own]) for p, own in pair] == [("fares", ["A."]), ("tolls", ["C.", "D."])]
     coverage["taxes"]["ids"] = [2]
     against: Any = {"fares": {2: 0.95}, "tolls": {2: 0.3}}
     known: Any = {"perspectives": sides, "coverage": coverage, "opposition": against, "threshold": 0.5}
     pair = opposed_sides(known, claims)
-    assert pair is not None
     assert [p["id"] for p, _ in pair] == ["fares", "taxes"], "what speaks for the one speaks against the other"

@@ -9,7 +9,7 @@ import pytest
 from providers import side
 
 from agent.evidence.mined import mine_answers
-from agent.stages.expand import opposing_side, sides_of_question
+from agent.stages.expand import expand_by_rules, sides_of_question
 from agent.stages.requery import queries_by_rules
 from agent.state import FramingState, Perspective, form_of
 from tools.passages import Passage
@@ -36,8 +36,9 @@ def test_the_sides_are_the_words_that_answer_the_question(form: str, yes: str, n
     assert form_of(Perspective(**{**made[0], "origin": "person"})) == "statement"
 
 
-def test_what_contradicts_a_statement_is_no_to_it() -> None:
-    made = opposing_side("Each town should decide for itself.")
+async def test_what_contradicts_a_statement_is_no_to_it() -> None:
+    asked = framing(form="counter", claim="Each town should decide for itself.")
+    (made,) = await expand_by_rules(AsyncMock(), asked, [])
     assert (made["name"], made["statement"]) == ("No", "No: Each town should decide for itself.")
     assert (made["stance"], form_of(made)) == ("opposes", "answer")
 

@@ -4,8 +4,7 @@ import pytest
 from conftest import ROOT
 
 from tools.language.addressed import claim_intrusions
-from tools.language.facts import missing_facts
-from tools.language.grounding import evidence, is_denied, stems, word_hints
+from tools.language.grounding import evidence, is_denied, missing_facts, stems, word_hints
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """

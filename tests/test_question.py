@@ -14,7 +14,7 @@ from evals.datasets.rows import GOLD
 from evals.models import question_of
 from evals.training.ship import fit_kinds
 from tools.errors import ModelError
-from tools.language import kinds
+from tools.language import question
 from tools.language.question import ANSWERS, MOST_OPTIONS, alternatives, read_question
 
 KINDS = {
@@ -87,22 +87,22 @@ def test_lines_that_nobody_trained_on_are_of_their_kind() -> None:
 
 @pytest.mark.slow
 def test_the_weights_are_those_of_the_training_lines() -> None:
-    with np.load(kinds.FITTED) as stored:
-        for fitted, name in zip(map(np.float64, fit_kinds()), ("weights", "offsets"), strict=True):
-            np.testing.assert_allclose(fitted, stored[name], atol=0.02)
-    assert kinds.FITTED.stat().st_size <= 40_000
+    with np.load(question.FITTED) as stored:
+        for fitted, name in zip(fit_kinds(), ("weights", "offsets"), strict=True):
+            np.testing.assert_allclose(np.asarray(fitted, float), np.asarray(stored[name], float), atol=0.02)
+    assert question.FITTED.stat().st_size <= 40_000
 
 
 def test_damaged_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copyfile(kinds.FITTED, tmp_path / "kinds.npz")
+    shutil.copyfile(question.FITTED, tmp_path / "kinds.npz")
     (tmp_path / "kinds.npz").write_bytes((tmp_path / "kinds.npz").read_bytes()[:1000])
-    monkeypatch.setattr(kinds, "FITTED", tmp_path / "kinds.npz")
-    kinds._fitted.cache_clear()
+    monkeypatch.setattr(question, "FITTED", tmp_path / "kinds.npz")
+    question._fitted.cache_clear()
     try:
         with pytest.raises(ModelError, match=r"kinds\.npz cannot be read .*\. Restore it from the project\."):
             question_of("Should zoos close?")
     finally:
-        kinds._fitted.cache_clear()
+        question._fitted.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -139,17 +139,14 @@ def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> Non
     print(to_terminal(answer, width, bold=sys.stdout.isatty(), explain=explain), end="", flush=True)
 
 
-_HELLO = (
-    "Ask a contentious question; what you type after that is searched in the same places. /help lists the commands, "
-    "'new' begins another subject, Ctrl-D ends."
-)
-
-
 def chat(args: argparse.Namespace) -> int:
     """Reads questions from standard input until it ends."""
     terminal = sys.stdin.isatty()
     if terminal:
-        print(_HELLO)
+        print(
+            "Ask a contentious question; what you type after that is searched in the same places. /help lists the "
+            "commands, 'new' begins another subject, Ctrl-D ends."
+        )
     # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
     with asyncio.Runner() as runner:
         opening = open_runs(settings_of(args), offline=args.no_web)

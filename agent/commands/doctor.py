@@ -8,7 +8,7 @@ belong to one event loop. Whatever is said holds no key and no password.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -170,17 +170,14 @@ class _Checks:
 
     def indexes(self) -> str:
         settings, encoder = self.settings, self._encoder()
-        with self._store() as store:
+        with self._store() as store, ExitStack() as closing_last:
             search = self._opened.search if self._opened else build_search(settings, store, encoder)
             before = search.condition()
-            try:
-                if self._opened is None:  # an open one is brought up to date by its searches, where it has to be
-                    search.refresh()
-                for collection in store.collections():
-                    search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
-            finally:
-                if self._opened is None:
-                    search.close()
+            if self._opened is None:  # an open one is brought up to date by its searches, where it has to be
+                closing_last.callback(search.close)
+                search.refresh()
+            for collection in store.collections():
+                search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
         chroma = f"Chroma at {without_login(settings.chroma_url)}, tantivy" if settings.chroma_url else ""
         where = f"{chroma or 'Chroma and tantivy, both'} in this process"
         return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
@@ -191,7 +188,7 @@ class _Checks:
         from agent.stages.expand import ask_for_plan
 
         async def ask_once() -> None:
-            for model in {m.name: m for m in build_chat_models(self.settings).values()}.values():
+            for model in {*build_chat_models(self.settings).values()}:
                 try:
                     await ask_for_plan(model, "Should voting be compulsory?")
                 finally:
@@ -199,7 +196,7 @@ class _Checks:
 
         if ask:
             _wait(ask_once(), "the chat model")
-        offered = _offered({m.name: m for m in build_chat_models(self.settings).values()}.values())
+        offered = _offered(dict.fromkeys(build_chat_models(self.settings).values()))
         instead = _instead(insisted=self.settings.provider == "chat", what="one")
         return f"{offered}; {instead}{'; answered a question' if ask else ''}"
 
@@ -274,15 +271,10 @@ def _instead(*, insisted: bool, what: str) -> str:
 
 def _wait(work: Coroutine[Any, Any, T], what: str) -> T:
     """The result of asynchronous work; raises ProviderDownError when it takes too long."""
-
-    async def limited() -> T:
-        try:
-            async with asyncio.timeout(_SECONDS):
-                return await work
-        except TimeoutError as exc:
-            raise ProviderDownError(f"{what} did not answer within {_SECONDS:.0f} seconds.") from exc
-
-    return asyncio.run(limited())
+    try:
+        return asyncio.run(asyncio.wait_for(work, _SECONDS))
+    except TimeoutError as exc:
+        raise ProviderDownError(f"{what} did not answer within {_SECONDS:.0f} seconds.") from exc
 
 
 def _offered(models: "Iterable[ChatModel]") -> str:

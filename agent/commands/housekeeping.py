@@ -17,8 +17,6 @@ from tools.language.words import count
 from tools.store.database import Database
 from tools.store.store import SAMPLES
 
-_SHOWN = {"ok": "ok", "fails": "FAILS", "off": "off"}
-
 
 def collections(args: argparse.Namespace) -> int:
     """A line a collection, or a line a document of one collection."""
@@ -126,7 +124,8 @@ def doctor(args: argparse.Namespace) -> int:
         found = examine(part)
         failed = failed or found.state == "fails"
         took = "" if found.state == "off" else f"  ({found.seconds:.1f} s)"
-        print(f"{_SHOWN[found.state]:<6} {found.name:<14} {found.detail}{took}", flush=True)
+        state = "FAILS" if found.state == "fails" else found.state
+        print(f"{state:<6} {found.name:<14} {found.detail}{took}", flush=True)
     print("How to turn each on, what it costs and what is sent to whom: docs/providers.md")
     return FAILED if failed else OK
 

@@ -128,18 +128,18 @@ app = Starlette(lifespan=_lifespan)
 
 def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | None) -> RunOptions:
     """The options that a JSON context asks for, made by `make`; raises SettingsError that names what cannot be."""
-    given = {name: value for name, value in (context or {}).items() if not _is_the_servers(name)}
+    own = ("thread_id", "run_id", "graph_id", "assistant_id")  # what the server puts beside what the client sent
+    given = {
+        name: value
+        for name, value in (context or {}).items()
+        if name not in own and not name.startswith(("__", "langgraph_"))
+    }
     check_names(given, [*_KINDS])
     try:
         return make(**TypeAdapter(Options).validate_python(given))
     except ValidationError as exc:
         first = exc.errors()[0]
         raise SettingsError(f"the option '{first['loc'][0]}' cannot be {first['input']!r}: {first['msg']}.") from exc
-
-
-def _is_the_servers(name: str) -> bool:
-    """Whether the server put it there beside what the client sent."""
-    return name.startswith(("__", "langgraph_")) or name in ("thread_id", "run_id", "graph_id", "assistant_id")
 
 
 def build_served(parts: Parts) -> "Graph":
@@ -162,7 +162,12 @@ def _check(parts: Parts) -> Node:
     async def check(state: Served, runtime: Runtime[Any]) -> Served:
         with _refusing():
             options = await asyncio.to_thread(read_options, partial(usual_options, parts), runtime.context)
-            question, earlier = _question_of(state)
+            question, earlier = cast(object, state.get("question")), cast(object, state.get("earlier", []))
+            if not isinstance(question, str):
+                raise InputError('the input has no question. Send {"question": "…"}.')
+            if not isinstance(earlier, list) or not all(isinstance(q, str) for q in earlier):
+                told = 'the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.'
+                raise InputError(told)
             last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
             opening = await first_state(
                 question,
@@ -175,16 +180,6 @@ def _check(parts: Parts) -> Node:
         return Served(opening=opening, options=options.to_dict())
 
     return check
-
-
-def _question_of(state: Served) -> tuple[str, list[str]]:
-    """The question and those before it; raises InputError for an input that is not as `Question` says."""
-    question, earlier = cast(object, state.get("question")), cast(object, state.get("earlier", []))
-    if not isinstance(question, str):
-        raise InputError('the input has no question. Send {"question": "…"}.')
-    if not isinstance(earlier, list) or not all(isinstance(q, str) for q in earlier):
-        raise InputError('the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.')
-    return question, earlier
 
 
 def _stages(parts: Parts, agent: "Graph") -> Node:

@@ -20,7 +20,7 @@ from agent.state import Claim, Dropped, Perspective, Response, RunState, contrar
 from tools.budget import current_log
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
-from tools.selection.coverage import independent_first
+from tools.selection.methods import independent_first
 from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
 
 _CLEAR_SHOWN = 32  # passages for a perspective at most

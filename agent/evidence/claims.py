@@ -29,8 +29,7 @@ from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions
 from tools.language.copies import copy_groups
-from tools.language.facts import missing_facts
-from tools.language.grounding import content_overlap, evidence, is_denied, verbatim, word_hints
+from tools.language.grounding import content_overlap, evidence, is_denied, missing_facts, verbatim, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
 from tools.models.judges.together import as_line, heading_of

@@ -171,7 +171,6 @@ def _judge_server(settings: Settings) -> tuple[str, str, str]:
 
 
 _MAX_FETCHES = 32  # concurrent ones, of all runs together; reading a page is mostly waiting
-_NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
 
 
 def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
@@ -195,9 +194,8 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
 
 def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:
     """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
-    dense, url = None, settings.chroma_url
-    if url:
-        dense = DenseServer(url, store.store_id(), token=settings.chroma_token.get_secret_value())
+    token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
+    dense = DenseServer(url, store.store_id(), token=token) if url else None
     embedded = not settings.embeddings_url and not settings.encoder  # no other encoder compares sentences
     return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
 
@@ -211,7 +209,7 @@ def build_engine(settings: Settings) -> SearchEngine | None:
         name = next((engine for engine, given in known.items() if given), "off")
     match name:
         case "tavily":
-            key, address = tavily or _NO_KEY, settings.tavily_base_url
+            key, address = tavily or "none", settings.tavily_base_url  # one's own may want no key
             return Tavily(key, address=address) if address else Tavily(key)
         case "serper":
             return Serper(serper)

@@ -39,7 +39,6 @@ class FileSaver(AsyncSqliteSaver):
         self._path = path
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As LangGraph's."""
         with checkpoint_errors(self._path):
             return await super().aget_tuple(config)
 
@@ -50,17 +49,14 @@ class FileSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As LangGraph's, to its end."""
         return await self._whole(super().aput(config, checkpoint, metadata, new_versions))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """As LangGraph's, to its end."""
         await self._whole(super().aput_writes(config, writes, task_id, task_path))
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """As LangGraph's, to its end."""
         await self._whole(super().adelete_thread(thread_id))
 
     async def _whole(self, work: Awaitable[T]) -> T:

@@ -82,11 +82,6 @@ class RunFailure:
             return found(self.error, hint=self.hint)
         return RunCrashedError(self.error, hint=self.hint, kind=self.kind)
 
-    @property
-    def remote_text(self) -> str:
-        """The text for a caller elsewhere."""
-        return self.cause().remote_text
-
 
 def resume_command(run_id: str) -> str:
     """What to type to go on with the run."""

@@ -23,7 +23,7 @@ from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableT
 from agent.runs.parts import BuildProviders, first_state, open_parts
 from agent.runs.store import Event, RunRow, RunStore
 from agent.settings import Settings, load_settings
-from agent.state import STATE_VERSION, RunState, begun_again
+from agent.state import STATE_VERSION, RunState, StageNote
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.models.worker import lower_priority
 from tools.net.tracing import set_up_tracing
@@ -228,10 +228,12 @@ class Runs:
             raise RunForgottenError(f"what run {answer.run_id} found for each side is not kept any more.")
         return retrieved_of(answer, state, await asyncio.to_thread(self.providers.passages, chosen_passages(state)))
 
-    async def delete(self, run_id: str) -> None:
-        """Removes the run with its checkpoints, its events, its answer and the pages that it read. Raises RunBusyError
-        while somebody works on it, UnknownRunError."""
-        await self._delete([(await self.run(run_id)).id])
+    async def delete(self, *run_ids: str) -> None:
+        """Removes the runs with their checkpoints, events, answers and the pages that they read. Raises RunBusyError
+        while somebody works on one, UnknownRunError."""
+        saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
+        whole = [(await self.run(run_id)).id for run_id in run_ids]
+        await delete_runs(whole, self.run_store, saver, self._in_thread.pool)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
         """Removes every run of the thread, or every one that is a person's, or none: raises RunBusyError while somebody
@@ -239,15 +241,11 @@ class Runs:
         found = [r for r in await self._in_thread(self.run_store.thread, thread) if person in (None, r.person)]
         if not found:
             raise UnknownRunError(f"there is no thread '{thread}'.", hint="See the last runs: `python -m agent runs`.")
-        await self._delete([run.id for run in found])
+        await self.delete(*(run.id for run in found))
 
     async def state(self, run_id: str) -> RunState:
         """The run's state by its whole id; empty where its checkpoints are gone."""
         return cast(RunState, (await self._graph.aget_state(config_of(run_id))).values)
-
-    async def _delete(self, run_ids: Sequence[str]) -> None:
-        saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
-        await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
 
     def _answers_before(self, thread: str, person: str, asked_at: str = "") -> list[Answer]:
         """The thread's answers that a person may see, oldest first: all, or those of before a time (ISO, UTC)."""
@@ -264,7 +262,10 @@ class Runs:
             await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
             answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
             begun = opening(run.question, RunOptions.from_dict(run.options).earlier, answers)
-            return begun | begun_again(state.values), config_of(run.id)
+            if state.values:
+                told = "An older version of Steelman began this run. It was started again from the beginning."
+                begun["notes"] = [StageNote(stage="frame", message=told, kind="scope")]
+            return begun, config_of(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was cut off between its results and where to go next. LangGraph takes it for done, with nothing
             # to follow; from its own checkpoint by name it is done again.

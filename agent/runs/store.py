@@ -118,7 +118,7 @@ class RunStore:
     def create(
         self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, person: str = ""
     ) -> None:
-        row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time(), person)
+        row = (run_id, thread, question, json.dumps(options), "running", now(), owner, time.time(), person)
         columns = "id, thread, question, options, status, created_at, owner, heartbeat, person"
         with self._db.write() as db:
             db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -189,7 +189,7 @@ class RunStore:
         """
         query = f"UPDATE runs SET status = ?, finished_at = ?, answer = ?, error = ? WHERE id = ? AND {_OWNED}"
         with self._db.write() as db:
-            ended = db.execute(query, (status, _now(), answer, error, run_id, owner)).rowcount == 1
+            ended = db.execute(query, (status, now(), answer, error, run_id, owner)).rowcount == 1
             if ended:
                 _append(db, run_id, status, data)
                 if status == "done":
@@ -209,13 +209,13 @@ class RunStore:
         for row in map(run_row, self._db.rows(query)):
             if not is_alive(row.owner, row.heartbeat, _CLOSE_SECONDS):
                 with self._db.write() as db:
-                    db.execute(f"{closing} AND status = 'running'", (_now(), INTERRUPTED, row.id, row.owner))
+                    db.execute(f"{closing} AND status = 'running'", (now(), INTERRUPTED, row.id, row.owner))
 
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to release it."""
         with self._db.write() as db:
             stopped = "status = 'cancelled', finished_at = ? WHERE id = ? AND status IN ('running', 'waiting')"
-            ended = db.execute(f"UPDATE runs SET {stopped}", (_now(), run_id)).rowcount == 1
+            ended = db.execute(f"UPDATE runs SET {stopped}", (now(), run_id)).rowcount == 1
             if ended:
                 _append(db, run_id, "cancelled", {})
         return ended
@@ -269,5 +269,6 @@ def run_row(row: sqlite3.Row) -> RunRow:
     return RunRow(**{**dict(row), "options": json.loads(row["options"])})
 
 
-def _now() -> str:
+def now() -> str:
+    """ISO, UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

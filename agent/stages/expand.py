@@ -8,7 +8,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from textwrap import shorten
-from typing import Annotated, Literal
+from typing import Annotated
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, Field
@@ -26,7 +26,7 @@ from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.language.identification import is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, core_of
 from tools.language.polarity import same_polarity
-from tools.language.question import ANSWERS
+from tools.language.question import ANSWERS, Kind
 from tools.language.sentences import split_sentences, without_mark
 from tools.language.words import KEYWORD_STOP_WORDS, analyzer
 from tools.models.chat.model import ChatModel
@@ -61,18 +61,12 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
     """The answers that the question names, or of an open question those that the passages propose."""
     if framing["form"] == "counter":
-        return [opposing_side(framing.get("claim", ""))]
+        name = ANSWERS["polar"][1]
+        said = f"{name}: {framing.get('claim', '')}"
+        return [Perspective(id="p1", name=name, statement=said, stance="opposes", contrary="", origin="question")]
     if framing["form"] == "open":
         return await mine_answers(models, framing["question"], passages)
     return sides_of_question(framing)
-
-
-def opposing_side(statement: str) -> Perspective:
-    """The side that contradicts a statement: 'No' to it."""
-    name = ANSWERS["polar"][1]
-    return Perspective(
-        id="p1", name=name, statement=f"{name}: {statement}", stance="opposes", contrary="", origin="question"
-    )
 
 
 def sides_of_question(framing: FramingState) -> list[Perspective]:
@@ -106,7 +100,6 @@ def _shown(lead: Sentence) -> str:
 
 MOST_SIDES = 6
 _BESIDE = 2  # positions beside yes and no at most: each has its own case to write
-_Form = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
 
 
 class ContrarySide(BaseModel):
@@ -125,7 +118,7 @@ class PlannedSide(ContrarySide):
 class PlannedQuestion(BaseModel):
     """What the model is asked for."""
 
-    form: _Form
+    form: Kind
     question: str = Field(max_length=400)
     language: str = Field("", max_length=40)
     focus: str = Field("", max_length=400)
@@ -190,7 +183,7 @@ def with_embedded_plan(fallback: Fallback, by_chat: Planner, frame: Framer, expa
     return plan
 
 
-async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> _Form:
+async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> Kind:
     """The kind that the model gives, or the classifier's where the model overlooked that its question asks for a side.
     Raises ProviderReplyError where a question that does became another one. asked: empty where it is not English."""
     if planned.form not in ("open", "plain", "none"):

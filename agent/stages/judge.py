@@ -46,7 +46,10 @@ _SOON = 1.0  # seconds within which no more would have been judged
 
 @stage("judge")
 async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    _check_web(providers, state)
+    counts = state.get("counts", {})
+    if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
+        problem = next((f["message"] for f in state["notes"] if f["stage"] == "web"), "")
+        raise ProviderDownError(f"{as_sentence(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
     name = _in_force(providers, state, options_of(runtime))
     try:
         return await _judge_with(providers, state, runtime, name)
@@ -134,14 +137,6 @@ def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str
         current_log().note("skipped", told)
         return providers.models.own_judge.name
     return name
-
-
-def _check_web(providers: Providers, state: RunState) -> None:
-    """Raises ProviderDownError when the search engine that the user named has answered no query at all."""
-    counts = state.get("counts", {})
-    if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
-        problem = next((f["message"] for f in state["notes"] if f["stage"] == "web"), "")
-        raise ProviderDownError(f"{as_sentence(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
 def _most(judge: RunJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:

@@ -59,7 +59,8 @@ def _perspective(number: int, edited: object, named: set[str]) -> Perspective:
     stance, origin = given.get("stance", "other"), given.get("origin")
     if stance not in get_args(Stance):
         raise InputError(f"side {number} has the stance '{stance}'. It can be {', '.join(get_args(Stance))}.")
-    own = str(given.get("id") or _free(number, named))
+    own = str(given.get("id") or next(name for n in count(number) if (name := f"u{n}") not in named))
+    named.add(own)
     if not SIDE_ID.fullmatch(own) or own == OTHER_WAYS:
         raise InputError(f"side {number} has an id that cannot be. {SIDE_ID_TOLD} Send one, or leave it out.")
     return Perspective(
@@ -70,9 +71,3 @@ def _perspective(number: int, edited: object, named: set[str]) -> Perspective:
         contrary=str(given.get("contrary") or ""),
         origin=origin if origin in ("question", "sources", "model") else "person",
     )
-
-
-def _free(number: int, named: set[str]) -> str:
-    name = next(name for n in count(number) if (name := f"u{n}") not in named)
-    named.add(name)
-    return name

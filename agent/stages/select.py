@@ -12,8 +12,7 @@ from agent.stages.stage import stage
 from agent.state import RunState
 from tools.models.judges.judge import UNJUDGED_SUPPORT
 from tools.passages import Passage
-from tools.selection.coverage import independent_first
-from tools.selection.methods import select_passages
+from tools.selection.methods import independent_first, select_passages
 
 _NEAREST = 10  # passages of a perspective that are used where a model reads a focus in a follow-up
 _EXTRA_PASSAGES = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone

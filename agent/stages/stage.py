@@ -61,7 +61,11 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
             with stage_span(name) as traced, budget_scope(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
                 update["intervals"] = {name: [(started, time.time())]}
-                update = with_log(update, name, budget, log)
+                update["counts"] = update.get("counts", {}) | budget.spent()
+                update["served_by"] = update.get("served_by", {}) | log.served
+                update["failed_providers"] = sorted(log.down)
+                noted = (StageNote(stage=name, message=m, kind=k, brief=log.briefs.get(m, "")) for k, m in log.notes)
+                update["notes"] = [*update.get("notes", []), *noted]
                 spent = {k: v for k, v in update["counts"].items() if v}
                 traced.note(provider=update["served_by"].get(name), failures=len(update["notes"]), **spent)
             return update
@@ -81,16 +85,6 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, part: Phase) -> Bud
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
         max_cost=(options.max_cost - spent.get("cost", 0.0)) / share,
     )
-
-
-def with_log(update: RunState, name: StageName, budget: Budget, log: StageLog) -> RunState:
-    """The stage's update with what was spent, who served it, who is down, and what the answer has to tell."""
-    update["counts"] = update.get("counts", {}) | budget.spent()
-    update["served_by"] = update.get("served_by", {}) | log.served
-    update["failed_providers"] = sorted(log.down)
-    noted = [StageNote(stage=name, message=m, kind=kind, brief=log.briefs.get(m, "")) for kind, m in log.notes]
-    update["notes"] = [*update.get("notes", []), *noted]
-    return update
 
 
 def _reply_reporter(runtime: Runtime[RunOptions], name: StageName) -> Callable[[int], None]:

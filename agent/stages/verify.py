@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import combinations
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.aspects import evidence_of, opposed_sides
 from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import coverage_of, paraphrase_groups
@@ -21,7 +21,17 @@ from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import fall_back_to_own_judge, report, stage
-from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, RunState, decontextualised, in_case
+from agent.state import (
+    OF_NO_PERSPECTIVE,
+    OTHER_WAYS,
+    Claim,
+    Coverage,
+    Dropped,
+    Perspective,
+    RunState,
+    decontextualised,
+    in_case,
+)
 from tools.budget import current_log
 from tools.errors import DeadlineError, JudgeError
 from tools.language.numerals import number_values, plain_text
@@ -65,12 +75,32 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim], options: RunOptions) -> list[Claim]:
     """One sentence of a model on what the dispute of two sides with a case turns on, if it holds and comes in time."""
     write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
-    if sides is None or write is None or checks.failed:
+    if not sides or write is None or checks.failed:
         return []
     with suppress(DeadlineError):
         if written := await in_time(options, "verify", write(framing, sides)):
             return (await in_time(options, "verify", checks.verify_claims([written])))[0]
     return []
+
+
+def opposed_sides(state: RunState, claims: Sequence[Claim]) -> list[tuple[Perspective, list[Claim]]]:
+    """The two strongest perspectives that oppose each other, each with the claims of its case; none where there
+    are no two with a case. They are the contrary ones. Of an open question they are the two that most passages speak
+    for and against; among equals those with the most independent sources."""
+    planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
+    known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})
+    cases = {p: [c for c in claims if c["perspective"] == p and in_case(c)] for p in known}
+    opposition = state.get("opposition", {})
+    against = {p: {i for i, s in scores.items() if s >= state["threshold"]} for p, scores in opposition.items()}
+
+    def strength(pair: tuple[str, str]) -> tuple[int, int]:
+        both = [against.get(q, set()) & {*coverage[p]["ids"]} for p, q in (pair, pair[::-1]) if p in coverage]
+        return sum(map(len, both)), sum(coverage[p]["sources"] for p in pair if p in coverage)
+
+    contrary = ((i, p["contrary"]) for i, p in known.items() if p["contrary"] in known)
+    open_pair = max(combinations(filter(cases.get, known), 2), key=strength, default=())
+    sides = [(known[p], cases[p]) for p in next(contrary, open_pair) if cases[p]]
+    return sides if len(sides) == 2 else []
 
 
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
@@ -130,7 +160,9 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
 
 def _citing_both(one: Claim, other: Claim) -> Claim:
     """The first claim, citing what the other one cites too."""
-    cited = {i: words for c in (other, one) for i, words in evidence_of(c)}
+    cited: dict[int, str] = {}
+    for c in (other, one):
+        cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)
     ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
     written = bool(one.get("written") or other.get("written"))
     return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})

@@ -10,7 +10,7 @@ from api.completions.conversation import MODELS, CompletionRequest, check, depth
 from api.completions.replies import Reply
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
-from api.outside import address_of
+from api.outside import link
 from api.routes.runs import IdempotencyKey
 from api.service import TheService
 
@@ -59,7 +59,7 @@ async def chat_completion(
         asked = await question_of(service, caller, conversation)
         run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
         run, headers = await service.run(caller, run_id), {"Content-Location": f"/v1/runs/{run_id}"}
-        reply = Reply(conversation.model, run, base=address_of(request), aside=asked.aside)
+        reply = Reply(conversation.model, run, base=link("") or str(request.base_url).rstrip("/"), aside=asked.aside)
     if conversation.stream:
         return reply.streamed(service, include_usage)
     return JSONResponse(await reply.whole(service), headers=headers)

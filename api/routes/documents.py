@@ -61,17 +61,9 @@ def _columns(
     author_column: _OneColumn = "",
 ) -> Columns:
     """The columns of tables, as the caller named them."""
-    return Columns(
-        text=tuple(name for name in text_column if name),
-        id=id_column,
-        title=title_column,
-        url=url_column,
-        publisher=publisher_column,
-        date=date_column,
-        kind=kind_column,
-        author=author_column,
-        hint="Send the form field text_column={column} with it.",
-    )
+    fields = id_column, title_column, url_column, publisher_column, date_column, kind_column, author_column
+    hint = "Send the form field text_column={column} with it."
+    return Columns(tuple(filter(None, text_column)), *fields, hint=hint)
 
 
 @router.get("")

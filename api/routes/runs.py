@@ -13,7 +13,7 @@ from agent.answer.model import Answer, Citation
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
-from api.events import EVENTS, event_stream, wants_events
+from api.events import EVENT_STREAM, EVENTS, event_stream
 from api.forms import IDEMPOTENCY_KEY, Cursor, RunId
 from api.problems import LOCATED, ProblemError
 from api.schemas import AskRequest, Cancelled, Judged, JudgeRequest, ResumeRequest, RetrieveRequest, RunDetails, RunList
@@ -58,7 +58,8 @@ async def ask(
     run's events as they come. A caller that goes away costs the run nothing: its answer is at `/v1/runs/{id}`.
     """
     run_id = await service.start(caller, question, idempotency_key=idempotency_key)
-    if question.stream or wants_events(request.headers.get("accept", "")):
+    preferred = request.headers.get("accept", "").partition(",")[0].partition(";")[0].strip().lower()
+    if question.stream or preferred == EVENT_STREAM:
         return event_stream(service, run_id)
     return await _whole(service, caller, run_id, question, service.answer)
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -96,8 +95,3 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-
-
-def assets() -> StaticFiles:
-    """What the page loads, out of a package: nothing comes from elsewhere."""
-    return StaticFiles(packages=[("fastapi_offline", "static")])

@@ -55,7 +55,7 @@ def read_trained(folders: Sequence[Path]) -> tuple[dict[str, NDArray[np.float32]
             found.append(unpacked(packed) if packed.is_file() else load_weights(where / WEIGHTS))
         except (OSError, SafetensorError) as exc:
             raise InputError(f"{folder} holds no weights of judge-train ({exc}).") from exc
-    mean = {name: np.mean([one[name] for one in found], axis=0, dtype=np.float32) for name in found[-1]}
+    mean = {name: np.asarray(sum(one[name] for one in found) / len(found), np.float32) for name in found[-1]}
     return mean, where / TOKENIZER
 
 

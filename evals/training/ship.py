@@ -64,7 +64,7 @@ def fit_kinds() -> tuple[NDArray[np.float16], NDArray[np.float32]]:
     from sklearn.linear_model import LogisticRegression
 
     from evals.datasets.rows import json_rows
-    from tools.language.kinds import KINDS, feature_vector
+    from tools.language.question import KINDS, feature_vector
     from tools.models.encoders.encoder import load_encoder
 
     lines = [row.values for row in json_rows(Path(__file__).with_name("kinds.jsonl.gz"))]

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tools.language.lexicon import is_noun_by_ending, is_word
+from tools.language.lexicon import is_word
 from tools.language.words import ENGLISH_MARKERS, FOREIGN_OPENERS
 
 if TYPE_CHECKING:
@@ -51,30 +51,14 @@ def language_of(text: str) -> str:
     return _CODES.get(code, str(code)) if told_by_script or probability >= _SURE else ""
 
 
-def is_likely_english(text: str) -> bool:
-    """Whether the classifier finds English likelier than all other languages together, of a text of any length."""
-    code, probability = _classifier().classify(text.casefold())
-    return str(code) == "en" and probability >= _EVEN
-
-
-def is_likely_foreign(text: str) -> bool:
-    """Whether the classifier finds a language other than English likely for the words in Latin script, however few."""
-    words = _WORD.findall(text.casefold())
-    code, probability = _classifier().classify(" ".join(w for w in words if not _OTHER_SCRIPT.search(w)))
-    return str(code) not in _ENGLISHES and probability >= _LIKELY
-
-
 def is_of_another_script(text: str, fewest: int = 1) -> bool:
     """Whether half of the letters, and at least so many, are of a script that English does not use."""
     letters = "".join(_WORD.findall(text))
     return len(_OTHER_SCRIPT.findall(letters)) >= max(fewest, len(letters) / 2)
 
 
-def likeliest_language(text: str) -> str:
-    """The ISO 639-1 code of the likeliest language, but for English, of a text that may be as short as a question.
-
-    Empty where none is likely.
-    """
+def _likeliest_language(text: str) -> str:
+    """The ISO 639-1 code of the likeliest language but English; empty where none is likely."""
     ranked = _classifier().rank(" ".join(_WORD.findall(text.casefold())))
     if is_of_another_script(text):
         cyrillic = bool(_CYRILLIC.search(text))
@@ -99,6 +83,7 @@ def _classifier() -> "LanguageIdentifier":
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
+_NOUN = re.compile(r"[a-z]{3,}(?:ism|isation|ization|ing|ship|hood|ness|ption|ology)$")  # 'veganism', 'fracking'
 _OPENERS = frozenset(
     "is are am do does did should can could would has have must what how why who when which where".split()
 )
@@ -114,7 +99,7 @@ def question_language(question: str) -> str:
     words = question_words(question)
     if not words or reads_as_english(question):
         return ""
-    language = likeliest_language(question) or FOREIGN_OPENERS.get(words[0].casefold(), "")
+    language = _likeliest_language(question) or FOREIGN_OPENERS.get(words[0].casefold(), "")
     return name_of_language(language) if language else ""
 
 
@@ -129,7 +114,12 @@ def reads_as_english(question: str) -> bool:
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
     begins = words[0].casefold() in _OPENERS and any(map(_is_known, _inner(words)[1:]))
-    return is_likely_english(question) or ((english or begins) and not is_likely_foreign(question))
+    code, probability = _classifier().classify(question.casefold())
+    if str(code) == "en" and probability >= _EVEN:  # likelier than all other languages together
+        return True
+    latin = " ".join(w for w in _WORD.findall(question.casefold()) if not _OTHER_SCRIPT.search(w))
+    code, probability = _classifier().classify(latin)
+    return (english or begins) and (str(code) in _ENGLISHES or probability < _LIKELY)
 
 
 def is_english(words: list[str]) -> bool:
@@ -142,7 +132,7 @@ def is_english(words: list[str]) -> bool:
 
 
 def _is_known(word: str) -> bool:
-    return is_word(word) or is_word(word.split("'")[0]) or is_noun_by_ending(word)
+    return is_word(word) or is_word(word.split("'")[0]) or _NOUN.search(word.lower()) is not None
 
 
 def _inner(words: list[str]) -> list[str]:

@@ -40,11 +40,6 @@ def is_word(text: str) -> bool:
     return text in _lexicon_entries() or text.lower() in _lexicon_entries()
 
 
-def is_noun_by_ending(text: str) -> bool:
-    """Whether a word of no lexicon is built as English nouns are: 'veganism', 'fracking'."""
-    return re.search(r"[a-z]{3,}(?:ism|isation|ization|ing|ship|hood|ness|ption|ology)$", text.lower()) is not None
-
-
 @cache
 def _lexicon_entries() -> dict[str, str]:
     found = find_spec("textblob")

@@ -78,7 +78,9 @@ def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
     a quarter of a passage joins the one before. A line without an end to its sentence (a headline, an item) stays a
     line, so that it is no part of the sentence after it.
     """
-    pieces = list(pieces_of(_joined_lines(text), words))
+    # Lines that a page's width broke are joined; an empty line or a finished sentence still ends the line.
+    joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean(text))
+    pieces = list(pieces_of(joined, words))
     return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces, words)]
 
 
@@ -109,11 +111,6 @@ def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple
 def join_pieces(pieces: Sequence[str]) -> str:
     """The text of a passage that was packed of these pieces."""
     return " ".join(pieces).replace("\n ", "\n").rstrip()
-
-
-def _joined_lines(text: str) -> str:
-    """Lines that a page's width broke are joined; an empty line or a finished sentence still ends the line."""
-    return re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean(text))
 
 
 def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:

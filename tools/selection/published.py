@@ -48,12 +48,9 @@ def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) ->
 
     paragraph: of which paragraph each sentence is.
     """
-    return Clustered(np.asarray(paragraph, np.int64), _optics(vectors))
-
-
-def _optics(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+    of = np.asarray(paragraph, np.int64)
     if len(vectors) < _ALIKE:
-        return np.full(len(vectors), NOISE, np.int64)
+        return Clustered(of, np.full(len(vectors), NOISE, np.int64))
     import warnings
 
     from sklearn.cluster import OPTICS
@@ -63,7 +60,7 @@ def _optics(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # equal sentences lie at distance 0, by which it divides
         labels = OPTICS(metric="precomputed", min_samples=_ALIKE).fit(distances).labels_
-    return np.asarray(labels, np.int64)
+    return Clustered(of, np.asarray(labels, np.int64))
 
 
 def greedy_scs(

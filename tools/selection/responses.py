@@ -84,8 +84,8 @@ def choose_thesis(
     document takes, None for a question without sides.
 
     Relevance is the cosine to the question, at least 0; stance the probability that the sentence supports the side
-    that the document takes (`supported_side`), 0 for a question without sides; place as in `edge_weights`. Of
-    equals the earlier sentence is chosen.
+    that the document takes (`supported_side`), 0 for a question without sides; place is 1 for the first and the
+    last sentence, where a text says what it wants to say, 0 in the middle. Of equals the earlier sentence is chosen.
 
     vectors: unit, of the sentences in their order, of which there is one at least, shape (n, dimensions). question: its
     unit vector, (dimensions,). support: for each side the probability that a sentence supports it, shape (sides, n),
@@ -94,7 +94,9 @@ def choose_thesis(
     """
     known = np.nan_to_num(support, nan=0.0)
     side = supported_side(known)
-    score = weights.relevance * np.clip(vectors @ question, 0.0, 1.0) + weights.place * edge_weights(len(vectors))
+    last = len(vectors) - 1
+    place = np.abs(2 * np.arange(last + 1) - last) / max(1, last)
+    score = weights.relevance * np.clip(vectors @ question, 0.0, 1.0) + weights.place * place
     if side is not None:
         score = score + weights.stance * known[side]
     return int(np.argmax(np.where(allowed | ~allowed.any(), score, -np.inf))), side
@@ -108,11 +110,3 @@ def supported_side(support: Floats) -> int | None:
     if not support.size:
         return None
     return int(np.argmax(np.sort(support, axis=1)[:, -_SPEAKING:].mean(axis=1)))
-
-
-def edge_weights(n: int) -> NDArray[np.float64]:
-    """|2i − (n − 1)| / (n − 1) of n sentences: 1 for the first and the last, where a text says what it wants to say,
-    0 in the middle. Shape (n,)."""
-    if n < 2:
-        return np.ones(n)
-    return np.asarray(np.abs(2 * np.arange(n) - (n - 1)) / (n - 1), np.float64)
