@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.training.data import DISPUTES, load_corpus, rows_of, sentences_in_place
-from evals.training.examples import Example
+from evals.training.data import DISPUTES, load_corpus, rows_of
+from evals.training.examples import Example, sentences_in_place
 from evals.training.sampler import Sampler
 from evals.training.text import key, negated, shingles
 from tools.models.judges.embedded import joint_statement

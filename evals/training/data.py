@@ -16,7 +16,7 @@ from pathlib import Path
 from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import LabelledPair, load_pairs
 from evals.datasets.rows import json_rows
-from evals.training.examples import HARD_TARGETS, SENTENCE_WORDS, Example, placed_sentences
+from evals.training.examples import HARD_TARGETS, SENTENCE_WORDS, Example, placed_sentences, sentences_in_place
 from evals.training.text import CUT, Asked, Row, claim, digest, fraction, key, questions, segments, sentences, shingles
 from tools.models.judges.judge import judged_text
 
@@ -184,25 +184,6 @@ def _contrasts() -> Iterator[Example]:
     for row in rows_of(CONTRASTS):
         yield from _labelled(
             Asked(row["question"], row["A"], row["B"]), judged_text(row["text"]), row["label"], "contrasts"
-        )
-
-
-def sentences_in_place(row: Row) -> Iterator[Example]:
-    """The sentences of a document, under the statement that a yes to its question stands for."""
-    question = judged_text(row["question"])
-    wordings = ((question, True), *((t, True) for t in row["same"]), *((t, False) for t in row["turned"]))
-    parts = placed_sentences(row["title"], [judged_text(s["text"]) for s in row["sentences"]])
-    for sentence, (text, placed) in zip(row["sentences"], parts, strict=True):
-        target = HARD_TARGETS[{"yes": "support", "no": "oppose"}.get(sentence["label"], "none")]
-        yield Example(
-            claim(question),
-            text,
-            target,
-            "disputes",
-            row["dispute"],
-            question=question,
-            wordings=wordings,
-            placed=placed,
         )
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tools.models.judges.judge import in_place
+from evals.training.text import Row, claim
+from tools.models.judges.judge import in_place, judged_text
 
 SENTENCE_WORDS = 45
 HARD_TARGETS: dict[str, tuple[float, float, float]] = {
@@ -46,6 +47,25 @@ def placed_sentences(title: str, texts: Sequence[str]) -> Iterator[tuple[str, st
     """Each sentence of a text, alone and in its place."""
     for before, text, after in zip(("", *texts), texts, (*texts[1:], ""), strict=False):
         yield text, in_place(title, before, text, after)
+
+
+def sentences_in_place(row: Row) -> Iterator[Example]:
+    """The sentences of a document, under the statement that a yes to its question stands for."""
+    question = judged_text(row["question"])
+    wordings = ((question, True), *((t, True) for t in row["same"]), *((t, False) for t in row["turned"]))
+    parts = placed_sentences(row["title"], [judged_text(s["text"]) for s in row["sentences"]])
+    for sentence, (text, placed) in zip(row["sentences"], parts, strict=True):
+        target = HARD_TARGETS[{"yes": "support", "no": "oppose"}.get(sentence["label"], "none")]
+        yield Example(
+            claim(question),
+            text,
+            target,
+            "disputes",
+            row["dispute"],
+            question=question,
+            wordings=wordings,
+            placed=placed,
+        )
 
 
 def hard(examples: Iterable[Example]) -> list[Example]:

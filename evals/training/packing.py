@@ -1,8 +1,6 @@
 """What packing a judge's weights takes, whichever model it is: reaches, reference, and the regression of its logits;
-and `judge-pack` of a larger encoder, the files of the judge's closer reading, `tools/weights/close_judge`.
-
-How the logits of both models become a
-probability is fitted on held-out sentences and goes into `tools/weights/judge/calibration.json`.
+and `judge-pack` of the closer reading's model, `tools/weights/close_judge`. How the logits of both models become a
+probability is fitted on held-out texts and goes into `tools/weights/judge/calibration.json`.
 """
 
 import json
@@ -259,8 +257,9 @@ def calibrate_close(
         rows = with_strangers(list(chosen))
         labels, sets = np.array([e.label for e in rows]), np.array([e.dataset for e in rows])
         own = small.run([(e.statement, e.text) for e in rows]).reshape(-1, 2)
-        pairs = [Pair(e.statement, e.text, e.contrary, placed=e.placed) for e in rows]
-        larger = embedded.larger_model_logits(large, pairs)
+        larger = embedded.larger_model_logits(
+            large, [Pair(e.statement, e.text, e.contrary, placed=e.placed) for e in rows]
+        )
         both = np.stack([own, larger], axis=2)
         scores = crossed(both, labels, [e.group for e in rows])
         figures |= ranked(name, labels, scores) | sides_told(name, labels, sets, scores)
@@ -275,10 +274,7 @@ def sides_told(
 ) -> dict[str, float]:
     """How often the side is told, in each set and in their mean, and of the surest quarter of local disputes."""
     sided = labels < NONE
-    found = {
-        f"{name}_side_{one}": stance_accuracy(labels[sets == one], scores[sets == one])
-        for one in sorted(set(sets[sided]))
-    }
+    found = {f"{name}_side_{s}": stance_accuracy(labels[sets == s], scores[sets == s]) for s in np.unique(sets[sided])}
     lead = np.where(sided & (sets == "disputes"), np.abs(scores[:, 0] - scores[:, 1]), -1)
     surest = np.argsort(-lead)[: int((lead >= 0).sum()) // 4]
     quarter = {f"{name}_side_disputes_surest": stance_accuracy(labels[surest], scores[surest])} if len(surest) else {}
