@@ -4,19 +4,8 @@
     measure(args) -> Record     the result, one object for JSON
     table(result) -> list[str]  its lines for people
 
-and a line in `evals/__main__.py`. `run` here does the rest: the time, `--json`, null for what is not defined. A small
-one, whole:
-
-    def measure(args):
-        items = sample(load_items(args.data), args.limit, args.seed)                       # evals/datasets
-        config = {"data": args.data.name, "sha256": digest(args.data), "judge": judge.name}
-        with Records(args.out, "colour", config) as records:                               # evals/reports/records.py
-            said = ask_in_parts(items, lambda part: [{"colour": c} for c in judge.colours(part)], records, size=64)
-        measures = {"accuracy": Ratio.of((i.question, a.get("colour") == i.colour, 1) for i, a in zip(items, said))}
-        return {"suite": "colour", **figures(measures, args.seed), "config": config, "failed": [...]}
-
-    def table(result):
-        return [*figure_lines(result), *(f"failed: {name}" for name in result["failed"])]
+and a line in `evals/__main__.py`. `run` here does the rest: the time, `--json`, null for what is not defined, and what
+`failed`. `evals/suites/expand.py` is a small one.
 
 An item has a `key`, by which `Records` finds what was asked before: so a run that was stopped goes on. `ask_in_parts`
 asks what is asked in this process or in batches, `ask_each` coroutines side by side; both show progress, and keep
@@ -54,7 +43,7 @@ def run(suite: ModuleType, args: argparse.Namespace) -> int:
     found = suite.measure(args)
     status = found.pop("status", 0)
     result = {"seconds": time.perf_counter() - began} | found
-    show(args.json, result, lambda: suite.table(result))
+    show(args.json, result, lambda: [*suite.table(result), *(f"failed: {name}" for name in result.get("failed", ()))])
     return int(status)
 
 
@@ -115,13 +104,6 @@ def check_known(chosen: Iterable[str], there: Collection[str], what: str) -> Non
 
 
 # Samples
-
-
-def sample(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
-    """A seeded sample of at most `limit` items, in their order."""
-    if limit is None or limit >= len(items):
-        return list(items)
-    return [items[i] for i in sorted(random.Random(seed).sample(range(len(items)), limit))]
 
 
 def shuffled(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:

@@ -14,7 +14,7 @@ from providers import ScriptedJudge
 from toys import ToyEncoder
 
 from evals.__main__ import main
-from evals.datasets.responses import Side, read_items
+from evals.datasets.responses import Item, read_items
 from evals.metrics.thesis_stance_evidence import evidence_measures, rouge2, stance_measures
 from evals.models import judged
 from evals.reports.records import Record, Records
@@ -117,14 +117,10 @@ def test_rouge_2_is_the_harmonic_mean_over_bigrams() -> None:
 
 
 def test_stances_by_hand() -> None:
-    rows: list[tuple[str, Side, Side | None]] = [
-        ("a", "support", "support"),
-        ("a", "support", "support"),
-        ("a", "support", "oppose"),
-        ("b", "oppose", "support"),
-        ("b", "oppose", None),
-    ]
-    found = stance_measures(rows)
+    golds = [("a", "support"), ("a", "support"), ("a", "support"), ("b", "oppose"), ("b", "oppose")]
+    items = [Item("", group, (), (), gold=gold) for group, gold in golds]
+    supports = [{"support": said} for said in ((0.9, 0.1), (0.6, 0.5), (0.1, 0.2), (0.4, 0.3))]
+    found = stance_measures(items, [*supports, {"failed": "it was down"}])
     # support: 2 right of 3 gold and 3 said, 4/6; oppose: none right of 2 gold and 1 said, 0/3
     assert {name: m.value for name, m in found.items()} == pytest.approx(
         {
@@ -141,11 +137,12 @@ def test_stances_by_hand() -> None:
 
 
 def test_squared_errors_by_hand() -> None:
-    found = evidence_measures([("a", 0.9, 0.7), ("a", 0.5, 0.5), ("b", 0.1, None)])
+    items = [Item("", group, (), (), score=score) for group, score in (("a", 0.9), ("a", 0.5), ("b", 0.1), ("b", 0.8))]
+    records: list[Record] = [{"support": (0.7, 0.1)}, {"support": (0.2, 0.5)}, {"failed": "it was down"}]
+    found = evidence_measures(items[:3], records)
     assert found["evidence_mse"].value == pytest.approx((0.04 + 0 + 0.81) / 3)  # what failed is off by 0.9
     assert found["evidence_mse_mean"].value == pytest.approx((0.16 + 0 + 0.16) / 3)  # the mean is 0.5
-    assert evidence_measures([("b", 0.8, None)])["evidence_mse"].value == pytest.approx(0.64)
-    assert math.isnan(evidence_measures([])["evidence_mse"].value)
+    assert evidence_measures(items[3:], records[2:])["evidence_mse"].value == pytest.approx(0.64)
 
 
 # Files
@@ -205,14 +202,12 @@ def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     records, _ = asked_of(items, score=lambda pair: math.nan if pair.text.startswith(silent) else said(pair))
     report = scored(items, records)
     metrics = report["metrics"]
-    assert [(f["part"], f["line"]) for f in report["failed"]] == [("theses", 1), ("stances", 1), ("evidence", 1)]
+    assert report["failed"] == [f"{part} line 1: it was not answered with a verdict" for part in ROWS]
     assert (metrics["theses_failed"], metrics["stances_failed"], metrics["evidence_failed"]) == (1, 1, 1)
     assert metrics["theses_rouge2"] == pytest.approx((0 + 0 + 10 / 18) / 3)
     assert (metrics["stance_accuracy"], metrics["stance_undecided"]) == (0.5, 0.25)
     assert metrics["evidence_mse"] == pytest.approx((0.81 + 0.16 + 0.04) / 3)
-    shown = "\n".join(table(report))
-    assert "theses.jsonl: 3 rows of 2 questions or claims, 1 failed" in shown
-    assert "failed: stances line 1: it was not answered" in shown
+    assert "theses.jsonl: 3 rows of 2 questions or claims, 1 failed" in table(report)
 
 
 def test_a_stopped_run_goes_on_and_scoring_asks_nobody(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Asks the agent through its service, over a data folder that lasts as long as the asking, with the usual caches."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,8 +52,8 @@ async def ask_all(
     if not waiting:
         return
     shelves = plan_shelves(documents, waiting)
-    with data_folder(settings) as folder:
-        async with Runs(elsewhere(settings, Path(folder)), build) as runs:
+    with elsewhere(settings) as apart:
+        async with Runs(apart, build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
             asked = {ask.key: partial(_one, runs, ask, shelves) for ask in asks}
             await ask_each(asked, records, parallel, "answer")
@@ -62,8 +62,8 @@ async def ask_all(
 @asynccontextmanager
 async def providers_of(settings: Settings, build: Build = build_providers) -> AsyncIterator[Providers]:
     """The providers in force, over a store with nothing in it."""
-    with data_folder(settings) as folder:
-        async with aclosing(await asyncio.to_thread(open_parts, elsewhere(settings, Path(folder)), build)) as parts:
+    with elsewhere(settings) as apart:
+        async with aclosing(await asyncio.to_thread(open_parts, apart, build)) as parts:
             yield parts.providers
 
 
@@ -88,18 +88,15 @@ async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
     return {str(i): p.text for i, p in sorted(found.items())}
 
 
-def data_folder(settings: Settings) -> TemporaryDirectory[str]:
-    """A data folder of its own, with the caches of the usual one."""
-    folder = TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True)
-    settings.cache_dir.mkdir(parents=True, exist_ok=True)
-    (Path(folder.name) / "cache").symlink_to(settings.cache_dir.absolute(), target_is_directory=True)
-    return folder
-
-
-def elsewhere(settings: Settings, folder: Path) -> Settings:
-    """The settings with that data folder, and without what is kept or found outside this machine."""
+@contextmanager
+def elsewhere(settings: Settings) -> Iterator[Settings]:
+    """The settings with a data folder of its own that has the usual caches, and without what is kept or found outside
+    this machine."""
     values: dict[str, Any] = {name: getattr(settings, name) for name in Settings.model_fields}
-    return Settings(**values | {"data_dir": folder, "web": "off", "checkpoint_url": "", "chroma_url": ""})
+    settings.cache_dir.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True) as folder:
+        Path(folder, "cache").symlink_to(settings.cache_dir.absolute(), target_is_directory=True)
+        yield Settings(**values | {"data_dir": Path(folder), "web": "off", "checkpoint_url": "", "chroma_url": ""})
 
 
 def _fill(runs: Runs, shelves: Sequence[Shelf], cache: Path) -> None:

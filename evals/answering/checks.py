@@ -30,7 +30,8 @@ def _checked(reply: Reply, answer: Answer) -> list[list[bool]]:
 
 def _saying(claim: AnswerClaim, cited: Sequence[Citation], reply: Reply) -> list[bool]:
     """Of each citation of the claim whether it says it."""
-    texts = [[reply.passages[i] for i in _ids(c) if i in reply.passages] for c in cited]
+    ids = [(c.passage_id, *(q.passage_id for q in c.more)) for c in cited]
+    texts = [[reply.passages[i] for i in dict.fromkeys(of) if i in reply.passages] for of in ids]
     if claim.quoted:
         return [any(stands(claim.text, text) for text in of) for of in texts]
     headings = (f"{c.title}. {c.publisher}. {c.speaker}. {c.date}." for c in cited)
@@ -38,11 +39,6 @@ def _saying(claim: AnswerClaim, cited: Sequence[Citation], reply: Reply) -> list
     together, *each = (not word_hints(claim.text, t) and not is_denied(claim.text, t) for t in ("\n".join(told), *told))
     alone = [bool(of) and says for of, says in zip(texts, each, strict=True)]
     return alone if any(alone) else [together and bool(of) for of in texts]
-
-
-def _ids(citation: Citation) -> list[int]:
-    """The passages of the cited document that the answer stands on."""
-    return list(dict.fromkeys([citation.passage_id, *(q.passage_id for q in citation.more)]))
 
 
 async def judge_claims(replies: Sequence[Reply], models: Models) -> list[tuple[str, float, float]]:

@@ -25,8 +25,9 @@ from evals.reports.records import Record
 from evals.suite import refuse_existing, write_new
 from tools.errors import InputError
 
-KINDS = ("case", "counted", "framing")
 _SIDES, _PAIRS = ("one", "other", "neither"), ("good", "nonsense")
+LABELS = {"case": _SIDES, "counted": _SIDES, "framing": _PAIRS}
+"""By the kind of a row, what a reader may say of it."""
 
 
 class _Label(Shape):
@@ -63,7 +64,7 @@ def write_sheet(path: Path, rows: Iterable[Record], each: int | None, seed: int)
     has. Raises InputError where one of the files is there already."""
     rng, chosen = random.Random(seed), list[Record]()
     known = list({json.dumps(row, sort_keys=True): row for row in rows}.values())  # none twice
-    for kind in KINDS:
+    for kind in LABELS:
         mine = [row for row in known if row["kind"] == kind]
         chosen += rng.sample(mine, min(len(mine) if each is None else each, len(mine)))
     rng.shuffle(chosen)
@@ -75,7 +76,7 @@ def write_sheet(path: Path, rows: Iterable[Record], each: int | None, seed: int)
         one, other = (row["side"], row["contrary"]) if first else (row["contrary"], row["side"])
         shown = {"id": number, "question": row["question"], "one": one, "other": other}
         shown |= {} if pair else {"text": row["text"], "passage": row["passage"]}
-        sheet.append(shown | {"labels": _words(row["kind"])})
+        sheet.append(shown | {"labels": LABELS[row["kind"]]})
         key.append({"id": number, "kind": row["kind"], "question": row["question"], "right": right})
     for file, written in ((path, sheet), (key_of(path), key)):
         write_new(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written), "--sheet")
@@ -93,14 +94,10 @@ def key_of(sheet: Path) -> Path:
     return sheet.with_suffix(".key.jsonl")
 
 
-def _words(kind: str) -> tuple[str, ...]:
-    return _PAIRS if kind == "framing" else _SIDES
-
-
 def read_labels(path: Path, sheet: Mapping[int, Record], key: Sequence[Record]) -> dict[int, str]:
     """A reader's label of each row of the key. Raises InputError for a row that is left out, a word that is none of its
     kind's, and a label beside other words than the sheet has: what was read is not what would be counted."""
-    words = {row["id"]: _words(row["kind"]) for row in key}
+    words = {row["id"]: LABELS[row["kind"]] for row in key}
     found: dict[int, str] = {}
     for row in json_rows(path):
         said = row.read(_Label)
@@ -117,17 +114,12 @@ def read_labels(path: Path, sheet: Mapping[int, Record], key: Sequence[Record]) 
 
 
 def read_sheet(sheet: Path, labels: Sequence[Path]) -> dict[str, Ratio]:
-    """The measures of a sheet that was read, a file a reader. Raises InputError."""
+    """The measures of a sheet that was read, a file a reader: the share that is right of each kind, of quotations also
+    what is on the wrong side and on none; and how often the first two readers agree. Raises InputError."""
     key = [row.read(_Key).model_dump() for row in json_rows(key_of(sheet))]
     shown = {row.values["id"]: row.values for row in json_rows(sheet) if "id" in row.values}
-    return measured(key, [read_labels(path, shown, key) for path in labels])
-
-
-def measured(key: Sequence[Record], readers: Sequence[Mapping[int, str]]) -> dict[str, Ratio]:
-    """The share that is right of each kind, of quotations also what is on the wrong side and on none; and how often the
-    first two readers agree."""
-    found: dict[str, Ratio] = {}
-    for kind in KINDS:
+    readers, found = [read_labels(path, shown, key) for path in labels], dict[str, Ratio]()
+    for kind in LABELS:
         rows = [(row, reader[row["id"]]) for row in key if row["kind"] == kind for reader in readers]
         if not rows:
             continue

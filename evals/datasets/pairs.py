@@ -1,6 +1,6 @@
 """Pairs of a passage and a perspective with a label, from the published tsv or our jsonl."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,7 +39,8 @@ def load_pairs(path: Path) -> list[LabelledPair]:
     """
     name = path.name.removesuffix(".gz")
     if name.endswith(".tsv"):
-        pairs = list(_published(path))
+        rows = enumerate(tsv_rows(path, _COLUMNS))
+        pairs = [_pair(row) for index, row in rows if index or row.values["question"] != "question"]
     elif name.endswith(".jsonl"):
         pairs = [_pair(row) for row in json_rows(path)]
     else:
@@ -77,12 +78,6 @@ class _Ours(Shape):
     document: Text
     perspective: Text
     label: str
-
-
-def _published(path: Path) -> Iterator[LabelledPair]:
-    for index, row in enumerate(tsv_rows(path, _COLUMNS)):
-        if index or row.values["question"] != "question":
-            yield _pair(row)
 
 
 def _pair(row: Row) -> LabelledPair:

@@ -9,7 +9,6 @@ which is which.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from agent.answer.model import Answer, AnswerPerspective
 from evals.metrics.measure import Ratio
@@ -70,36 +69,23 @@ def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
     are counted too often rather than too seldom. A question that may be worded from either pole has no such verdicts.
     """
     found = [(r.question, list(judged_citations(r))) for r in replies if not r.either_way]
-    counts = [(q, Counter(c.verdict for c in cited)) for q, cited in found]
+    counts = [(q, Counter(verdict for verdict, _ in cited)) for q, cited in found]
     shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
     wrong = Ratio.of((q, c["wrong"], c["wrong"] + c["right"]) for q, c in counts)
     return shares | {"wrong_of_known": wrong}
 
 
-class JudgedCitation(NamedTuple):
-    """A citation under a for or against side: whether its document is known for that side, and what cites it."""
-
-    verdict: str
-    stance: str
-    text: str
-
-
-def judged_citations(reply: Reply) -> Iterator[JudgedCitation]:
-    """Each citation under a for or against side."""
+def judged_citations(reply: Reply) -> Iterator[tuple[str, str]]:
+    """Each citation under a for or against side: the verdict on it, and that side."""
     documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
     for side in reply.sides:
         if side.stance == "other":
             continue
         for claim in side.claims:
             for number in claim.citations:
-                verdict = _verdict(reply.gold, documents[number], side.stance)
-                yield JudgedCitation(verdict, side.stance, claim.text)
-
-
-def _verdict(gold: dict[str, frozenset[str]], document: str, stance: str) -> str:
-    if document in gold[stance]:
-        return "right"
-    return "wrong" if document in gold[_OTHER[stance]] else "unknown"
+                right = documents[number] in reply.gold[side.stance]
+                wrong = documents[number] in reply.gold[_OTHER[side.stance]]
+                yield "right" if right else "wrong" if wrong else "unknown", side.stance
 
 
 def documents_told(replies: Sequence[Reply]) -> dict[str, Ratio]:
@@ -182,27 +168,21 @@ def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
     asked = [r for r in replies if r.left_out and (not r.answered or any(s.stance in SIDES for s in r.sides))]
 
     def admitted(reply: Reply) -> bool:
-        return reply.answer is not None and not _shown(reply, reply.left_out) and _admits(reply)
-
-    def wrongly(reply: Reply) -> bool:
-        return any(c[:2] == ("wrong", reply.left_out) for c in judged_citations(reply))
+        side = reply.side(reply.left_out)
+        told = side is None or side.status in ("not_found", "thin")
+        return reply.answer is not None and not _shown(reply, reply.left_out) and told
 
     return {
         "missing_admitted": _share(asked, admitted),
         "missing_admitted_other_kept": _share(asked, lambda r: admitted(r) and _shown(r, _OTHER[r.left_out])),
         "missing_shown": _share(asked, lambda r: _shown(r, r.left_out)),
-        "missing_shown_wrong": _share(asked, wrongly),
+        "missing_shown_wrong": _share(asked, lambda r: ("wrong", r.left_out) in judged_citations(r)),
     }
 
 
 def _shown(reply: Reply, stance: str) -> bool:
     side = reply.side(stance)
     return bool(side and side.claims)
-
-
-def _admits(reply: Reply) -> bool:
-    side = reply.side(reply.left_out)
-    return side is None or side.status in ("not_found", "thin")
 
 
 def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[str, Ratio]:

@@ -13,15 +13,6 @@ from evals.reports.records import Record
 _RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
 MEASURES = ("accuracy", "f1", "precision", "recall", "positive_share", *_RANKED, "ece", "contrast_consistency")
 _COMPARED = ("accuracy", "f1", "precision", "recall")
-_UNDEFINED = {
-    "f1": "no pair is positive and none was accepted",
-    "precision": "nothing was accepted",
-    "recall": "no pair is positive",
-    "auc": "the pairs are all of one label",
-    "average_precision": "no pair is positive",
-    "ece": "its scores are no probabilities",
-    "contrast_consistency": "no passage was judged against a statement and its contrary with one of them accepted",
-}
 
 
 def labels_of(records: Sequence[Record]) -> m.Flags:
@@ -34,8 +25,7 @@ def scores_of(records: Sequence[Record], lowest: float) -> NDArray[np.float64]:
 
 
 def measures(records: Sequence[Record], threshold: float, probabilities: bool, seed: int) -> Record:
-    """`metrics`, their `intervals` clustered by question, `items`, the `reliability` curve, and why a measure is
-    `undefined`.
+    """`metrics`, their `intervals` clustered by question, `items` and the `reliability` curve.
 
     records: `label`, `score` (None where it failed), `question`, `passage`, `perspective`, `contrary`, `seconds`.
     """
@@ -55,24 +45,18 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
         "contrast_consistency": mean([float(x) for x in outcomes], [str(q) for q in asked]),
     }
     told = figures(found, seed)
-    told["metrics"] |= {"contrast_passages": judged, "contrast_accepted": len(outcomes)} | _counts(records)
-    told["intervals"] = {name: bounds for name, bounds in told["intervals"].items() if not math.isnan(bounds[0])}
-    told["items"] = {name: rows for name, rows in told["items"].items() if name in _COMPARED}
-    return {
-        **told,
-        "reliability": m.reliability(labels, scores) if probabilities else [],
-        "undefined": {name: why for name, why in _UNDEFINED.items() if math.isnan(told["metrics"][name])},
-    }
-
-
-def _counts(records: Sequence[Record]) -> dict[str, float]:
     seconds, failed = sum(r["seconds"] for r in records), sum(r["score"] is None for r in records)
-    return {
-        "label_share": float(labels_of(records).mean()),
+    told["metrics"] |= {
+        "contrast_passages": judged,
+        "contrast_accepted": len(outcomes),
+        "label_share": float(labels.mean()),
         "pairs_per_second": (len(records) - failed) / seconds if seconds else math.nan,
         "pairs": len(records),
         "failed": failed,
     }
+    told["intervals"] = {name: bounds for name, bounds in told["intervals"].items() if not math.isnan(bounds[0])}
+    told["items"] = {name: rows for name, rows in told["items"].items() if name in _COMPARED}
+    return {**told, "reliability": m.reliability(labels, scores) if probabilities else []}
 
 
 def optimistic(records: Sequence[Record]) -> Record:

@@ -7,7 +7,7 @@ extra            words found that are not among those in order, of all found
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evals.metrics.measure import Ratio
@@ -37,22 +37,13 @@ class FileRead:
     seconds: float
     problem: str = ""
 
-    @property
-    def counts(self) -> "Counts":
-        return self.in_order, self.words, self.whole, self.sentences, self.found
 
-
-Counts = tuple[int, int, int, int, int]
-"""Of a file: words in order, words, whole sentences, sentences, words found."""
-
-
-def measures(counts: Mapping[str, Counts]) -> dict[str, Ratio]:
-    """Over files by name."""
-    rows = counts.items()
+def measures(read: Sequence[FileRead]) -> dict[str, Ratio]:
+    """Over files."""
     return {
-        "words_in_order": Ratio.of((name, in_order, words) for name, (in_order, words, *_) in rows),
-        "sentences_whole": Ratio.of((name, whole, sentences) for name, (_, _, whole, sentences, _) in rows),
-        "extra": Ratio.of((name, found - in_order, found) for name, (in_order, _, _, _, found) in rows),
+        "words_in_order": Ratio.of((r.name, r.in_order, r.words) for r in read),
+        "sentences_whole": Ratio.of((r.name, r.whole, r.sentences) for r in read),
+        "extra": Ratio.of((r.name, r.found - r.in_order, r.found) for r in read),
     }
 
 

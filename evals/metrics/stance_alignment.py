@@ -8,7 +8,7 @@ without words that it knows: then the correlation is not defined. It is reported
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -40,15 +40,13 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
     alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
     alignment_sign: with +1 for supports and −1 for opposes.
     """
-    sides = [(reply, side) for reply in replies for side in reply.sides if side.stance in SIDES and side.claims]
-    texts = [
-        (reply.question, polarity(" ".join(c.text for c in side.claims)), reply.answer.neutral_question, side.stance)
-        for reply, side in sides
-        if reply.answer
-    ]
-    literal = [(q, text, polarity(f"{asked}, {_TOLD[stance][0]}")) for q, text, asked, stance in texts]
-    signed = [(q, text, _TOLD[stance][1]) for q, text, _, stance in texts]
-    return {"alignment_textblob": correlation(literal), "alignment_sign": correlation(signed)}
+    literal, signed = _correlations(
+        (reply.question, reply.answer.neutral_question, *_TOLD[side.stance], " ".join(c.text for c in side.claims))
+        for reply in replies
+        for side in reply.sides
+        if reply.answer and side.stance in SIDES and side.claims
+    )
+    return {"alignment_textblob": literal, "alignment_sign": signed}
 
 
 def essay_alignment(essays: Sequence[tuple[str, str, str, int, str]], score: Score) -> dict[str, Figure]:
@@ -62,13 +60,19 @@ def essay_alignment(essays: Sequence[tuple[str, str, str, int, str]], score: Sco
     pairs = [Pair(f"Agree: {t}", text, f"Disagree: {t}", form="answer") for _, t, _, _, text in written]
     own, other = np.reshape(score([*pairs, *map(swapped, pairs)]), (2, -1)) if pairs else ((), ())
     leans = {essay: float(p - q) for essay, p, q in zip(written, own, other, strict=True)}
-    told = [(question, polarity(text), polarity(f"{t}, {word}"), sign) for question, t, word, sign, text in written]
+    literal, signed = _correlations(written)
     return {
         "on_side": Ratio.of((essay[0], leans.get(essay, 0) * essay[3] > 0, 1) for essay in essays),
-        "textblob": correlation([(question, p, literal) for question, p, literal, _ in told]),
-        "textblob_sign": correlation([(question, p, sign) for question, p, _, sign in told]),
+        "textblob": literal,
+        "textblob_sign": signed,
         "judge_sign": correlation([(e[0], lean, e[3]) for e, lean in leans.items() if not math.isnan(lean)]),
     }
+
+
+def _correlations(texts: Iterable[tuple[str, str, str, float, str]]) -> tuple[Figure, Figure]:
+    """Of the texts' polarities: with those of 'topic, stance', and with the stances' signs. texts: as of essays."""
+    told = [(question, polarity(text), polarity(f"{t}, {word}"), sign) for question, t, word, sign, text in texts]
+    return correlation([(q, p, of) for q, p, of, _ in told]), correlation([(q, p, sign) for q, p, _, sign in told])
 
 
 def polarity(text: str) -> float:

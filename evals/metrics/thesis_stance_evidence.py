@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.datasets.responses import SIDES, Item, Side
+from evals.datasets.responses import SIDES, Item
 from evals.metrics.classification import yes_or_no
 from evals.metrics.measure import Figure, Ratio
 from evals.reports.records import Record
@@ -21,62 +21,20 @@ from evals.reports.records import Record
 _TOKEN = re.compile(r"[a-z0-9]+")
 
 
-def bigrams(text: str) -> Counter[tuple[str, str]]:
-    """The pairs of neighbouring words. Words are lower-case runs of a–z and 0–9; nothing is stemmed or left out."""
-    words = _TOKEN.findall(text.lower())
-    return Counter(pairwise(words))
-
-
 def rouge2(gold: str, predicted: str) -> float:
     """ROUGE-2 F1 (Lin 2004) of one reference: 2PR / (P + R), with the bigrams that both have, each as often as in the
     one that has it less often, divided by those of `predicted` (P) and by those of `gold` (R).
 
-    The words are those of the package rouge-score without its stemmer, so that letters with accents part them; which
-    package and which variant were published is not said. 0 where nothing is shared; NaN where `gold` has no two words.
+    Words are lower-case runs of a–z and 0–9, as in the package rouge-score without its stemmer; which package and which
+    variant were published is not said. 0 where nothing is shared; NaN where `gold` has no two words.
     """
-    wanted, found = bigrams(gold), bigrams(predicted)
+    wanted, found = (Counter(pairwise(_TOKEN.findall(text.lower()))) for text in (gold, predicted))
     if not wanted:
         return float("nan")
     return 2 * (wanted & found).total() / (wanted.total() + found.total())
 
 
-def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Figure]:
-    """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, NaN where a stance is neither
-    gold nor predicted, stance_f1_support, stance_f1_oppose, stance_undecided (the share without a prediction, which is
-    wrong in all of them), and stance_majority, the accuracy of always predicting the commoner stance.
-
-    The published 91.6 is called accuracy in the text and F1 in table 1. Pooled over both stances the two are the same.
-    """
-    claims, most = [claim for claim, *_ in rows], Counter(gold for _, gold, _ in rows).most_common(1)
-    sides = {side: np.array([[gold == side, said == side] for _, gold, said in rows], bool).T for side in SIDES}
-    each = {side: yes_or_no(of[0], of[1], claims)["f1"] for side, of in sides.items()}
-    return {
-        "stance_accuracy": Ratio.of((claim, float(gold == predicted), 1) for claim, gold, predicted in rows),
-        "stance_f1": Figure(lambda chosen: sum(f1.statistic(chosen) for f1 in each.values()) / len(each), claims),
-        **{f"stance_f1_{side}": f1 for side, f1 in each.items()},
-        "stance_undecided": Ratio.of((claim, float(predicted is None), 1) for claim, _, predicted in rows),
-        "stance_majority": Ratio.of((claim, float(gold == most[0][0]), 1) for claim, gold, _ in rows),
-    }
-
-
-def evidence_measures(rows: Sequence[tuple[str, float, float | None]]) -> dict[str, Ratio]:
-    """Of (claim, gold, predicted), both from 0 to 1: evidence_mse, the mean of (predicted − gold)² (the paper, §4.2.4),
-    and evidence_mse_mean, that of always predicting the mean of the gold scores, which is their variance.
-
-    `predicted` is None where it failed: then the square is the largest that there can be, max(gold, 1 − gold)².
-    """
-    mean = float(np.mean([gold for _, gold, _ in rows])) if rows else float("nan")
-    errors = [(claim, max(gold, 1 - gold) if said is None else said - gold) for claim, gold, said in rows]
-    return {
-        "evidence_mse": Ratio.of((claim, error**2, 1) for claim, error in errors),
-        "evidence_mse_mean": Ratio.of((claim, (mean - gold) ** 2, 1) for claim, gold, _ in rows),
-    }
-
-
-# Of what the models said of each item
-
-
-def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
+def thesis_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
     """The mean ROUGE-2 F1 over theses, those left out that have no bigram. A document that failed has no thesis, which
     shares nothing with the gold one."""
 
@@ -92,26 +50,51 @@ def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[s
     }
 
 
-def _stances_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
-    """There are two stances, so that the likelier one is said, however close they are; None where it failed."""
+def stance_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
+    """stance_accuracy, stance_f1 as the mean of the two, NaN where a stance is neither gold nor predicted,
+    stance_f1_support, stance_f1_oppose, stance_undecided (the share without a prediction, which is wrong in all of
+    them), and stance_majority, the accuracy of always predicting the commoner stance.
+
+    There are two stances, so that the likelier one is predicted, however close they are; none where it failed. The
+    published 91.6 is called accuracy in the text and F1 in table 1. Pooled over both stances the two are the same.
+    """
     supports, contradicts = _supports(records)
-    said = [{1.0: SIDES[0], -1.0: SIDES[1]}.get(float(sign)) for sign in np.sign(supports - contradicts)]
-    golds = [item.stance for item in items]
-    return dict(stance_measures([(i.group, gold, one) for i, gold, one in zip(items, golds, said, strict=True)]))
+    told = [{1.0: SIDES[0], -1.0: SIDES[1]}.get(float(sign)) for sign in np.sign(supports - contradicts)]
+    claims, golds = [item.group for item in items], [item.stance for item in items]
+    rows, common = list(zip(claims, golds, told, strict=True)), Counter(golds).most_common(1)[0][0]
+    sides = {side: np.array([[gold == side, said == side] for _, gold, said in rows], bool).T for side in SIDES}
+    each = {side: yes_or_no(of[0], of[1], claims)["f1"] for side, of in sides.items()}
+    return {
+        "stance_accuracy": Ratio.of((claim, float(gold == said), 1) for claim, gold, said in rows),
+        "stance_f1": Figure(lambda chosen: sum(f1.statistic(chosen) for f1 in each.values()) / len(each), claims),
+        **{f"stance_f1_{side}": f1 for side, f1 in each.items()},
+        "stance_undecided": Ratio.of((claim, float(said is None), 1) for claim, _, said in rows),
+        "stance_majority": Ratio.of((claim, float(gold == common), 1) for claim, gold, _ in rows),
+    }
 
 
-def _evidence_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
-    """How likely a sentence is evidence is the larger of its probabilities: the paper's regression is not told which
-    side it is on either."""
-    said = [None if math.isnan(p) else float(p) for p in _supports(records).max(axis=0)]
-    return dict(evidence_measures([(i.group, i.score, one) for i, one in zip(items, said, strict=True)]))
+def evidence_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Figure]:
+    """evidence_mse, the mean of (predicted − gold)², both from 0 to 1 (the paper, §4.2.4), and evidence_mse_mean, that
+    of always predicting the mean of the gold scores, which is their variance.
+
+    How likely a sentence is evidence is the larger of its probabilities: the paper's regression is not told which side
+    it is on either. Where it failed, the square is the largest that there can be, max(gold, 1 − gold)².
+    """
+    mean = float(np.mean([item.score for item in items]))
+    rows = [(i.group, i.score, float(said)) for i, said in zip(items, _supports(records).max(axis=0), strict=True)]
+    errors = [(claim, max(gold, 1 - gold) if math.isnan(said) else said - gold) for claim, gold, said in rows]
+    return {
+        "evidence_mse": Ratio.of((claim, error**2, 1) for claim, error in errors),
+        "evidence_mse_mean": Ratio.of((claim, (mean - gold) ** 2, 1) for claim, gold, _ in rows),
+    }
 
 
 MEASURES: dict[str, Callable[[Sequence[Item], Sequence[Record]], dict[str, Figure]]] = {
-    "theses": _theses_measures,
-    "stances": _stances_measures,
-    "evidence": _evidence_measures,
+    "theses": thesis_measures,
+    "stances": stance_measures,
+    "evidence": evidence_measures,
 }
+"""Of what the models said of each item."""
 
 
 def _supports(records: Sequence[Record]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, percent, sure
 from evals.retrievers.news_methods import named
 
+STAGES = ("search", "clustering", "selection", "all")
 _COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
 _PUBLISHED = {f"published_{m}": f"published {title}" for m, title in _COUNTED.items()}
 _DIVERSITY = {"distance": "D", "density": "I", "coverage": "C"}
@@ -15,7 +16,7 @@ _BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C wit
 _SHORT = (_PUBLISHED | _COUNTED | _DIVERSITY | {"chosen": "chosen"},)
 
 
-def result_lines(result: Record) -> list[str]:
+def table(result: Record) -> list[str]:
     """Three blocks a k, in percent with 95 % intervals over events in brackets, then the seconds; with `one_table` one
     block a k without intervals. Those of the events that are held out follow in the same form."""
     config = result["config"]
@@ -27,10 +28,9 @@ def result_lines(result: Record) -> list[str]:
             f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text left out",
             *_tables(result, data),
         ]
-        stages = {name: list(of.values()) for name, of in result["seconds_by_stage"][data].items()}
-        rows = {n: [*(f"{s['median']:.4f}" for s in of), f"{of[-1]['p95']:.4f}"] for n, of in stages.items()}
-        titles = ["s an event: search", "clustering", "selection", "all", "95th percentile"]
-        lines += ["", *block(titles, rows)]
+        methods = result["metrics"][data].items()
+        rows = {name: [number(of[f"{s}_seconds"], digits=4) for s in STAGES] for name, of in methods}
+        lines += ["", *block(STAGES, rows, "seconds an event")]
     return [*lines, "", f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}"]
 
 

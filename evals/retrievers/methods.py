@@ -112,13 +112,15 @@ STANDARD = (*SEARCHES, *(f"{search}+gold" for search in SEARCHES))
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A retriever, and what it knows of a question beside its words; judged: whether it asks a judge. selection: what
-    chooses among what it finds."""
+    """A retriever, and what it knows of a question beside its words. selection: what chooses among what it finds."""
 
     rank: Rank
     knows: Knows = "nothing"
-    judged: bool = False
     selection: str = SEARCH_ORDER
+
+    @property
+    def judged(self) -> bool:
+        return self.knows == "judge"
 
 
 def named(names: Sequence[str], queries: Mapping[str, Queries] = QUERIES) -> dict[str, Method]:
@@ -131,7 +133,7 @@ def named(names: Sequence[str], queries: Mapping[str, Queries] = QUERIES) -> dic
 def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
     """The method of that name. Raises InputError for a name that is none."""
     if name == OWN:
-        return Method(_covering, "judge", judged=True, selection=COVERAGE)
+        return Method(_covering, "judge", selection=COVERAGE)
     search, *rest = _PART.split(name)
     if search not in SEARCHES:
         raise InputError(f"there is no method '{name}'. {_there_are()}")

@@ -3,6 +3,7 @@
 r, p, q and c stand for the vectors of the root query, the perspective, the query that holds both, and a passage.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,31 +26,22 @@ def leaning_scores(
 
     root, perspective, query: shape (dimensions,). passages: shape (n, dimensions). strength: s, used by pap and pap+;
     1 removes all of the component, a negative one adds to it, as the released code does.
-    Raises ValueError for a form that is none.
     """
     r, p, q = (np.asarray(v, np.float64) for v in (root, perspective, query))
-    if form == "none":
-        scores = _cosines(passages, q)
-    elif form == "add":
-        scores = _cosines(passages, r + p)
-    elif form == "concat":
-        both = passages @ r + p @ p
-        scores = both / _norms(r @ r + p @ p, np.einsum("nd,nd->n", passages, passages) + p @ p)
-    elif form == "cast":
-        scores = _cosines(passages, q - p)
-    elif form == "cast+":
-        scores = _cosines(passages - p, q - p)
-    elif form == "dual-sum":
-        scores = _cosines(passages, r) + _cosines(passages, p)
-    elif form == "tri-sum":
-        scores = _cosines(passages, r) + _cosines(passages, p) + _cosines(passages, q)
-    elif form == "pap":
-        scores = _cosines(passages, without(q, p, strength))
-    elif form == "pap+":
-        scores = _cosines(without(passages, p, strength), without(q, p, strength))
-    else:
-        raise ValueError(f"there is no form '{form}'; there are: {', '.join(FORMS)}")
-    return np.asarray(scores, np.float32)
+    scores: dict[str, Callable[[], NDArray[np.float64]]] = {
+        "none": lambda: _cosines(passages, q),
+        "add": lambda: _cosines(passages, r + p),
+        "concat": lambda: (
+            (passages @ r + p @ p) / _norms(r @ r + p @ p, np.einsum("nd,nd->n", passages, passages) + p @ p)
+        ),
+        "cast": lambda: _cosines(passages, q - p),
+        "cast+": lambda: _cosines(passages - p, q - p),
+        "dual-sum": lambda: _cosines(passages, r) + _cosines(passages, p),
+        "tri-sum": lambda: _cosines(passages, r) + _cosines(passages, p) + _cosines(passages, q),
+        "pap": lambda: _cosines(passages, without(q, p, strength)),
+        "pap+": lambda: _cosines(without(passages, p, strength), without(q, p, strength)),
+    }
+    return np.asarray(scores[form](), np.float32)
 
 
 def without(

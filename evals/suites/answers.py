@@ -42,7 +42,6 @@ from tools.errors import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add(
@@ -142,13 +141,10 @@ def table(result: Record) -> list[str]:
     metrics = result["metrics"]
     counted = [f"{name.replace('_', ' ')} {n}" for name, n in metrics.items() if name not in result["over"]]
     lines = [", ".join(counted), "", *figure_lines(result)]
-    if math.isnan(metrics["alignment_textblob"]):
-        lines.append("alignment_textblob is not defined: no variation among the polarities of topics or of texts.")
     spent = result["spent"]
     cost = "a price not known (STEELMAN_PRICES)" if spent["cost_usd"] is None else f"${spent['cost_usd']:.2f}"
     took = f"{number(spent['median_seconds'], digits=1)} s an answer (median)"
-    lines.append(f"spent: {spent['calls']} calls, {spent['tokens']:,} tokens, {cost}; {took}")
-    return lines + [f"failed: {name}" for name in result["failed"]]
+    return [*lines, f"spent: {spent['calls']} calls, {spent['tokens']:,} tokens, {cost}; {took}"]
 
 
 def _reply(path: Path, record: Record, case: Case) -> Reply:

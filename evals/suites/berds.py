@@ -42,7 +42,6 @@ _INDEPENDENT = "corrected: with what the judge's errors on labelled pairs leave 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     places = "files or folders of *.jsonl, or hub:NAME, of questions with perspectives"
     add("--data", nargs="+", required=True, metavar="FILE|DIR|hub:NAME", help=places)
@@ -166,7 +165,6 @@ def table(result: Record) -> list[str]:
     by = ", ".join(pages["engines"])
     return [
         *(line for name in result["metrics"] for line in set_lines(result, name)),
-        *(f"failed, and counted as misses: {why}" for why in result["failed"]),
         *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
         *([_INDEPENDENT] if config["judge_errors"] else []),
         *([f"pages: {pages['read']} read, {pages['unread']} not; --keep says why; found by {by}"] if by else []),

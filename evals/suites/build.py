@@ -29,7 +29,7 @@ from evals.datasets.rows import digest
 from evals.metrics.measure import Figure, Ratio, figures
 from evals.models import CachedEncoder, encoder_and_cache
 from evals.reports.records import Record, Records
-from evals.suite import ask_each, check_known, common_options, figure_lines, refuse_existing, sample
+from evals.suite import ask_each, check_known, common_options, figure_lines, refuse_existing, shuffled
 from tools.budget import Budget, budget_scope
 from tools.errors import InputError
 from tools.language.copies import average_linkage
@@ -47,7 +47,6 @@ Made = tuple[dict[str, Figure], Record, dict[str, Record]]  # shares, counts, an
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("--from", nargs=2, required=True, dest="made_of", metavar=("KIND", "FILE"), help="what, and the .jsonl of it")
     add("--to", type=Path, required=True, metavar="DIR", help="a new folder for what is made")
@@ -65,7 +64,7 @@ def measure(args: argparse.Namespace) -> Record:
     if args.split is not None and (kind == "articles" or not 0 < args.split < 1):
         raise InputError("--split is for questions, and a share between 0 and 1, such as 0.25.")
     refuse_existing(args.to, "--to")
-    lines = dict(sample(list(building.read_lines(path, KINDS[kind][0]).items()), args.limit, args.seed))
+    lines = dict(shuffled(list(building.read_lines(path, KINDS[kind][0]).items()), args.limit, args.seed))
     settings = load_settings(provider="chat")
     model = build_stage_model(settings, "write")
     config = {"from": kind, "data": path.name, "sha256": digest(path), "model": model.name, "near": args.near}
@@ -136,10 +135,10 @@ async def _events(lines: dict[str, Any], model: ChatModel, ask: Ask, args: argpa
 
 
 def table(result: Record) -> list[str]:
-    """What was counted, the shares, and by name what was left out or failed."""
+    """What was counted, the shares, and by name what was left out."""
     told = [f"{n.replace('_', ' ')} {value}" for n, value in result["metrics"].items() if n not in result["intervals"]]
     lines = [", ".join(told), *(figure_lines(result) if result["intervals"] else [])]
-    lines += [f"{of.replace('_', ' ')}: {one}" for of in ("left_out", "failed") for one in result[of]]
+    lines += [f"left out: {one}" for one in result["left_out"]]
     spent = ", ".join(f"{name.replace('_', ' ')} {n:g}" for name, n in result["spent"].items())
     config = result["config"]
     return [*lines, f"model {config['model']}: {spent or 'nothing was asked'}", f"written into {config['to']}"]

@@ -67,7 +67,6 @@ class Writing:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
     add("--questions", metavar="TASK", help="the task whose queries are asked, such as ambigqa")
@@ -142,6 +141,5 @@ def table(result: Record) -> list[str]:
         ends, asked = result["intervals"][kind], len(next(iter(result["items"][kind]["gold"].values())))
         rows = {name: [percent(value, ends[name][m]) for m, value in of.items()] for name, of in conditions.items()}
         lines += [*block([m.replace("_", " ") for m in conditions["gold"]], rows, f"{asked} {kind}"), ""]
-    lines += [f"failed: {name}" for name in result["failed"]]
     told = ", ".join(f"{part} {config[part]}" for part in ("model", "encoder", "judge", "seed"))
     return [*lines, f"Per cent, with 95 % intervals by root query; {told}"]

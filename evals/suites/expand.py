@@ -23,13 +23,12 @@ from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.metrics.measure import figures
 from evals.metrics.perspectives import match, perspective_measures
 from evals.reports.records import Record, Records
-from evals.suite import ask_each, common_options, figure_lines, sample
+from evals.suite import ask_each, common_options, figure_lines, shuffled
 from tools.budget import Budget, budget_scope
 from tools.errors import InputError, SteelmanError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with questions and perspectives")
     add("--out", type=Path, metavar="FILE", help="keep a record a question there, and go on with it when stopped")
@@ -41,7 +40,7 @@ def measure(args: argparse.Namespace) -> Record:
     rows = [row for of in load_perspectives([str(args.data)]).values() for row in of if len(row.gold) >= 2]
     if not rows:
         raise InputError(f"{args.data} has no question with two `perspectives`. Give another --data.")
-    chosen = sample(rows, args.limit, args.seed)
+    chosen = shuffled(rows, args.limit, args.seed)
     settings = load_settings(provider="chat")
     digest = hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
     with Records(args.out, "expand", {"expander": "chat", "questions": digest} | in_force(settings)) as records:
@@ -57,9 +56,8 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """The measures, and what failed."""
-    lines = [f"rows {result['metrics']['rows']}", *figure_lines(result, "95 % interval by question")]
-    return lines + [f"failed: {name}" for name in result["failed"]]
+    """The measures."""
+    return [f"rows {result['metrics']['rows']}", *figure_lines(result, "95 % interval by question")]
 
 
 async def _ask(rows: Sequence[GoldRow], settings: Settings, records: Records, parallel: int) -> None:

@@ -21,7 +21,6 @@ from tools.errors import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     pir_options(parser)
     common_options(parser, LIMIT, SEED)
 

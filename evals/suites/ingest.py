@@ -11,15 +11,15 @@ sentences only, since they may stand in several places. Without `--data`, a smal
 import argparse
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from evals.datasets.rows import GOLD
 from evals.metrics.measure import figures
-from evals.metrics.reading import Counts, FileRead, compare, measures
+from evals.metrics.reading import FileRead, compare, measures
 from evals.reports.records import Record, header
 from evals.reports.table import block, percent
-from evals.suite import common_options, progress, sample
+from evals.suite import common_options, progress, shuffled
 from tools.documents.apart import read_in_process
 from tools.documents.readers import READERS
 from tools.errors import InputError, SourceError
@@ -30,7 +30,6 @@ _MISSES = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     folder = "folder of files with NAME.expected.txt beside them"
     add("--data", type=Path, default=GOLD / "ingest", metavar="DIR", help=folder)
@@ -46,18 +45,19 @@ def measure(args: argparse.Namespace) -> Record:
         raise InputError(
             f"{args.data} has no file with its expected text beside it (report.pdf and report.pdf{_EXPECTED})."
         )
-    read = [read_one(file, args.data) for file in progress(sample(files, args.limit, args.seed), unit="file")]
-    by_name = {r.name: r for r in read}
+    read = [read_one(file, args.data) for file in progress(shuffled(files, args.limit, args.seed), unit="file")]
+    formats: dict[str, list[FileRead]] = {ending: [] for ending in (*READERS, "other")}
+    for one in read:
+        formats[next((e for e in READERS if one.name.lower().endswith(e)), "other")].append(one)
     weak = [r for r in read if r.in_order < 0.98 * r.words or r.whole < 0.95 * r.sentences]
-    failed = [r.problem for r in read if r.problem]
+    failed = [f"{r.name}: {r.problem}" for r in read if r.problem]
     head = header("ingest", {"data": args.data.name, "limit": args.limit, "seed": args.seed})
     return {
         "suite": "ingest",
         **_figures(read, args.seed),
-        "formats": {e: _figures([by_name[n] for n in of], args.seed) for e, of in _formats(by_name).items()},
-        "weak": {r.name: _figures([r], args.seed) | {"problem": r.problem} for r in weak},
+        "formats": {ending: _figures(some, args.seed) for ending, some in formats.items() if some},
+        "weak": {r.name: _figures([r], args.seed) for r in weak},
         "missing": {r.name: r.missing[:_MISSES] for r in weak if args.misses},
-        "items": {r.name: r.counts for r in read},
         "failed": failed,
         "config": head["config"] | {"versions": head["versions"]},
         "status": bool(failed),
@@ -76,16 +76,8 @@ def read_one(file: Path, folder: Path) -> FileRead:
     return compare(str(file.relative_to(folder)), expected, documents, seconds, problem)
 
 
-def _formats(names: Collection[str]) -> dict[str, list[str]]:
-    """The files by the ending that a reader is for; what no reader reads last."""
-    found: dict[str, list[str]] = {ending: [] for ending in (*READERS, "other")}
-    for name in names:
-        found[next((e for e in READERS if name.lower().endswith(e)), "other")].append(name)
-    return {ending: some for ending, some in found.items() if some}
-
-
 def _figures(read: Sequence[FileRead], seed: int) -> Record:
-    told = figures(measures({r.name: r.counts for r in read}), seed, digits=4)
+    told = figures(measures(read), seed, digits=4)
     pages, paged = sum(r.pages for r in read), sum(r.seconds for r in read if r.pages)
     return {
         "files": len(read),
@@ -100,19 +92,17 @@ def _figures(read: Sequence[FileRead], seed: int) -> Record:
 
 def table(result: Record) -> list[str]:
     """A row a format, then the files of which less was read, and what was left out."""
-    items, weak = result["items"], result["weak"]
+    weak = result["weak"]
     titles = ["files", "words in order", "sentences whole", "extra", "pages/min"]
-    rows = {e: _cells({n: items[n] for n in of}, result["formats"][e]) for e, of in _formats(items).items()}
-    lines = [*block(titles, rows | {"all": _cells(items, result)}), ""]
+    rows = {name: _cells(found) for name, found in (result["formats"] | {"all": result}).items()}
+    lines = [*block(titles, rows), ""]
     lines += ["files below 98 % of words or 95 % of sentences:"]
-    lines += block(titles, {n: _cells({n: items[n]}, found) for n, found in weak.items()}) if weak else ["none"]
-    for name, found in weak.items():
-        lines += [f"{name}: {found['problem']}"] if found["problem"] else []
-        lines += [f"{name} - {sentence}" for sentence in result["missing"].get(name, ())]
+    lines += block(titles, {n: _cells(found) for n, found in weak.items()}) if weak else ["none"]
+    lines += [f"{name} - {sentence}" for name, missed in result["missing"].items() for sentence in missed]
     left = ", ".join(f"{what} ({n})" for what, n in result["left_out"].items())
     return [*lines, "", f"left out: {left or 'none'}"]
 
 
-def _cells(counts: Mapping[str, Counts], found: Record) -> list[str]:
-    shares = (percent(share.value) for share in measures(counts).values())
-    return [str(len(counts)), *shares, f"{found['pages_a_minute']:,}" if found["pages"] else ""]
+def _cells(found: Record) -> list[str]:
+    shares = map(percent, found["metrics"].values())
+    return [str(found["files"]), *shares, f"{found['pages_a_minute']:,}" if found["pages"] else ""]

@@ -29,7 +29,7 @@ from evals.metrics.pairs import MEASURES, labels_of, measures, optimistic, uninf
 from evals.models import CHOICES, PairJudge, open_judge
 from evals.reports.records import NO_VERDICT, Record, Records
 from evals.reports.table import PAPERS, block, number, percent
-from evals.suite import ask_in_parts, common_options, sample
+from evals.suite import ask_in_parts, common_options, shuffled
 from tools.errors import InputError, ProviderReplyError
 from tools.models.judges.judge import Pair, PairForm
 
@@ -38,7 +38,6 @@ _USUAL_RATE = 0.168
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
     add("--judge", choices=CHOICES, default="settings", help="who judges (default: what is turned on)")
@@ -62,7 +61,7 @@ def measure(args: argparse.Namespace) -> Record:
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are its yes and its no.")
-    opposite, chosen, judge = contraries(pairs), sample(pairs, args.limit, args.seed), open_judge(args.judge)
+    opposite, chosen, judge = contraries(pairs), shuffled(pairs, args.limit, args.seed), open_judge(args.judge)
     form: PairForm = "answer" if args.answers else "statement"
     config: Record = {
         "data": args.data.name,
@@ -190,7 +189,6 @@ def table(result: Record) -> list[str]:
         "",
         f"Contrast: {metrics['contrast_passages']} passages judged against both sides, "
         f"{metrics['contrast_accepted']} with a side accepted.",
-        *(f"{name} is not defined: {why}." for name, why in result["undefined"].items()),
         *([f"{len(failures)} pairs failed and count as No:"] if failures else []),
         *(f"  line {f['line']}: {f['why']}" for f in failures),
         "",

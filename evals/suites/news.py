@@ -29,14 +29,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from evals.datasets.news import NewsEvent, NewsSet, load_news
 from evals.metrics import diversity as metric
 from evals.metrics.diversity import figures
 from evals.metrics.measure import figures_by, paired
 from evals.models import encoder_and_cache
-from evals.reports.news import drawn, result_lines
+from evals.reports.news import STAGES, drawn
+from evals.reports.news import table as table
 from evals.reports.records import Record
 from evals.retrievers import news as stages
 from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, Method, held_out, named
@@ -44,7 +43,6 @@ from evals.suite import common_options, cutoff_option, names, progress, refuse_e
 
 Rows = dict[str, list[float]]
 """Of one method: measure to a value an event, the seconds of each stage among them."""
-STAGES = ("search", "clustering", "selection", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,6 @@ class Plan:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     data = "LocalNews.zip, or a folder in its layout (DSGlobal)"
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help=data)
@@ -107,17 +104,13 @@ def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Rows]:
 
 
 def scored(plan: Plan, found: Mapping[str, Rows], encoder: str) -> Record:
-    """The report: metrics, intervals, differences to dense, ratios to dense, items, seconds, configuration."""
-    each, seconds = {}, {}
+    """The report: metrics, intervals, differences to dense, ratios to dense, items, configuration."""
+    each, news = {}, plan.news
     for data, chosen in _parts(plan).items():
         ids = [plan.events[i].id for i in chosen]
         rows = {name: {m: [v[i] for i in chosen] for m, v in of.items()} for name, of in found.items()}
-        seconds[data] = {name: {s: of.pop(f"{s}_seconds") for s in STAGES} for name, of in rows.items()}
         each[data] = {name: metric.measures(of, plan.cutoffs, ids) for name, of in rows.items()}
     told = figures_by(each, plan.seed)
-    for data, methods in seconds.items():
-        for name, of in methods.items():
-            told["metrics"][data][name] |= {f"{s}_seconds": float(np.mean(values)) for s, values in of.items()}
     others = [name for name in found if name != "dense"]
     return {
         "suite": "news",
@@ -127,14 +120,17 @@ def scored(plan: Plan, found: Mapping[str, Rows], encoder: str) -> Record:
             data: {n: metric.ratios(data.partition(",")[0], n, of["dense"], of[n]) for n in others}
             for data, of in told["metrics"].items()
         },
-        "seconds_by_stage": {
-            data: {
-                name: {s: {"median": np.median(v), "p95": np.percentile(v, 95)} for s, v in of.items()}
-                for name, of in methods.items()
-            }
-            for data, methods in seconds.items()
+        "config": {
+            "data": news.name,
+            "digest": news.digest,
+            "encoder": encoder,
+            "candidates": stages.CANDIDATES,
+            "methods": list(plan.methods),
+            "k": plan.cutoffs,
+            "sample": None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed},
+            "seed": plan.seed,
+            "sizes": {data: {"questions": len(chosen)} | news.sizes for data, chosen in _parts(plan).items()},
         },
-        "config": _config(plan, encoder),
     }
 
 
@@ -145,21 +141,3 @@ def _parts(plan: Plan) -> dict[str, list[int]]:
         held = held_out(plan.news.measured)
         parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
     return {data: chosen for data, chosen in parts.items() if chosen}
-
-
-def _config(plan: Plan, encoder: str) -> Record:
-    news = plan.news
-    return {
-        "data": news.name,
-        "digest": news.digest,
-        "encoder": encoder,
-        "candidates": stages.CANDIDATES,
-        "methods": list(plan.methods),
-        "k": plan.cutoffs,
-        "sample": None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed},
-        "seed": plan.seed,
-        "sizes": {data: {"questions": len(chosen)} | news.sizes for data, chosen in _parts(plan).items()},
-    }
-
-
-table = result_lines

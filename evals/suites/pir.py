@@ -41,7 +41,6 @@ _DRAWN = "perspectives, "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     pir_options(parser)
     add("--forms", type=names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
@@ -148,7 +147,6 @@ def table(result: Record) -> list[str]:
     return [
         *lines,
         "",
-        *(f"failed: {name}" for name in result["failed"]),
         f"* the paired interval of the difference, by root query, from 'none' or from annotated, {STAR}",
         f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
         f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",

@@ -47,7 +47,6 @@ Verdict = create_model("Verdict", **_FIELDS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     what, add = parser.add_mutually_exclusive_group(), parser.add_argument
     what.add_argument("--prepare", action="store_true", help="ask the agent and store the ballots")
     what.add_argument("--vote-by-model", action="store_true", help="the chat model that is set votes, told as a model")
@@ -164,7 +163,7 @@ def table(result: Record) -> list[str]:
             rows[criterion] = [*map(str, said.values()), share, number(z, digits=2), number(p, digits=4)]
         if of["votes"]:
             lines += [*block(titles, rows), f"left preferred {of['left']} times; {len(of['reasons'])} reasons (--json)"]
-    return lines + [f"failed: {name}" for name in result["failed"]]
+    return lines
 
 
 def _power_lines(plan: Record, shares: Record) -> list[str]:

@@ -30,7 +30,6 @@ _SHOWN = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("results", nargs="*", type=Path, metavar="RESULT", help="what a suite printed with --json")
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")

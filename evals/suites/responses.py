@@ -27,7 +27,7 @@ from evals.metrics.thesis_stance_evidence import MEASURES, rouge2
 from evals.models import PairJudge, encoder_and_cache, open_judge
 from evals.reports.records import NO_VERDICT, Record, Records
 from evals.reports.table import PAPERS, block, percent
-from evals.suite import ask_in_parts, common_options, sample
+from evals.suite import ask_in_parts, common_options, shuffled
 from tools.errors import InputError
 from tools.language.quotable import stands_alone
 from tools.models.encoders.encoder import Encoder
@@ -52,7 +52,6 @@ _TITLES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the files, plain or .gz")
     add("--judge", choices=JUDGES, default="settings", help="who judges (default: what is turned on)")
@@ -63,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> Record:
     """Asks the models what is not known yet, then scores all of it. Raises InputError, SettingsError, ProviderError."""
     files = files_in(args.data)
-    items = {part: sample(read_items(part, path), args.limit, args.seed) for part, path in files.items()}
+    items = {part: shuffled(read_items(part, path), args.limit, args.seed) for part, path in files.items()}
     judge, encoder = open_judge(args.judge), encoder_and_cache()[0] if "theses" in files else None
     config: Record = {
         "files": {part: {"name": path.name, "sha256": digest(path)} for part, path in files.items()},
@@ -143,7 +142,7 @@ def reported(items: dict[str, list[Item]], records: dict[str, Record], config: R
         **told,
         "metrics": counts | told["metrics"],
         "notes": [NOTE] if config["judge"].startswith("embedded-judge") else [],
-        "failed": [{"part": part, "line": int(r["key"].split()[1]), "why": r["failed"]} for part, r in failed],
+        "failed": [f"{r['key'].replace(' ', ' line ')}: {r['failed']}" for _, r in failed],
         "config": config | {"data": names, "groups": sizes, "seed": seed},
     }
 
@@ -157,6 +156,5 @@ def table(result: Record) -> list[str]:
     told = {name: title for name, title in _TITLES.items() if name in metrics}
     rows = {title: [percent(metrics[name], result["intervals"][name], digits=2)] for name, title in told.items()}
     lines += ["", *block(["%, 95 %"], rows), ""]
-    lines += [f"failed: {f['part']} line {f['line']}: {f['why']}" for f in result["failed"]]
     asked = f"judge {config['judge']}" + (f"; encoder {config['encoder']}" if config["encoder"] else "")
     return [*lines, PAPERS, *result["notes"], f"{asked}; seed {config['seed']}"]

@@ -32,7 +32,6 @@ _PLAIN = ("documents_needed", *(f"sycophancy@{TOP_FIVE}{asked}" for asked in _AS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
     add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="which queries; not needed for a single one")
@@ -97,7 +96,6 @@ def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
 def table(result: Record) -> list[str]:
     """A block a set; percentages with 95 % intervals over questions in brackets."""
     lines = [line for name in result["metrics"] for line in set_lines(result, name)]
-    lines += [f"failed: {name}" for name in result["failed"]]
     seconds, memory = result["seconds"], result["machine"]["peak_memory_mb"]
     return [*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {result['config']['encoder']}"]
 
