@@ -16,17 +16,19 @@ what fails as a record that says so in `failed`, which stays in every denominato
 
 import argparse
 import asyncio
-import json
 import math
 import random
+import re
+import resource
 import sys
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
+from pydantic_core import to_json
 from tqdm import tqdm
 
 from evals.reports.records import Record, Records
@@ -197,21 +199,31 @@ async def ask_each(
     return {key: done[key] for key in asked}
 
 
+def peak_memory() -> float:
+    """Megabytes that this process held at most, without its parent's (Linux). ru_maxrss: kilobytes, on macOS bytes."""
+    status = Path("/proc/self/status")
+    if status.exists() and (own := re.search(r"VmHWM:\s+(\d+)", status.read_text())):
+        return int(own[1]) / (1 << 10)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+class Clock(dict[str, float]):
+    """Seconds by stage. Concurrent work on one stage adds up."""
+
+    @contextmanager
+    def on(self, stage: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self[stage] = self.get(stage, 0.0) + time.perf_counter() - began
+
+
 # Results
-
-
-def defined(value: Any) -> Any:
-    """A result for JSON, which has no NaN: what is not defined is None."""
-    if isinstance(value, dict):
-        return {name: defined(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [defined(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None:
     """Prints a result: as JSON, in which null is what is not defined, or as `lines` has it."""
-    print(json.dumps(defined(result), indent=2, ensure_ascii=False, allow_nan=False) if as_json else "\n".join(lines()))
+    print(to_json(result, indent=2, inf_nan_mode="null").decode() if as_json else "\n".join(lines()))
 
 
 def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from providers import Build, ScriptedJudge, build
+from pydantic_core import to_json
 
 from agent.models.providers import Brief
 from agent.settings import Settings
@@ -16,7 +17,6 @@ from agent.state import Claim
 from evals.answering.plan import MISSING, PLAIN, plan, plan_shelves
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
-from evals.suite import defined
 from evals.suites.answers import add_arguments, evaluate, measure
 from tools.errors import InputError
 from tools.models.judges.judge import Pair
@@ -97,7 +97,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 async def result(args: argparse.Namespace, settings: Settings) -> dict[str, Any]:
-    found: dict[str, Any] = defined(await evaluate(args, settings, made()))
+    found: dict[str, Any] = json.loads(to_json(await evaluate(args, settings, made()), inf_nan_mode="null"))
     return found
 
 

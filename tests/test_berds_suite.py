@@ -18,7 +18,6 @@ from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.models import PairJudge
 from evals.reports.records import Records
 from evals.retrievers import corpora
-from evals.retrievers.corpora import segments
 from evals.retrievers.methods import Method
 from evals.retrievers.perspectives import methods_of, question_of
 from evals.retrievers.ranker import Corpora, Ranker
@@ -217,12 +216,6 @@ def test_without_an_engine_it_is_said_what_to_do(
 
 
 # Corpora and rankings
-
-
-def test_segments_do_not_overlap() -> None:
-    words = [str(n) for n in range(230)]
-    assert [part.split() for part in segments(" ".join(words))] == [words[:100], words[100:200], words[200:]]
-    assert segments(" ") == []
 
 
 def test_a_file_and_a_collection_are_shared_by_all_questions(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from evals.datasets.rows import Row, Shape, Text, json_rows
-from evals.metrics.measure import interval, mean
-from evals.reports.records import Records, header, prompt_hashes, read_records
+from evals.metrics.measure import Figure, mean
+from evals.reports.records import Records, header, read_records
 from evals.suite import ask_in_parts
 from tools.errors import InputError, ProviderReplyError
 
@@ -90,7 +90,7 @@ def test_records_go_on_after_a_kill(tmp_path: Path, capsys: pytest.CaptureFixtur
     found, rows = read_records(path)
     assert [(r["key"], r["score"]) for r in rows] == [("a", 0.5), ("c", 1.0), ("b", 0.0)]
     assert found["config"] == CONFIG
-    assert found["prompts"] == prompt_hashes()
+    assert found["prompts"] == header("judge", CONFIG)["prompts"]
     assert found["versions"]["numpy"] == np.__version__
 
 
@@ -161,7 +161,7 @@ def test_questions_are_drawn_whole() -> None:
 
 def test_rounds_in_which_nothing_is_defined_are_left_out() -> None:
     assert of([1.0, np.nan, np.nan]) == (1.0, 1.0)
-    assert np.isnan(interval(lambda _: float("nan"), [0, 1])).all()
+    assert np.isnan(Figure(lambda _: float("nan"), [0, 1]).interval()).all()
     assert np.isnan(of([])).all()
     assert np.isnan(mean([], []).value)
 

@@ -14,13 +14,13 @@ from toys import House, ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
-from evals.metrics.coverage import LEANINGS
+from evals.metrics.coverage import DEEPEST, LEANINGS
 from evals.models import PairJudge
 from evals.reports.records import Records
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, method, named
-from evals.retrievers.ranker import Ranker
-from evals.suites.retrieval import Rankings, rank, scored
+from evals.retrievers.ranker import Corpora, Ranker
+from evals.suites.retrieval import Rankings, scored
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Pair
@@ -272,7 +272,7 @@ def ranked(one: RetrievalSet, encoder: ToyEncoder, cache: VectorCache, path: Pat
         Records(path, "retrieval", {}) as records,
         Ranker(named(["bm25", "dense"]), encoder, cache, None, records) as r,
     ):
-        return rank(one, r), r.failed
+        return r.rank(one.name, one.questions, Corpora(lambda _: one.corpus, shared=True), DEEPEST), r.failed
 
 
 def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(

@@ -18,7 +18,7 @@ from evals.answering.plan import Ask, Shelf, plan_shelves
 from evals.models import CachedEncoder
 from evals.reports.records import Record, Records
 from evals.suite import ask_each, progress
-from tools.documents.ingest import Ingester, IngestReport
+from tools.documents.ingest import Ingester
 from tools.errors import SteelmanError
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
@@ -102,10 +102,5 @@ def elsewhere(settings: Settings) -> Iterator[Settings]:
 def _fill(runs: Runs, shelves: Sequence[Shelf], cache: Path) -> None:
     search = runs.providers.search
     ingester = Ingester(runs.store, search, CachedEncoder(search.encoder, VectorCache(cache)))
-    with progress(total=sum(len(shelf.documents) for shelf in shelves), unit="document") as bar:
-        for shelf in shelves:
-
-            def told(report: IngestReport, before: int = int(bar.n)) -> None:
-                bar.update(before + report.stored - bar.n)
-
-            ingester.ingest(shelf.documents, shelf.name, told)
+    for shelf in progress(shelves, unit="collection"):
+        ingester.ingest(shelf.documents, shelf.name)

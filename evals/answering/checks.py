@@ -4,7 +4,7 @@ does the judge find each claim on its own side? The agent's own verification is 
 
 from collections.abc import Sequence
 
-from agent.answer.model import Answer, AnswerClaim, Citation
+from agent.answer.model import AnswerClaim, Citation
 from agent.models.inference import Models
 from evals.metrics.answers import SIDES, Reply, stands
 from tools.language.grounding import is_denied, word_hints
@@ -19,13 +19,12 @@ def check_claims(replies: Sequence[Reply]) -> Checked:
     A quoted claim has to stand word for word in a passage of the citation. Of a written one its words must not speak
     against it, in the passages of the citation or in those of all its citations together.
     """
-    return [(r.question, _checked(r, r.answer)) for r in replies if r.answer is not None]
-
-
-def _checked(reply: Reply, answer: Answer) -> list[list[bool]]:
-    citations = {c.number: c for c in answer.citations}
-    claims = [c for side in answer.perspectives for c in side.all_claims] + answer.also
-    return [_saying(claim, [citations[n] for n in claim.citations], reply) for claim in claims]
+    found: Checked = []
+    for reply, answer in ((r, r.answer) for r in replies if r.answer is not None):
+        cited = {c.number: c for c in answer.citations}
+        claims = [c for side in answer.perspectives for c in side.all_claims] + answer.also
+        found.append((reply.question, [_saying(c, [cited[n] for n in c.citations], reply) for c in claims]))
+    return found
 
 
 def _saying(claim: AnswerClaim, cited: Sequence[Citation], reply: Reply) -> list[bool]:

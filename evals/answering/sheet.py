@@ -22,7 +22,7 @@ from agent.answer.model import Answer
 from evals.datasets.rows import Shape, json_rows
 from evals.metrics.measure import Ratio
 from evals.reports.records import Record
-from evals.suite import refuse_existing, write_new
+from evals.suite import write_new
 from tools.errors import InputError
 
 _SIDES, _PAIRS = ("one", "other", "neither"), ("good", "nonsense")
@@ -81,12 +81,6 @@ def write_sheet(path: Path, rows: Iterable[Record], each: int | None, seed: int)
     for file, written in ((path, sheet), (key_of(path), key)):
         write_new(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written), "--sheet")
     return len(chosen)
-
-
-def refuse_sheet(path: Path) -> None:
-    """Raises InputError where the sheet or its key is there already."""
-    for file in (path, key_of(path)):
-        refuse_existing(file, "--sheet")
 
 
 def key_of(sheet: Path) -> Path:

@@ -2,7 +2,7 @@
 A.1) and NEWSCOPE's (A.3) were made. The prompts are the project's own words, `prompts/build_*.md`."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,6 @@ from agent.stages.stage import ask_model
 from evals.datasets.rows import Shape, Text, json_rows
 from evals.models import question_of
 from evals.reports.records import Record
-from evals.suite import write_new
 from prompts import as_data, one_line
 from tools.errors import InputError, ProviderReplyError
 from tools.language.sentences import cut_passages
@@ -145,9 +144,3 @@ def paragraphs_of(event: str, articles: Sequence[Article]) -> dict[str, str]:
         pieces = (piece for text in texts for piece in cut_passages(text, _WORDS))
         found |= {f"{event}_{address}_p{number}": piece for number, piece in enumerate(pieces, start=1)}
     return found
-
-
-def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Writes the files of a set. Raises InputError where one is there already or cannot be written."""
-    for place, content in files.items():
-        write_new(folder / place, content, "--to")

@@ -57,8 +57,9 @@ class CaseSet:
 
 
 def load_cases(folder: Path | None, name: str) -> CaseSet:
-    """The samples, their questions in other words, a file of questions, or the set of that name in the folder. Raises
-    InputError."""
+    """The samples, their questions in other words, a file of questions, or of the set of that name in the folder the
+    questions of which every perspective is on a known side. Raises InputError, with file, line and field for what is
+    wrong with the files."""
     if name == SAMPLES_SET:
         return load_samples()
     if name.startswith((_WORDINGS, _ELSEWHERE)):
@@ -68,7 +69,15 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
         return CaseSet(Path(name).stem, cases, load_samples().documents)
     if folder is None:
         raise InputError(f"where is the set '{name}'? Give its folder as --data.")
-    return load_set(folder, name)
+    found = load_sets(folder, [name])[0]
+    cases = [
+        Case(q.qid, q.question, _turned(gold) if q.qid in _DENIED_FIRST else gold)
+        for q in found.questions
+        if all(p.stance for p in q.perspectives) and (gold := _gold((p.stance, p.gold) for p in q.perspectives))
+    ]
+    if not cases:
+        raise InputError(f"the set '{name}' has no question whose perspectives say which side they are on.")
+    return CaseSet(name, cases, found.corpus, len(found.questions) - len(cases))
 
 
 def _gold(known: Iterable[tuple[str, Iterable[str]]] = ()) -> Gold:
@@ -127,17 +136,3 @@ def _part(name: str) -> CaseSet:
         parts = sorted({f"{kind}-{row.text('half')}" for _, row in rows})
         raise InputError(f"there is no set '{name}'. There are {', '.join(parts)}.")
     return CaseSet(name, cases, samples.documents)
-
-
-def load_set(folder: Path, name: str) -> CaseSet:
-    """The questions of a set of `evals.datasets.retrieval` of which every perspective is on a known side. Raises
-    InputError with file, line and field for what is wrong with the files."""
-    found = load_sets(folder, [name])[0]
-    cases = [
-        Case(q.qid, q.question, _turned(gold) if q.qid in _DENIED_FIRST else gold)
-        for q in found.questions
-        if all(p.stance for p in q.perspectives) and (gold := _gold((p.stance, p.gold) for p in q.perspectives))
-    ]
-    if not cases:
-        raise InputError(f"the set '{name}' has no question whose perspectives say which side they are on.")
-    return CaseSet(name, cases, found.corpus, len(found.questions) - len(cases))

@@ -92,11 +92,6 @@ class NewsSet:
         """The paragraphs of all events."""
         return [SourceDocument(p.id, p.text, publisher=p.source) for e in self.events for p in e.paragraphs]
 
-    @cached_property
-    def articles(self) -> dict[str, str]:
-        """Paragraph to its article."""
-        return {p.id: p.article for e in self.events for p in e.paragraphs}
-
     @property
     def sizes(self) -> dict[str, int]:
         sources = {p.publisher for p in self.corpus if p.publisher}
@@ -164,13 +159,9 @@ def _event(folder: Place, annotated: Place, event: str, headline: str) -> NewsEv
     if missing := known.keys() - paragraphs.keys():
         raise InputError(f"{labels}: paragraph '{min(missing)}' is not in {texts}. Take it out, or add its text.")
     labelled = {id_: bool(label) for id_, label in known.items()}
-    read = (NewsParagraph(i, text, _host(i), labelled.get(i)) for i, text in paragraphs.items())
+    hosts = {i: host_of(address[0]) for i in paragraphs if (address := re.search("[a-z]+://.*", i))}
+    read = (NewsParagraph(i, text, hosts.get(i, ""), labelled.get(i)) for i, text in paragraphs.items())
     return NewsEvent(event, headline, tuple(read))
-
-
-def _host(id_: str) -> str:
-    address = re.search("[a-z]+://.*", id_)
-    return host_of(address[0]) if address else ""
 
 
 def _object(kind: type[_T], place: Place) -> _T:

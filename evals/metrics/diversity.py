@@ -94,12 +94,12 @@ def measures(rows: Mapping[str, Values], cutoffs: Sequence[int], events: Sequenc
     rows: measure to a value an event, shape (events,), NaN for events that do not count in it.
     """
     means = {name: mean(values, events) for name, values in rows.items()}
-    harmonic = {
-        f"{reading}f1@{k}": _f1_of(means[f"{reading}precision@{k}"], means[f"{reading}recall@{k}"])
-        for reading in ("", "published_")
-        for k in cutoffs
-    }
-    return means | harmonic
+
+    def harmonic(precisions: Figure, recalls: Figure) -> Figure:
+        return Figure(lambda chosen: f1(precisions.statistic(chosen), recalls.statistic(chosen)), events)
+
+    kinds = [(reading, k) for reading in ("", "published_") for k in cutoffs]
+    return means | {f"{of}f1@{k}": harmonic(means[f"{of}precision@{k}"], means[f"{of}recall@{k}"]) for of, k in kinds}
 
 
 def ratios(data: str, name: str, dense: dict[str, float], other: dict[str, float]) -> dict[str, dict[str, float]]:
@@ -119,7 +119,3 @@ def ratios(data: str, name: str, dense: dict[str, float], other: dict[str, float
 
 def _labels(clusters: Clustered, chosen: Sequence[int]) -> NDArray[np.int64]:
     return clusters.label[np.isin(clusters.paragraph, np.asarray(chosen, np.int64))]
-
-
-def _f1_of(precisions: Figure, recalls: Figure) -> Figure:
-    return Figure(lambda chosen: f1(precisions.statistic(chosen), recalls.statistic(chosen)), precisions.groups)

@@ -39,8 +39,23 @@ class Figure:
         return len(self.groups)
 
     def interval(self, seed: int = 1) -> Interval:
-        """The 95 % interval, bootstrapped by question."""
-        return interval(self.statistic, self.groups, seed)
+        """The 95 % percentile interval: as many questions as there are, drawn with replacement, make a round. A round
+        without a number is left out; (NaN, NaN) where none has one."""
+        found: dict[Hashable, list[int]] = {}
+        for index, group in enumerate(self.groups):
+            found.setdefault(group, []).append(index)
+        if not found:
+            return float("nan"), float("nan")
+        members = [np.array(indices) for indices in found.values()]
+        drawn = np.random.default_rng(seed).integers(0, len(members), (ROUNDS, len(members)))
+        if len(members) == len(self.groups):  # much quicker than joining arrays of one
+            values = np.array([self.statistic(row) for row in drawn])
+        else:
+            values = np.array([self.statistic(np.concatenate([members[i] for i in row])) for row in drawn])
+        if np.isnan(values).all():
+            return float("nan"), float("nan")
+        low, high = np.nanpercentile(values, [100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2])
+        return float(low), float(high)
 
     def less(self, other: "Figure") -> "Figure":
         """The difference to another one of the same items, which are drawn together."""
@@ -77,12 +92,9 @@ def mean(values: Values, groups: Sequence[str]) -> Figure:
     return replace(Ratio.of(known), rows=tuple(row for row in known if row[2]))
 
 
-def figures(measures: Mapping[str, Figure], seed: int, digits: int | None = None) -> dict[str, dict[str, Any]]:
-    """What a result says of measures: `metrics`, their 95 % `intervals`, both to so many digits, and the `items` of
-    those that have rows."""
+def figures(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
+    """What a result says of measures: `metrics`, their 95 % `intervals`, and the `items` of those that have rows."""
     found = {name: (m.value, *m.interval(seed)) for name, m in measures.items()}
-    if digits is not None:
-        found = {name: (round(a, digits), round(b, digits), round(c, digits)) for name, (a, b, c) in found.items()}
     return {
         "metrics": {name: value for name, (value, _, _) in found.items()},
         "intervals": {name: (low, high) for name, (_, low, high) in found.items()},
@@ -104,26 +116,3 @@ def figures_by(found: Mapping[str, Mapping[str, Mapping[str, Figure]]], seed: in
         part: {data: {name: f[part] for name, f in methods.items()} for data, methods in each.items()}
         for part in ("metrics", "intervals", "items")
     }
-
-
-def interval(statistic: Statistic, groups: Sequence[Hashable], seed: int = 1, rounds: int = ROUNDS) -> Interval:
-    """The 95 % percentile interval of a statistic.
-
-    groups: the question of each item; as many questions as there are, drawn with replacement, make a round. A round
-    without a number is left out; (NaN, NaN) where none has one.
-    """
-    found: dict[Hashable, list[int]] = {}
-    for index, group in enumerate(groups):
-        found.setdefault(group, []).append(index)
-    if not found:
-        return float("nan"), float("nan")
-    members = [np.array(indices) for indices in found.values()]
-    drawn = np.random.default_rng(seed).integers(0, len(members), (rounds, len(members)))
-    if len(members) == len(groups):  # much quicker than joining arrays of one
-        values = np.array([statistic(row) for row in drawn])
-    else:
-        values = np.array([statistic(np.concatenate([members[i] for i in row])) for row in drawn])
-    if np.isnan(values).all():
-        return float("nan"), float("nan")
-    low, high = np.nanpercentile(values, [100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2])
-    return float(low), float(high)

@@ -4,7 +4,7 @@ questions drawn together."""
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from evals.metrics.measure import Ratio, Row
 from evals.reports.records import Record
@@ -26,13 +26,6 @@ class Line:
     metrics: dict[str, float]
     intervals: dict[str, list[float]]
     items: dict[str, list[Row]] = field(default_factory=dict)
-
-    def defines(self, measure: str) -> bool:
-        return not math.isnan(self.metrics.get(measure, math.nan))
-
-    def summary(self) -> Record:
-        """Without the items."""
-        return {name: value for name, value in asdict(self).items() if name != "items"}
 
 
 def lines_of(result: Record) -> list[Line]:

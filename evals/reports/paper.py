@@ -68,8 +68,9 @@ def measured(table: Table, lines: Sequence[Line]) -> dict[str, Cells]:
         wanted = line.data if line.data in named else ""
         name = line.name if wanted or line.data in published()[2] else f"{line.data}: {line.name}"
         for c in table.columns if name in table.rows or re.fullmatch(table.also, name) else ():
-            if c.data == wanted and line.defines(c.measure):
-                rows.setdefault(name, {})[c.title] = line.metrics[c.measure]
+            value = line.metrics.get(c.measure, math.nan)
+            if c.data == wanted and not math.isnan(value):
+                rows.setdefault(name, {})[c.title] = value
     return rows
 
 

@@ -5,7 +5,6 @@ with a `key`, one an example; one that failed says so in `failed`, and stays in 
 again, whichever suite it is, and its new record takes the place of that one, unless a judge had no verdict on it.
 """
 
-import hashlib
 import importlib.metadata
 import json
 import platform
@@ -14,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from evals.datasets.rows import json_rows
+from evals.datasets.rows import digest, json_rows
 from tools.errors import InputError
 
 _PACKAGES = "chromadb langgraph numpy onnxruntime openai scikit-learn tantivy textblob tokenizers".split()
@@ -99,12 +98,8 @@ def read_records(path: Path) -> tuple[Record, list[Record]]:
 def header(suite: str, config: Record) -> Record:
     """What was measured, with what."""
     versions = {name: importlib.metadata.version(name) for name in _PACKAGES} | {"python": platform.python_version()}
-    return {"records": 1, "suite": suite, "config": config, "versions": versions, "prompts": prompt_hashes()}
-
-
-def prompt_hashes() -> dict[str, str]:
-    """Prompt name to the first digits of the SHA-256 of its text."""
-    return {p.stem: hashlib.sha256(p.read_bytes()).hexdigest()[:12] for p in sorted(_PROMPTS.glob("*.md"))}
+    prompts = {p.stem: digest(p) for p in sorted(_PROMPTS.glob("*.md"))}
+    return {"records": 1, "suite": suite, "config": config, "versions": versions, "prompts": prompts}
 
 
 def _check_same(path: Path, found: Record, wanted: Record) -> None:

@@ -24,8 +24,7 @@ from evals.datasets.retrieval import read_corpus
 from evals.datasets.rows import read_json
 from evals.reports.records import Record, Records
 from evals.retrievers.ranker import Corpora
-from evals.suite import ask_each
-from evals.timing import Clock
+from evals.suite import Clock, ask_each
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
 from tools.models.batching import batches
@@ -85,11 +84,6 @@ class KeptCorpus(BaseModel):
     notes: list[str] = []
 
 
-def segments(text: str) -> list[str]:
-    """The text cut into pieces of a hundred words that do not overlap; the last may be shorter."""
-    return [" ".join(words) for words in batches(text.split(), _SEGMENT)]
-
-
 @dataclass(frozen=True)
 class WebCorpora:
     """The corpora of a folder. pages: how many are asked for a question; parallel: questions worked on at once."""
@@ -106,10 +100,11 @@ class WebCorpora:
         return found if found and found.results else None
 
     def passages(self, question: str) -> list[SourceDocument]:
-        """The segments of its pages; an id is the address and the number of the segment."""
+        """Its pages, cut into pieces of a hundred words that do not overlap; the last may be shorter. An id is the
+        address and the number of the piece."""
         pages = kept.pages if (kept := self.kept(question)) else ()
-        cut = ((page, n, text) for page in pages for n, text in enumerate(segments(page.text), start=1))
-        return [SourceDocument(f"{page.url}#{n}", text, title=page.title) for page, n, text in cut]
+        cut = ((page, *of) for page in pages for of in enumerate(batches(page.text.split(), _SEGMENT), start=1))
+        return [SourceDocument(f"{page.url}#{n}", " ".join(words), title=page.title) for page, n, words in cut]
 
     def told(self, questions: Sequence[str]) -> Record:
         """How many pages were read for them and how many were not, and which engines found them."""

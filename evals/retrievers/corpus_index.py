@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.models import CachedEncoder, PairJudge
-from evals.timing import Clock
+from evals.suite import Clock
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from evals.datasets.pir import PirTask, Root, RootPerspective
 from evals.metrics.p_recall import Ints, first_gold
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.intent import Split
-from evals.retrievers.projection import FORMS, Form, leaning_scores
+from evals.retrievers.projection import FORMS, leaning_scores
 from evals.suite import check_known, progress
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
@@ -26,7 +25,7 @@ class Column:
     """An intervention at a strength; the strength of those that have none is 1. source: who tells the root and the
     perspective, one of `Splits`; the data where it is empty."""
 
-    form: Form
+    form: str
     strength: float = 1.0
     source: str = ""
 
@@ -41,7 +40,7 @@ def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequen
     neither root nor perspective. Raises InputError for a form that is none, and for no form."""
     check_known(forms or [""], FORMS, "form")
     wanted = [Column("none")]
-    for form in (form for form in cast(Sequence[Form], forms) if form != "none"):
+    for form in (form for form in forms if form != "none"):
         for strength in strengths if form in _WITH_STRENGTH else [1.0]:
             wanted += [Column(form, strength, source) for source in ("", *sources)]
     return list(dict.fromkeys(wanted))

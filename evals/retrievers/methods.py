@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from evals.datasets.retrieval import GoldQuestion
 from evals.models import kept_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
-from evals.retrievers.projection import FORMS, Form, leaning_scores
+from evals.retrievers.projection import FORMS, leaning_scores
 from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
@@ -72,7 +71,7 @@ def expanded_queries(question: GoldQuestion) -> list[str]:
     return [f"{question.question} {word}" for word in words] or [question.question]
 
 
-def leaning(index: CorpusIndex, question: GoldQuestion, form: Form, strength: float, k: int) -> list[Ranking]:
+def leaning(index: CorpusIndex, question: GoldQuestion, form: str, strength: float, k: int) -> list[Ranking]:
     """For each side up to k passages for the expanded query that leans to it (PIR §3.1); see `leaning_scores`."""
     sides = sides_of(question)
     if not sides:
@@ -90,7 +89,6 @@ def gold_queries(question: GoldQuestion) -> list[str]:
 
 # Methods
 
-Knows = Literal["nothing", "gold perspectives", "judge"]
 Queries = Callable[[GoldQuestion], list[str]]
 Rank = Callable[[CorpusIndex, GoldQuestion, int], Ranking]
 """From a question to up to k passages. May raise ProviderError."""
@@ -115,7 +113,7 @@ class Method:
     """A retriever, and what it knows of a question beside its words. selection: what chooses among what it finds."""
 
     rank: Rank
-    knows: Knows = "nothing"
+    knows: str = "nothing"
     selection: str = SEARCH_ORDER
 
     @property
@@ -142,7 +140,7 @@ def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
     if rest:
         raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
     find = _finder(name, search, queries, asked)
-    knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
+    knows = "gold perspectives" if queries == "gold" else "nothing"
     rank = find if selection == SEARCH_ORDER else _selected(find, selection, by_words=search == "bm25")
     return Method(rank, knows, selection=selection)
 
@@ -162,8 +160,7 @@ def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) 
         strength = float(number or 1.0)
     except ValueError as exc:
         raise InputError(f"'{queries}': the strength is a number, such as 0.5.") from exc
-    leans = next(f for f in LEANING if f == form)
-    return lambda index, question, k: interleave(leaning(index, question, leans, strength, k))[:k]
+    return lambda index, question, k: interleave(leaning(index, question, form, strength, k))[:k]
 
 
 def _there_are() -> str:

@@ -51,6 +51,7 @@ def prepared(
     """
     importlib.import_module("sklearn.cluster")  # else the first event's seconds would be those of the import
     place = {p.external_id: i for i, p in enumerate(news.corpus)}
+    articles = {p.id: p.article for e in news.events for p in e.paragraphs}
     with CorpusIndex(news.corpus, encoder, cache) as index:
         _ = index.vectors, words and index.lexical  # made before the clock runs
         for event in events:
@@ -65,7 +66,7 @@ def prepared(
             ready = Ready(
                 event=event,
                 ids=ids,
-                articles=[news.articles[i] for i in ids],
+                articles=[articles[i] for i in ids],
                 vectors=index.vectors[candidates],
                 cosine=cosine[candidates],
                 clusters=clusters,

@@ -1,12 +1,8 @@
 """The methods that choose among the paragraphs found for a news event (NEWSCOPE's stage II), by name:
-METHOD[:λ[:μ]][+RULE:SHARE].
+METHOD[:λ[:μ]][+RULE:SHARE], as `python -m evals news --help` tells.
 
-:λ      of MMR, DkMIPS and GreedyPlus, whose 0 leaves out the similarity's term, and `inf` the clusters
-:μ      of DkMIPS; only μ(1 − λ) / λ matters for what it chooses
-+enough:SHARE   the greedy methods choose until that share of the candidates' clusters is covered; then by similarity
-+stop:SHARE     they end there, with fewer than k
-
-Without a rule they choose until all is covered. (The paper's condition is inverted: read as printed, k ends nothing.)
+Of DkMIPS only μ(1 − λ) / λ matters for what it chooses. Without a rule the greedy methods choose until all is covered.
+(The paper's condition is inverted: read as printed, k ends nothing.)
 """
 
 import math

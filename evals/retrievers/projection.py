@@ -4,19 +4,18 @@ r, p, q and c stand for the vectors of the root query, the perspective, the quer
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
-Form = Literal["none", "add", "concat", "cast", "cast+", "dual-sum", "tri-sum", "pap", "pap+"]
-FORMS: tuple[Form, ...] = get_args(Form)
+FORMS = ("none", "add", "concat", "cast", "cast+", "dual-sum", "tri-sum", "pap", "pap+")
 _LEAST = 1e-12  # norms below it are nothing: such a vector has no direction, and its cosines are 0
 
 
 def leaning_scores(
-    form: Form, root: Vector, perspective: Vector, query: Vector, passages: Vector, strength: float = 1.0
+    form: str, root: Vector, perspective: Vector, query: Vector, passages: Vector, strength: float = 1.0
 ) -> NDArray[np.float32]:
     """The passages' scores under an intervention, float32 of shape (n,), higher is nearer.
 

@@ -11,8 +11,7 @@ from evals.models import PairJudge
 from evals.reports.records import Records
 from evals.retrievers.corpus_index import CorpusIndex, Likeness
 from evals.retrievers.methods import CANDIDATES, Method
-from evals.suite import progress
-from evals.timing import Clock
+from evals.suite import Clock, progress
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder

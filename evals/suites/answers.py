@@ -29,7 +29,7 @@ from evals.answering.asking import Build, ask_all, in_force, providers_of
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.elsewhere import read_answers
 from evals.answering.plan import MISSING, PLAIN, plan
-from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
+from evals.answering.sheet import key_of, read_sheet, rows_of, write_sheet
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
 from evals.datasets.rows import digest, fingerprint, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported
@@ -37,7 +37,7 @@ from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
 from evals.reports.table import number
-from evals.suite import FIRST, common_options, figure_lines
+from evals.suite import FIRST, common_options, figure_lines, refuse_existing
 from tools.errors import InputError
 
 
@@ -75,8 +75,8 @@ def measure(args: argparse.Namespace) -> Record:
         raise InputError("--out is missing: the file in which the answers are kept.")
     if args.data and is_own(args.set):
         raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
-    if args.sheet:
-        refuse_sheet(args.sheet)
+    for file in (args.sheet, key_of(args.sheet)) if args.sheet else ():
+        refuse_existing(file, "--sheet")
     return asyncio.run(evaluate(args, load_settings()))
 
 
@@ -102,7 +102,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
         scored_by = {"judge": providers.models.judge().name, "encoder": providers.models.encoder.name}
     if args.sheet:
         _write_sheet(args, replies)
-    told = figures(measures, args.seed, digits=4)
+    told = figures(measures, args.seed)
     return {
         "suite": "answers",
         **told,
@@ -135,7 +135,6 @@ async def measures_of(replies: Sequence[Reply], models: Models) -> dict[str, Fig
 
 
 def table(result: Record) -> list[str]:
-    """The measures with their intervals, a line each."""
     if "part" in result:
         return figure_lines(result)
     metrics = result["metrics"]

@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 from agent.__main__ import DEGRADED, OK
 from agent.samples import sample_documents, sample_questions
 from evals.reports.records import Record
-from evals.suite import check_known
-from evals.timing import peak_memory
+from evals.suite import check_known, peak_memory
 from tools.disk import ROOT
 from tools.errors import InputError, SteelmanError
 from tools.language.sentences import split_sentences

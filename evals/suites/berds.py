@@ -29,9 +29,8 @@ from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
 from evals.retrievers.perspectives import LEADING, NEUTRAL, methods_of, question_of
 from evals.retrievers.ranker import Corpora, Ranker
-from evals.suite import FIRST, common_options, cutoff_option, names, refuse_existing, shuffled, write_new
+from evals.suite import FIRST, Clock, common_options, cutoff_option, names, refuse_existing, shuffled, write_new
 from evals.suites.retrieval import CORRECTED, set_lines, sizes
-from evals.timing import Clock
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.models.encoders.transformers import TransformersEncoder

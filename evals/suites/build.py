@@ -23,13 +23,13 @@ from typing import Any
 from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
 from evals.datasets import building
-from evals.datasets.building import NEAR, write_files
+from evals.datasets.building import NEAR
 from evals.datasets.overlap import split_topics
 from evals.datasets.rows import digest
 from evals.metrics.measure import Figure, Ratio, figures
 from evals.models import CachedEncoder, encoder_and_cache
 from evals.reports.records import Record, Records
-from evals.suite import ask_each, check_known, common_options, figure_lines, refuse_existing, shuffled
+from evals.suite import ask_each, check_known, common_options, figure_lines, refuse_existing, shuffled, write_new
 from tools.budget import Budget, budget_scope
 from tools.errors import InputError
 from tools.language.copies import average_linkage
@@ -98,8 +98,9 @@ async def _questions(lines: dict[str, Any], model: ChatModel, ask: Ask, args: ar
         asked = [(r["question"], {*r["perspectives"], *r["made_of"]}, r["topic"]) for r in made]
         dev = split_topics(asked, encoder_and_cache()[0], args.split, args.seed)
         parts = {f".{half}": [r for r, of in zip(rows, dev, strict=True) if of == half] for half in ("dev", "test")}
-    files = {half: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part) for half, part in parts.items()}
-    write_files(args.to, {f"{name}{half}.jsonl": content for half, content in files.items()})
+    for half, part in parts.items():
+        content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part)
+        write_new(args.to / f"{name}{half}.jsonl", content, "--to")
     left_out = Ratio.of((key, float("left_out" in r), 1) for key, r in done.items())
     counts = {"lines": len(done)} | {f"{name}{half}": len(part) for half, part in parts.items()}
     return {"left_out_share": left_out} if kind == "survey" else {}, counts, done
@@ -127,7 +128,8 @@ async def _events(lines: dict[str, Any], model: ChatModel, ask: Ask, args: argpa
     parts = (("news_text_by_paragraph", texts), ("annotation", labels))
     files = {f"{part}/{e}_by_paragraph.json": of for part, found in parts for e, of in found.items()}
     files["raw_data/headline.json"] = heads | alone
-    write_files(args.to, {name: json.dumps(of, ensure_ascii=False, indent=1) + "\n" for name, of in files.items()})
+    for name, of in files.items():
+        write_new(args.to / name, json.dumps(of, ensure_ascii=False, indent=1) + "\n", "--to")
     agreement = Ratio.of((e, float(len(set(said)) == 1), 1) for e, _, _, said in votes)
     relevant = Ratio.of((e, labels[e][p], 1) for e, p, _, _ in votes)
     counts = {"articles": len(articles), "alone": len(alone), "events": len(heads), "paragraphs": len(votes)}

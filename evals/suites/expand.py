@@ -8,9 +8,7 @@ two have the same. A model that fails is a failed row: nothing stands in for it.
 import argparse
 import asyncio
 import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -42,7 +40,7 @@ def measure(args: argparse.Namespace) -> Record:
         raise InputError(f"{args.data} has no question with two `perspectives`. Give another --data.")
     chosen = shuffled(rows, args.limit, args.seed)
     settings = load_settings(provider="chat")
-    digest = hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(repr(rows).encode()).hexdigest()[:12]
     with Records(args.out, "expand", {"expander": "chat", "questions": digest} | in_force(settings)) as records:
         if any(row.key not in records.done for row in chosen):
             asyncio.run(_ask(chosen, settings, records, args.parallel))
@@ -56,7 +54,6 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """The measures."""
     return [f"rows {result['metrics']['rows']}", *figure_lines(result, "95 % interval by question")]
 
 

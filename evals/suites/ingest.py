@@ -77,7 +77,7 @@ def read_one(file: Path, folder: Path) -> FileRead:
 
 
 def _figures(read: Sequence[FileRead], seed: int) -> Record:
-    told = figures(measures(read), seed, digits=4)
+    told = figures(measures(read), seed)
     pages, paged = sum(r.pages for r in read), sum(r.seconds for r in read if r.pages)
     return {
         "files": len(read),

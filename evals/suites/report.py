@@ -12,6 +12,7 @@ import argparse
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from evals.reports.lines import Line, compared, lines_of
@@ -22,11 +23,6 @@ from evals.suite import common_options, show
 from tools.errors import InputError
 
 SUITES = "judge retrieval berds answers expand news pir favour downstream responses preference".split()
-_SHOWN = {
-    "judge": ("accuracy", "f1", "precision", "recall", "auc", "average_precision", "ece", "contrast_consistency"),
-    "preference": ("organisation", "comprehensiveness", "informativeness", "preference"),
-    "retrieval": ("mrecall@5", "coverage@5", "precision@5", "alpha_ndcg@5", "mrecall@10", "mrecall@20"),
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,17 +47,17 @@ def run(args: argparse.Namespace) -> int:
         show(args.json, rows, lambda: _comparison(rows))
     else:
         lines = [line for path in args.results for line in lines_of(_read(path))]
-        show(args.json, [line.summary() for line in lines], lambda: _table(lines))
+        told = [{name: of for name, of in asdict(line).items() if name != "items"} for line in lines]
+        show(args.json, told, lambda: _table(lines))
     return 0
 
 
 def _table(lines: Sequence[Line]) -> list[str]:
-    """A block for each suite and data: measures down, those that count or all that have an interval; names across."""
+    """A block for each suite and data: measures down, those that have an interval; names across."""
     found: list[str] = []
     for suite, data in dict.fromkeys((line.suite, line.data) for line in lines):
         group = [line for line in lines if (line.suite, line.data) == (suite, data)]
-        wanted = _SHOWN.get(suite) or dict.fromkeys(m for line in group for m in line.intervals)
-        known = [m for m in wanted if suite not in _SHOWN or any(line.defines(m) for line in group)]
+        known = dict.fromkeys(m for line in group for m in line.intervals)
         rows = {m: [number(line.metrics.get(m), line.intervals.get(m, ())) for line in group] for m in known}
         found += ["", f"{suite} on {data}", *block([line.name for line in group], rows)]
     return found[1:]

@@ -96,14 +96,9 @@ def ask(items: dict[str, list[Item]], judge: PairJudge, encoder: Encoder | None,
     return records.done
 
 
-def _said(judge: PairJudge, encoder: Encoder | None, part: Sequence[Item]) -> list[Record]:
-    """What the models say of each item, with an encoder its thesis."""
-    return [_verdict(item, support, encoder) for item, support in zip(part, _support(judge, part), strict=True)]
-
-
-def _support(judge: PairJudge, batch: Sequence[Item]) -> list[NDArray[np.float64]]:
-    """For each item the probabilities that its texts support its sides, shape (sides, texts); the judge is told of
-    each side what its contrary is."""
+def _said(judge: PairJudge, encoder: Encoder | None, batch: Sequence[Item]) -> list[Record]:
+    """What the models say of each item, with an encoder its thesis; the judge is told of each side what its contrary
+    is."""
     asked = [
         [Pair(s, text, c, form="answer") for s, c in zip(i.sides, i.sides[::-1], strict=True) for text in i.texts]
         for i in batch
@@ -111,10 +106,12 @@ def _support(judge: PairJudge, batch: Sequence[Item]) -> list[NDArray[np.float64
     pairs = [pair for of in asked for pair in of]
     scores = np.asarray(judge.score(pairs) if pairs else [], np.float64)
     each = np.split(scores, np.cumsum([len(of) for of in asked])[:-1])
-    return [some.reshape(len(i.sides), len(i.texts)) for i, some in zip(batch, each, strict=True)]
+    support = [some.reshape(len(i.sides), len(i.texts)) for i, some in zip(batch, each, strict=True)]
+    return [_verdict(item, of, encoder) for item, of in zip(batch, support, strict=True)]
 
 
 def _verdict(item: Item, support: NDArray[np.float64], encoder: Encoder | None) -> Record:
+    """support: the probabilities that its texts support its sides, shape (sides, texts)."""
     missing = np.isnan(support)
     if (support.size and missing.all()) if encoder else missing.any():
         return {"failed": NO_VERDICT}

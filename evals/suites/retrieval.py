@@ -18,8 +18,7 @@ from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.retrievers.methods import STANDARD, named
 from evals.retrievers.ranker import Corpora, Ranker
-from evals.suite import FIRST, common_options, cutoff_option, names, shuffled
-from evals.timing import peak_memory
+from evals.suite import FIRST, common_options, cutoff_option, names, peak_memory, shuffled
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}
@@ -57,17 +56,15 @@ def measure(args: argparse.Namespace) -> Record:
     config: Record = {"sets": {s.name: s.digests for s in sets}, "sample": sample, "encoder": encoder.name}
     config["depth"] = DEEPEST
     with Records(args.out, "retrieval", config) as records, Ranker(methods, encoder, cache, judge, records) as ranker:
-        found = {one.name: rank(one, ranker) for one in sorted(sets, key=lambda one: id(one.corpus))}
+        found = dict[str, Rankings]()
+        for one in sorted(sets, key=lambda one: id(one.corpus)):
+            corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
+            found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
     result = scored(sets, found, args.k, args.seed)
     config |= {"methods": {name: method.knows for name, method in methods.items()}}
     config |= {"judge": judge.name} if judge else {}
     config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
     return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
-
-
-def rank(one: RetrievalSet, ranker: Ranker) -> Rankings:
-    """The ids of the first hundred passages for each question of a set, by method and qid."""
-    return ranker.rank(one.name, one.questions, Corpora(lambda _: one.corpus, shared=True), DEEPEST)
 
 
 def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs: Sequence[int], seed: int) -> Record:
