@@ -72,7 +72,7 @@ def test_every_form_as_the_paper_words_it(form: str) -> None:
         "pap+": lambda c: cosine(along(q), along(c)),
     }
     expected = [read[form](c) for c in passages]
-    np.testing.assert_allclose(leaning_scores(form, r, p, q, passages), expected, atol=1e-5)  # type: ignore[arg-type]
+    np.testing.assert_allclose(leaning_scores(form, r, p, q, passages), expected, atol=1e-5)
 
 
 # Sentence clusters

@@ -159,7 +159,6 @@ def _file(folder: Path, name: str, method: str) -> Path:
 
 
 def table(result: Record) -> list[str]:
-    """A block a set; percentages with 95 % intervals over questions in brackets."""
     config, pages, seconds = result["config"], result["pages"], {**result["stages"], "all": result["seconds"]}
     by = ", ".join(pages["engines"])
     return [
