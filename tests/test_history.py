@@ -52,7 +52,7 @@ def test_threads_come_by_their_newest_activity_with_how_they_began_and_their_new
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = itertools.count(10)
-    monkeypatch.setattr(run_store, "_now", lambda: f"2026-01-01T00:00:{next(seconds)}.000+00:00")
+    monkeypatch.setattr(run_store, "now", lambda: f"2026-01-01T00:00:{next(seconds)}.000+00:00")
     add(store, "a", "a", "Should towns build bridges?")
     add(store, "b", "b", "Should schools ban phones?", done=False)
     add(store, "c", "a", "What about the cost?", done=False)
