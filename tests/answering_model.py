@@ -122,10 +122,11 @@ class WordEncoder:
     """Vectors from the words of a text."""
 
     name = "words"
-    dimensions = 64
+    dimensions = 384  # as the weights of the kinds of questions want
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.asarray([word_vector(t) for t in texts], np.float32).reshape(len(texts), self.dimensions)
+        made = np.asarray([word_vector(t) for t in texts], np.float32).reshape(len(texts), 64)
+        return np.pad(made, ((0, 0), (0, self.dimensions - 64)))
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.encode(texts)
