@@ -73,7 +73,7 @@ async def test_a_run_may_end_with_its_passages(settings: Settings) -> None:
         assert "claim" not in told
         answer = await runs.answer(run_id)
         assert answer.outcome == "retrieved"
-        assert answer.summary == "Passages that support 2 of 2 sides; nothing was written."
+        assert answer.summary == "Passages for 2 of 2 sides; nothing was written."
         assert [s.claims for s in answer.perspectives] == [[], []]
         found = await runs.retrieved(run_id)
         assert [p.statement for p in found.perspectives] == [

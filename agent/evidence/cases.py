@@ -195,11 +195,11 @@ async def add_quotations(
 def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
     """That a model wrote nothing from a perspective's passages; empty where no other note tells that already."""
     state, own = checks.state, perspective["id"]
-    told = " ".join(n["message"] for n in state.get("notes", []) if n["stage"] == "write")
     covered = {*state["coverage"][own]["ids"]}.intersection(state.get("selected", {}).get(own, ()))
     drafted = own in {c["perspective"] for c in state.get("drafts", []) if not c.get("objection")}
-    named = f"'{perspective['name']}'" in told or NOT_WRITTEN in told
-    unwritten = checks.providers.quote is not None and covered and not drafted and not named
+    by_model = not any(n["stage"] == "write" for n in state.get("notes", []))
+    by_model &= not state.get("served_by", {}).get("write", "embedded").startswith("embedded")
+    unwritten = checks.providers.quote is not None and by_model and covered and not drafted
     return f"The model wrote nothing for '{perspective['name']}'" if unwritten else ""
 
 
