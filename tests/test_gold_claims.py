@@ -43,7 +43,7 @@ from tools.passages import SourceDocument
 
 GOLD = Path(__file__).parent / "gold_claims"
 JUDGES = ("right", "all", "tenth", "first", "favour", "embedded")
-LOST = {"dev": 2, "last": 1}  # true claims at most, of 47 and 49; two more if the embedded judge decides
+LOST = {"dev": 2, "last": 1}  # true claims at most, of 47 and 49
 # Bad claims at most, of 53 and 51; of the other judges none. Of one that errs 1.8 are expected, by six seeds.
 SHOWN = {("dev", "all"): 12, ("last", "all"): 12, ("dev", "tenth"): 4, ("last", "tenth"): 4}  # about 1.5 in the mean
 _ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?[^>]*>(.*?)</\1>', re.DOTALL)
@@ -241,7 +241,7 @@ async def test_true_claims_are_kept(half: str, judge: str) -> None:
     print(f"{half} {judge}: calls and tokens of each topic {spent}")
     wrong = {name: sum(holds == (name in ("bad", "bad crux")) for _, holds, _ in of) for name, of in found.items()}
     errs = judge in ("tenth", "first", "favour")  # then chance has more to say, and sides are searched again
-    assert (wrong["kept"] <= LOST[half] + 2 * (judge == "all"), wrong["bad"] <= SHOWN.get((half, judge), 0)) == (
+    assert (wrong["kept"] <= LOST[half], wrong["bad"] <= SHOWN.get((half, judge), 0)) == (
         True,
         True,
     )

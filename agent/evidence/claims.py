@@ -37,7 +37,7 @@ from tools.passages import Passage
 
 ACCEPTED = 0.5
 """The probability from which a verdict accepts a claim."""
-_OPPOSED = -4.0  # log odds of the embedded judge from which a claim clearly speaks for the other side
+_OPPOSED = -6.0  # log odds of the embedded judge from which a claim clearly speaks for the other side
 _SEARCHED = 100  # passages of a document in which a claim's words are looked for: those nearest to what it cites
 _SAYS, _BESIDE = 0.6, 0.2  # shares of a claim's content words in a passage that says it, and in one that does not
 _CHECKING = 0.5  # of the time that is left, for a call
