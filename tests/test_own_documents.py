@@ -49,6 +49,6 @@ async def test_a_folder_of_ones_own(own: Settings, tmp_path: Path) -> None:
     assert (report.problems, report.languages) == ([], {"en": 2, "de": 1})
     places = {Path(c.document_id).name: (c.page, c.section) for c in answer.citations}
     assert places == {"report.pdf": (2, ""), "essay.md": (0, "What bans do")}
-    assert "report.pdf, p. 2" in to_terminal(answer, 400, bold=False)
+    assert "report.pdf, p. 2" in " ".join(to_terminal(answer, 200, bold=False).split())  # however long its path is
     assert any("“schule” (German)" in note.text for note in answer.notes)
     assert not any("What bans do" in c.quote for c in answer.citations)
