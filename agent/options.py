@@ -155,7 +155,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
 
 
 def check_form(form: Form, question: str) -> None:
-    """Raises QuestionError for a greeting, an order or what is no language."""
+    """Raises QuestionError for a greeting, an order or text in no language."""
     if form == "none":
         raise QuestionError(f"no question was found in '{_short(question)}'. {_EXAMPLE}")
 

@@ -22,7 +22,9 @@ async def test_a_finished_run_has_a_line_for_each_pair_that_was_judged(settings:
     for line in answer.coverage:
         mine = [e for e in lines if e.side == line.perspective]
         assert [e.support for e in mine] == sorted((e.support for e in mine), reverse=True)
-        assert sum(e.counts for e in mine) >= line.passages  # the line counts what is cited
+        side = next(side for side in answer.perspectives if side.id == line.perspective)
+        assert bool(line.passages) == bool(side.claims)  # the line counts what is cited
+        assert sum(e.counts for e in mine) >= line.passages
         assert len({e.passage.source for e in mine if e.counts}) >= line.sources
         assert all(e.support >= 0.5 for e in mine if e.counts)
     assert any(e.counts for e in lines)

@@ -271,8 +271,8 @@ class Answer(Part):
 
 
 def strength(sources: int, shown: int) -> Strength:
-    """The word for how well a side is evidenced, by the independent sources of what is shown: weak is one, strong are
-    four or more with at least two claims. shown: claims of its case."""
+    """The word for how well a side is evidenced. weak: one source; strong: four independent sources and two claims or
+    more; some: between. sources: of the claims shown. shown: claims of its case."""
     if not (sources and shown):
         return "none"
     if sources == 1:

@@ -1,7 +1,7 @@
 """Lookup: what has no sides is answered by the sources' own sentences, the best first.
 
-A question of fact comes here, and what is typed under an answer and is no question with sides of its own, or has none
-that anything was found for.
+Three kinds of text come here: a question of fact, a follow-up that is no question with sides, and a follow-up for whose
+sides nothing was found.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _AROUND, _WORDS, _PASSAGE_WORDS, _THREAD, _FIGURE = 1.0, 0.5, 0.6, 0.8, 0.1
 """Weights beside a sentence's cosine to the typed words: the cosine of it with its neighbours, the share of the typed
 words that it holds, the share that its passage holds, its passage's cosine to the thread's question with the typed
 words, and a figure if one is asked for."""
-_NEAR = 0.4  # cosine of the nearest sentence from which the documents are about what is asked
+_NEAR = 0.4  # least cosine of the nearest sentence; below it the documents do not speak of the question
 _KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which they are about it, near or not
 _RELATED = 0.25  # cosine, or a shared word, from which a sentence is listed
 _LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell", "really"}
