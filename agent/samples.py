@@ -1,5 +1,6 @@
 """The starter corpus: indexed on first use, and the questions that it can answer."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ VECTORS = FOLDER / "vectors.npz"
 _SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # who argues for what, by the writers of the samples
 _NEAREST = 3
 _RELATED = 0.25  # cosine of two questions that have something to do with each other
+_SAME_TOPIC, _LOOKED_AT = 0.42, 10
+"""Cosine of two questions that may be about the same thing, and the passages that have to bear it out, half of them."""
 _SIGNATURE = "samples"
 
 
@@ -117,7 +120,28 @@ def index_samples(store: Store, search: HybridSearch) -> None:
 
 async def nearest_questions(question: str, models: Models) -> list[str]:
     """The sample questions nearest in meaning, nearest first; none that is about something else altogether."""
-    questions: Sequence[str] = list(sample_questions().values())
+    return [near for near, nearness in await _by_nearness(question, models) if nearness >= _RELATED][:_NEAREST]
+
+
+async def sample_question_for(question: str, models: Models, search: HybridSearch, store: Store) -> str:
+    """The sample question that asks about the same thing, or an empty string.
+
+    It is near in meaning, and most of the passages that the typed question finds are of its topic.
+    """
+    (nearest, nearness), *_ = await _by_nearness(question, models)
+    if nearness < _SAME_TOPIC:
+        return ""
+    vector = (await models.encode_queries([question]))[0]
+    hits = await asyncio.to_thread(search.search, question, vector, (SAMPLES,), _LOOKED_AT)
+    found = (await asyncio.to_thread(store.passages, [hit.passage_id for hit in hits])).values()
+    topic = next(topic for topic, asked in sample_questions().items() if asked == nearest)
+    of_topic = sum(passage.document_id.startswith(f"samples/{topic}/") for passage in found)
+    return nearest if of_topic >= _LOOKED_AT / 2 else ""
+
+
+async def _by_nearness(question: str, models: Models) -> list[tuple[str, float]]:
+    """The sample questions with their cosines to a question, nearest first."""
+    questions = list(sample_questions().values())
     vectors = await models.encode([question, *questions])
     nearness = vectors[1:] @ vectors[0]
-    return [questions[i] for i in np.argsort(-nearness)[:_NEAREST] if nearness[i] >= _RELATED]
+    return [(questions[i], float(nearness[i])) for i in np.argsort(-nearness)]
