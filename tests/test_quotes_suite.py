@@ -31,6 +31,7 @@ OWN = QuotingWeights(
     near=-1,
     case=0.9,
     alone=0,
+    closer=0,
     told=1,
 )
 LOWER = replace(OWN, case=0.6)

@@ -33,6 +33,7 @@ QUOTING = QuotingWeights(
     near=0.3,
     case=0.8,
     alone=0.5,
+    closer=0.1,
     told=1.0,
 )
 NAN = float("nan")
@@ -80,8 +81,10 @@ def test_a_case_is_sure_and_neither_it_nor_what_stands_around_it_leans_the_other
 
 def test_a_speaker_argues_for_a_side_by_all_that_was_read_of_him_if_it_speaks_to_the_question() -> None:
     near, far = (0.5, -0.2, 0.7, 0.7), (0.5, -0.2, 0.7, 0.2)  # of the first the probability is 0.6682
-    features = table((-9, 0, 1.6), (9, 9, 1.4), (9, 9, 9))
-    assert argues(features, table(near, near, far), QUOTING).tolist() == [True, False, False]
+    features, closely = table((-9, 0, 1.6), (9, 9, 1.4), (9, 9, 9)), np.array([False, False, False])
+    assert argues(features, table(near, near, far), closely, QUOTING).tolist() == [True, False, False]
+    # 1.6 * 0.6682 - 0.1 * 9 = 0.17, and 1.4 * 0.6682 + 0.1 * 9 = 1.84
+    assert argues(features, table(near, near, far), ~closely, QUOTING).tolist() == [False, True, False]
 
 
 def test_the_grounds_of_two_passages() -> None:

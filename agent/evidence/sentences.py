@@ -19,7 +19,7 @@ from agent.evidence.stances import closer_stances, stances_to, support_alone, su
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import form_of
-from tools.language.polarity import plain_answer
+from tools.language.polarity import plain_answer, takes_no_side
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.models.judges.judge import AFFIRMING
 from tools.models.judges.quoting import (
@@ -184,6 +184,7 @@ def _scored(
     if brief.contrary and not brief.well_judged:  # else the judge of documents found the passages on the question
         sure = sure * relevance_probability(view.grounds, quoting)
     fit = view.on_topic & rescored & ~_contradicting(brief, units)
+    fit &= ~np.array([takes_no_side(u.shown) for u in units], bool)
     fit &= supports_perspective(stances) if brief.contrary else True
     fit &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
     least = brief.judge.sentence_threshold

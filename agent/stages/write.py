@@ -85,7 +85,9 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 def _arguing(brief: Brief, reading: SentenceScores) -> NDArray[np.bool_]:
     """Which parts are of a speaker who argues for the perspective; without a contrary, which are of its case."""
-    return argues(reading.features, reading.grounds, brief.judge.quoting) if brief.contrary else reading.case
+    if not brief.contrary:
+        return reading.case
+    return argues(reading.features, reading.grounds, reading.rescored, brief.judge.quoting)
 
 
 async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:

@@ -18,6 +18,25 @@ _BEYOND, _BEYOND_COMPARED = 5, 15  # words that a clause may have beyond those o
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
 
 
+_REPLY = re.compile(r"[\"'“‘]*(?:(?:yes|no)\b(?=[,.!;:–—])|[^.?!,]{0,40}, (?:yes|no)(?=[.!]))", re.I)
+_UNDECIDED = re.compile(
+    r"\b(?:not|n't|nobody|no one|cannot|never) (?:\w+ ){0,2}(?:knows?|known|say|tell|predict|judge|decided?|sure|clear|"
+    r"shown|settled)\b[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\b(?:unclear|unknown|uncertain|undecided|open question|remains to be seen|too early|too soon)\b[^.;]{0,30}"
+    r"\b(?:whether|if|to)\b",
+    re.I,
+)
+
+
+def takes_no_side(text: str) -> bool:
+    """Whether the words alone cannot show a side: they reply to somebody's question, which a reader does not see ('Of
+    private ones, yes.', 'No, that is true.'), or say that nobody knows.
+
+    Of twelve such replies in `evals/training/disputes.jsonl.gz` nine argue for nothing; most concede a point.
+    """
+    return bool(_REPLY.match(text) or _UNDECIDED.search(text))
+
+
 def same_polarity(first: str, second: str) -> bool:
     """Whether both are affirmed or both denied, by the parity of their negators.
 
