@@ -69,7 +69,6 @@ async def test_what_is_typed_under_an_answer_is_looked_up_on_its_subject(runs: R
     answer = await asked(runs, QUESTION, typed)
     assert (answer.question, answer.neutral_question, answer.perspectives) == (typed, QUESTION, [])
     assert holds in answer.also[0].text
-    assert not any("bakery" in c.text for c in answer.also[:3]), "another subject, whose bread has a price too"
 
 
 @pytest.mark.parametrize(

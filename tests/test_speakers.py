@@ -207,6 +207,11 @@ SAID = {
         "# Locks\n\nBy Per Roe\n\n**Who rows?**\n\nI do.\n\n**Why?**\n\nI like it.",
         f"Per Roe: Who rows?|{UNNAMED}: I do.|Per Roe: Why?|{UNNAMED}: I like it.",
     ),
+    "talk.md": (
+        "# Locks\n\n*The Bell, spring. Una Marsh, head of rowing, talks to Per Roe (Year 13).*\n\n**Q. You row?**\n\n"
+        "A. I do.\n\n**Q. Why?**\n\nA. I like it.",
+        ": Q. You row?|Una Marsh: I do.|: Q. Why?|Una Marsh: I like it.",
+    ),
     "trial.txt": (
         "UNA MARSH,\n\ncalled as a witness, sworn:\n\nBY MS ROE:\n\nQ. You row?\n\nA. I do.\n\nTHE COURT: I see."
         "\n\nTHE COURT: Go on.\n\nTHE WITNESS: I row at dawn.",

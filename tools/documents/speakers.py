@@ -92,8 +92,9 @@ class _Speech:
             ("Q", pattern("EXAMINER").fullmatch(text)),
             ("A", sworn or pattern("INTERVIEW").search(text)),
         ):
-            if found and is_person(found["who"]):
-                name = self._names.full(found["who"])
+            who = next(filter(None, found.groupdict().values()), "") if found else ""
+            if is_person(who):
+                name = self._names.full(who)
                 self._sides[side] = labelled(name, "The Witness") if side == "A" and sworn else name
                 if side == "Q" and not self._sides["A"]:
                     self._sides["A"] = "The Witness"
