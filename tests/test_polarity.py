@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.language.polarity import plain_answer, same_polarity
+from tools.language.polarity import plain_answer, same_polarity, takes_no_side
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,30 @@ def test_polarity_counts_parity_and_prefixes(one: str, other: str, same: bool) -
 )
 def test_what_says_yes_or_no_in_the_questions_own_words(text: str, question: str, said: str) -> None:
     assert plain_answer(text, question) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "‘Of private boats, yes. The noise is another matter.’",
+        "No, that is true, I cannot.",
+        "I know that they volunteer, and I admire them for it.",
+        "We also do not know whether the ban made anybody row elsewhere.",
+        "It remains to be seen whether the ferry pays.",
+    ],
+)
+def test_a_reply_a_concession_and_an_open_question_are_for_nobody(text: str) -> None:
+    assert takes_no_side(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I know that they volunteer, but a state must not spend lives on flags.",
+        "Nobody knows better than the nurses what the night shift costs.",
+        "The ferry, yes, the ferry should stay.",
+        "Nothing is decided about us without us.",
+    ],
+)
+def test_an_argument_that_opens_like_one_is_an_argument(text: str) -> None:
+    assert not takes_no_side(text)

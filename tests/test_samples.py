@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,15 @@ from toys import House, ToyEncoder
 
 from agent import samples
 from agent.models.inference import Models
+from agent.options import RunOptions
+from agent.runs.service import Runs, open_runs
 from agent.samples import VECTORS, index_samples, nearest_questions, sample_documents, sample_questions, text_key
+from agent.settings import Settings
+from tools.documents.ingest import Ingester
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
-from tools.passages import SOURCE_KINDS
+from tools.passages import SOURCE_KINDS, SourceDocument
 from tools.store.store import SAMPLES
 
 FOLDER = ROOT / "samples"
@@ -120,3 +124,33 @@ async def test_the_nearest_questions_come_first(tmp_path: Path) -> None:
     assert nearest[0] == "Should schools ban smartphones?"
     assert len(nearest) == len(set(nearest)) == 3
     assert np.isin(nearest, list(sample_questions().values())).all()
+
+
+@pytest.fixture
+async def runs(tmp_path: Path, shared_cache: Path) -> AsyncIterator[Runs]:
+    (tmp_path / "cache").symlink_to(shared_cache, target_is_directory=True)
+    async with open_runs(Settings(data_dir=tmp_path, web="off")) as opened:
+        yield opened
+
+
+async def neutral_question(runs: Runs, typed: str, *collections: str) -> str:
+    answer = await runs.answer(await runs.start(typed, RunOptions.of("quick", collections=collections)))
+    assert answer.question == typed
+    return answer.neutral_question
+
+
+async def test_over_the_samples_alone_a_question_is_read_as_theirs_on_the_same_topic(runs: Runs) -> None:
+    for typed, read in {
+        "tipping is out of hand": "Should tipping in restaurants be abolished?",
+        "keeping lions locked up so people can look at them is just cruel": "Are zoos cruel?",
+        "should hedges be cut in june": "Should hedges be cut in june?",
+        "Should testing medicines on animals be allowed?": "Should testing medicines on animals be allowed?",
+        "When was the first zoo opened?": "When was the first zoo opened?",
+    }.items():
+        assert await neutral_question(runs, typed, SAMPLES) == read
+
+
+async def test_beside_documents_of_ones_own_a_question_stays_as_it_was_typed(runs: Runs) -> None:
+    note = SourceDocument("note", "Tips should go, since they divide the kitchen and the floor.")
+    Ingester(runs.store, runs.providers.search, runs.providers.search.encoder).ingest([note], "mine")
+    assert await neutral_question(runs, "tipping is out of hand", "mine", SAMPLES) == "Tipping is out of hand"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agent.evidence.sentences import best_of_passage, part_vectors
 from agent.models.inference import Models
-from agent.state import Claim, RunState
+from agent.state import Claim, RunState, with_focus
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.words import analyzer
 from tools.passages import Passage
@@ -30,10 +30,12 @@ questions for each on another matter that share a word or two with it."""
 
 
 async def also_claims(
-    models: Models, question: str, passages: Sequence[Passage], quoted: Sequence[str] = ()
+    models: Models, searched: str, typed: str, passages: Sequence[Passage], quoted: Sequence[str] = ()
 ) -> list[Claim]:
     """Up to MOST sentences of the passages, of no side; none that repeats another one or a text that is quoted. None
-    where the documents do not know of the question."""
+    where the documents do not know of the question. searched: the question as it was read, which may be another one
+    than was `typed`."""
+    question = with_focus(searched, typed)
     parts = [part for passage in passages for part in quotable_parts(passage) if part.clear]
     if not parts:
         return []

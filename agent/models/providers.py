@@ -143,6 +143,7 @@ class Providers:
     requery: QueryWriter
     write: Writer
     names: dict[str, str]
+    sample_question: Callable[[str], Awaitable[str]] | None = None  # the samples' own on the same topic, or nothing
     plan: Planner | None = None  # frames and expands in one request; `frame` and `expand` stand in for it
     quote: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
     crux: CruxWriter | None = None  # where a judge can check what it says

@@ -18,6 +18,7 @@ from agent.models.from_settings import (
 from agent.models.inference import Models
 from agent.models.providers import CruxWriter, Providers, RemoteService
 from agent.runs.parts import build_own_judge
+from agent.samples import sample_question_for
 from agent.settings import Settings
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
 from agent.stages.frame import frame_by_classifier
@@ -53,6 +54,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         search=search,
         models=models,
         frame=partial(frame_by_classifier, models),
+        sample_question=partial(sample_question_for, models=models, search=search, store=store),
         expand=partial(expand_by_rules, models),
         requery=queries_by_rules,
         write=partial(quotations, models),

@@ -14,9 +14,9 @@ from agent.models.from_settings import build_encoder, build_search
 from agent.models.providers import Providers
 from agent.options import Depth, RunOptions, check_form, check_question
 from agent.runs.store import RunRow
-from agent.samples import index_samples, sample_question_for, sided_sentences
+from agent.samples import index_samples, sided_sentences
 from agent.settings import Settings, load_settings
-from agent.state import FramingState, RunState
+from agent.state import RunState
 from tools.documents.limits import Limits
 from tools.errors import SteelmanError
 from tools.models.cache import VectorCache
@@ -198,18 +198,7 @@ async def first_state(
     if english_only and "against" not in state:
         state["framing"] = await providers.frame(question, state["earlier"])
         check_form(state["framing"]["form"], question)
-        if options.collections == (SAMPLES,) and not state["framing"]["focus"] and not (options.web and providers.web):
-            state["framing"] = await _as_sample_question(state["framing"], providers)
     for collection in options.collections:
         _, made_by = await in_thread(providers.store.of(person).collection, collection)
         check_encoder(collection, made_by, providers.search.encoder.name)
     return state
-
-
-async def _as_sample_question(framing: FramingState, providers: Providers) -> FramingState:
-    """The framing of the sample question on the same topic, whose wording the embedded judge knows best; the answer
-    says how the question was read. Without such a one, and for a question of fact, the framing as it is."""
-    if framing["form"] == "plain":
-        return framing
-    known = await sample_question_for(framing["question"], providers.models, providers.search, providers.store)
-    return await providers.frame(known, []) if known else framing

@@ -18,11 +18,12 @@ from agent.options import RunOptions, check_form, in_time, options_of
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log
-from tools.errors import DeadlineError
+from tools.errors import DeadlineError, SteelmanError
 from tools.language.identification import reads_as_english
-from tools.language.question import asks_alone
+from tools.language.question import ANSWERS, asks_alone
 from tools.language.sentences import is_heading, passage_sentences
 from tools.passages import Passage, Sentence
+from tools.store.store import SAMPLES
 
 _WIDE, _MOST_LEADS, _OF_ONE = 150, 25, 3
 """Passages that are searched for leads, documents that have one, and passages of each that it is looked for in."""
@@ -41,7 +42,7 @@ async def _framed(providers: Providers, state: RunState, options: RunOptions) ->
     """The framing: what the run began with, or what frames it. A question that wants something argued against is the
     thread's question with that in its focus: there is nothing left to ask."""
     if "framing" in state:
-        return RunState(framing=state["framing"])
+        return RunState(framing=await _as_sample_question(providers, state["framing"], options))
     if against := state.get("against"):
         asked, focus, claim = against["question"], against["text"], against["statement"]
         counter = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
@@ -49,6 +50,21 @@ async def _framed(providers: Providers, state: RunState, options: RunOptions) ->
     if providers.plan:
         return await _planned(providers, providers.plan, state, options)
     return RunState(framing=await providers.frame(state["question"], state.get("earlier", [])))
+
+
+async def _as_sample_question(providers: Providers, framing: FramingState, options: RunOptions) -> FramingState:
+    """Where the samples alone are searched, the framing of their question on the same topic, whose wording the embedded
+    judge reads best; the answer says how the question was read. Else, and of a question that names alternatives or has
+    open answers, the framing as it is."""
+    alone = options.collections == (SAMPLES,) and not (options.web and providers.web)
+    if not alone or not providers.sample_question or framing["focus"] or framing["form"] not in ANSWERS:
+        return framing
+    try:
+        known = await in_time(options, "frame", providers.sample_question(framing["question"]))
+    except SteelmanError:
+        return framing
+    read = await providers.frame(known, []) if known else framing
+    return read if read["form"] in ANSWERS else framing
 
 
 async def _planned(providers: Providers, plan: Planner, state: RunState, options: RunOptions) -> RunState:

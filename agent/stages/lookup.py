@@ -49,7 +49,7 @@ _FOLLOW_UP, _FACT = _Ranking(0.43, 0.085, 0.2, 0.1, most=1), _Ranking(0.5, 0.0, 
 _ON_SUBJECT = 0.25  # cosine of a passage to the thread's question with the typed words; below it, other subjects begin
 _NEAR = 0.4  # least cosine of the nearest sentence; below it the documents do not speak of the question
 _KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which they are about it, near or not
-_RELATED = 0.25  # cosine, or a shared word, from which a sentence is listed
+_RELATED = 0.2  # cosine of a passage to the same from which its sentences are listed
 _LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell", "really"}
 _ASKS_FIGURE = re.compile(
     r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
@@ -113,10 +113,11 @@ async def _best_sentences(
     by = _FOLLOW_UP if framing["focus"] else _FACT
     fit = cosine + by.passage * to_typed + by.length * lengths + by.words * held + by.figure * figures
     fit += np.minimum(to_whole, _ON_SUBJECT)
-    listed = (to_typed >= _RELATED) | (held > 0)
+    listed = to_whole >= _RELATED
     chosen, shown = dict[str, _Part](), Counter[int]()
     for part in (parts[int(at)] for at in np.argsort(-fit, kind="stable") if listed[at]):
-        if len(chosen) < _MOST and shown[part.passage.id] < by.most and part.text not in chosen:
+        repeats = any(part.text in other or other in part.text for other in chosen)
+        if len(chosen) < _MOST and shown[part.passage.id] < by.most and not repeats:
             shown[part.passage.id] += 1
             chosen[part.text] = part
     await _keep(providers, [p.passage for p in chosen.values()])

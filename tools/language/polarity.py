@@ -26,15 +26,19 @@ _UNDECIDED = re.compile(
     r"\b(?:whether|if|to)\b",
     re.I,
 )
+_CONCEDES = re.compile(
+    r"[\"'“‘]*(?:(?:I|we) (?:know|grant|admit|accept|concede|agree|can see|see why|understand|do(?: not|n['’]t) "
+    r"(?:deny|doubt))|it(?: is|['’]s) true|true,|granted|admittedly|to be sure|of course|no doubt)\b"
+    r"(?!.*\b(?:but|yet|however|still|only)\b)",
+    re.I | re.S,
+)
 
 
 def takes_no_side(text: str) -> bool:
     """Whether the words alone cannot show a side: they reply to somebody's question, which a reader does not see ('Of
-    private ones, yes.', 'No, that is true.'), or say that nobody knows.
-
-    Of twelve such replies in `evals/training/disputes.jsonl.gz` nine argue for nothing; most concede a point.
-    """
-    return bool(_REPLY.match(text) or _UNDECIDED.search(text))
+    private ones, yes.'), concede a point and say nothing against it ('I know that they are kind.'), or say that nobody
+    knows."""
+    return bool(_REPLY.match(text) or _CONCEDES.match(text) or _UNDECIDED.search(text))
 
 
 def same_polarity(first: str, second: str) -> bool:
