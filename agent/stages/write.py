@@ -14,7 +14,6 @@ from itertools import count, zip_longest
 
 import numpy as np
 from langgraph.runtime import Runtime
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from agent.evidence.also import also_claims, without_side
@@ -22,7 +21,7 @@ from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_
 from agent.evidence.coverage import arguing_passages, sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
-from agent.models.providers import Brief, Providers, SentenceScores
+from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, in_time, options_of, time_left
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
 from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, asked_query, decontextualised
@@ -33,7 +32,6 @@ from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
 from tools.models.judges.judge import CLEAR
-from tools.models.judges.quoting import argues
 from tools.models.judges.together import as_documents
 from tools.passages import Passage
 
@@ -63,13 +61,13 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         if reading and providers.quote:
             quotations += await providers.quote(brief)
         elif reading:
-            late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
+            late = int(np.isnan(reading.confidence[reading.on_topic]).sum())
             if late:
                 note(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
             if not brief.well_judged and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
         if reading and not brief.well_judged:
-            stances[brief.perspective["id"]] = arguing_passages(reading, _arguing(brief, reading))
+            stances[brief.perspective["id"]] = arguing_passages(reading, brief.judge.quoting)
     drafts = deduplicated(claims)
     report(runtime, "written", claims=len(drafts))
     with suppress(DeadlineError):
@@ -81,13 +79,6 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         responses=under_one_perspective([r for brief in briefs for r in brief.responses], drafts),
         sentence_evidence=read,
     )
-
-
-def _arguing(brief: Brief, reading: SentenceScores) -> NDArray[np.bool_]:
-    """Which parts are of a speaker who argues for the perspective; without a contrary, which are of its case."""
-    if not brief.contrary:
-        return reading.case
-    return argues(reading.features, reading.grounds, reading.rescored, brief.judge.quoting)
 
 
 async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:
