@@ -191,10 +191,6 @@ class LocalJudge(Judge):
         return scores
 
 
-UNJUDGED_SUPPORT = 0.3
-"""What a passage that was not judged counts for: about what one that was found for a side gets on average."""
-
-
 # A sentence in its place
 
 MARKS = ("⟨", "⟩")
