@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     weights, tokenizer = packing.read_trained(args.weights) if args.weights else ({}, Path())
     corpus = load_corpus(args.data, args.seed)
     if args.packed:
-        figures = packing.calibrate_close(corpus, *packing.both_models())[1]
+        figures = packing.calibrate_close(corpus, embedded.load_larger_model())[1]
     elif "relative.weight" in weights:  # the larger model, which reads two statements at once
         figures = packing.pack_close(weights, tokenizer, corpus)
     else:
@@ -105,8 +105,6 @@ def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[embedded
     threshold = round(best_f(truth, told, _BETA)[1], 4)
     n = len(developed)
     figures = {
-        **_figures("development", truth[:n], alone[:n], threshold),
-        **_figures("development_told", truth[:n], told[:n], threshold),
         **_figures("held_out", truth[n:], alone[n:], threshold),
         **_figures("held_out_told", truth[n:], told[n:], threshold),
         "threshold": threshold,
