@@ -137,7 +137,6 @@ class QuickJudge(LocalJudge):
 
     name = "quick"
     threshold = 0.5
-    sentence_threshold = 0.5
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         return np.asarray([self._score(p) for p in pairs], np.float32)

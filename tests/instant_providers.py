@@ -46,7 +46,6 @@ class InstantJudge(LocalJudge):
 
     name = "instant-judge"
     threshold = 0.5
-    sentence_threshold = 0.5
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         return np.full(len(pairs), 0.9, np.float32)

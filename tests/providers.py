@@ -26,7 +26,6 @@ class ScriptedJudge(LocalJudge):
     """Scores each pair by a function."""
 
     threshold = 0.5
-    sentence_threshold = 0.5
 
     def __init__(self, score: Callable[[Pair], float]) -> None:
         self.name = f"scripted-{uuid.uuid4().hex}"

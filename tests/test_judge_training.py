@@ -57,8 +57,6 @@ def test_trained_stopped_gone_on_with_and_packed(
     assert main(["judge-pack", "--weights", str(out / "weights"), "--data", str(data)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "threshold" in told
-    assert 0 <= told["int8_distance"] < 0.1
-    assert 0.5 < told["int8_alike"] <= 1
     judge = embedded.load_judge()
     scores = judge.score([Pair("Zoos should close.", "Zoos keep animals in small rooms."), Pair("A.", "B " * 300)])
     assert ((scores >= 0) & (scores <= 1)).all()

@@ -36,7 +36,7 @@ class BothSides(LocalJudge):
     """Tells both sides of a text by one reading; of some it says nothing."""
 
     name = "both-sides"
-    threshold = sentence_threshold = 0.5
+    threshold = 0.5
 
     def __init__(self) -> None:
         self.asked: list[list[Pair]] = []

@@ -48,7 +48,7 @@ def plainly(text: str) -> tuple[float, float]:
 class Stances(LocalJudge):
     """A judge that tells both sides of a text by one reading; it knows them by the statement for."""
 
-    threshold = sentence_threshold = 0.5
+    threshold = 0.5
 
     def __init__(self, score: Score = plainly, seconds: float = 0.0) -> None:
         self.name = f"stances-{id(self)}-{time.monotonic()}"

@@ -39,7 +39,7 @@ PLANTED = "Bakers in Arden bake bread before dawn."
 class Turncoat(LocalJudge):
     """Sure that what praises bridges is against ferries, and otherwise of nothing."""
 
-    name, threshold, sentence_threshold = "turncoat", 0.5, 0.5
+    name, threshold = "turncoat", 0.5
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         return np.array([("not" in p.statement) * 0.999 if "bridges" in p.text else 0.5 for p in pairs], np.float32)

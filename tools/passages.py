@@ -1,7 +1,8 @@
 """Sources and the passages that they are cut into: the nouns that every other module speaks about."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import PurePath
 from typing import Literal, get_args
 
@@ -162,3 +163,8 @@ class Sentence:
     text: str
     passage: Passage
     position: int
+
+
+def interleave(rankings: Iterable[Sequence[int]]) -> list[int]:
+    """All first places in the order of the rankings, then all second places, and so on; what was there is skipped."""
+    return list(dict.fromkeys(i for places in zip_longest(*rankings) for i in places if i is not None))

@@ -62,7 +62,7 @@ def assemble(
     by_verdicts: bool = False,
 ) -> Answer:
     """The public answer. passages: at least those found or quoted. same, by_verdicts: `documents_of`."""
-    numbering, framing, against = Numbering(passages), state["framing"], _countered(state)
+    numbering, framing, against = Numbering(passages), state["framing"], state.get("against")
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     sides, also, crux = _numbered(state, claims, numbering)
@@ -75,7 +75,7 @@ def assemble(
         question=state["question"],
         neutral_question=framing["question"],
         focus="" if against else framing["focus"],
-        against=against,
+        against=Countered(**shared_fields(against, Countered)) if against else None,
         outcome=outcome,
         summary=summarise(outcome, state, documents, judge),
         crux=crux[0] if crux and outcome == "answered" else None,
@@ -178,11 +178,6 @@ def _sentence(quote: Quote, passage: Passage) -> ResponseSentence:
     support, speaker = round(quote["support"], 3), speaker_of(passage, quote["text"])
     words = {"text": quote["text"], "shown": quote["shown"], "speaker": speaker}
     return ResponseSentence(**words, passage_id=passage.id, support=support)
-
-
-def _countered(state: RunState) -> Countered | None:
-    against = state.get("against")
-    return Countered(**shared_fields(against, Countered)) if against else None
 
 
 def _claim(claim: Claim, numbering: Numbering) -> AnswerClaim:

@@ -3,12 +3,11 @@ coverage was counted from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Literal
 
 from agent.answer.model import Answer, Note, Part, SourceFacts, Status, Strength, Usage, shared_fields, strength
 from agent.state import Coverage, Perspective, RunState
-from tools.passages import Passage
+from tools.passages import Passage, interleave
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,7 @@ def evidence_of(state: RunState, passages: Mapping[int, Passage]) -> list[Eviden
 def search_order(state: RunState) -> list[int]:
     """The ids of what the run's searches found as one plain ranking: what the bare question found, best first, then
     what the sides' searches found beside it, in turn."""
-    in_turn = (i for rank in zip_longest(*state.get("candidates", {}).values()) for i in rank if i is not None)
-    return list(dict.fromkeys([*state.get("question_results", []), *in_turn]))
+    return list(dict.fromkeys([*state.get("question_results", []), *interleave(state.get("candidates", {}).values())]))
 
 
 class RetrievedPassage(SourceFacts):

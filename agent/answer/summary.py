@@ -64,10 +64,6 @@ def _what_was_not_done(state: RunState) -> str:
     return "" if done and not state.get("unread_pages") else f", {THOUGH}"
 
 
-def _yes_no(state: RunState) -> bool:
-    return any(p["name"] in ANSWERS["polar"] for p in state["perspectives"])
-
-
 def _census(state: RunState, documents: Sequence[AnswerDocument], judge: str) -> str:
     """'Of 14 documents on this, 5 argue yes and 4 no; for 5 the judge could not tell.' Copies count once."""
     on_question = [d for d in documents if d.not_quoted not in ("repeats", "off_question", "unread")]
@@ -96,7 +92,8 @@ def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
         return len(sides) + 2, f"only against {'another way' if faced else 'an answer'}"
     if faced:
         facing = {p["stance"] for _, p in mine} - {"other"}
-        words = {"supports": "yes", "opposes": "no"} if _yes_no(state) else {"supports": "for", "opposes": "against"}
+        polar = any(p["name"] in ANSWERS["polar"] for p in sides)
+        words = {"supports": "yes", "opposes": "no"} if polar else {"supports": "for", "opposes": "against"}
         if len(facing) == 1:
             return next((place, words[p["stance"]]) for place, p in enumerate(sides) if p["stance"] in facing)
         return len(sides) + (not facing), "both" if facing else "for another way"

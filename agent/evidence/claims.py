@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective, with_denial
+from agent.evidence.stances import closer_stances, stances_to, supports_perspective, with_denial
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers
 from agent.state import (
@@ -260,14 +260,8 @@ class ClaimVerifier:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
             reader, seconds = self._reader, self.seconds()
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
-            if opposed:
-                shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
-                serving = supports_perspective(await closer_stances(reader, read, opposed, shown, seconds))
-            else:
-                parts = [(c["text"], decontextualised(c), c["passages"][0]) for c in mine]
-                judged = self.state.get("support", {}).get(perspective["id"], {})
-                support = await support_alone(reader, perspective["statement"], parts, judged, seconds)
-                serving = support >= reader.sentence_threshold
+            shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
+            serving = supports_perspective(await closer_stances(reader, read, opposed, shown, seconds))
             found.update(key_of(c) for c, yes in zip(mine, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))

@@ -31,32 +31,22 @@ _SAME_ANSWER = 0.6
 
 async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
     """The different answers to an open question: one statement a cluster of sentences that answer it."""
-    sentences = [s for s in _sentences(passages) if _ANSWERS.search(_main_clause(s.text))]
+    alone = (s for p in passages[:_READ] for s in passage_sentences(p) if stands_alone(s.text))
+    sentences = [s for s in alone if _ANSWERS.search(_REASON.split(_CONDITION.sub("", s.text))[0])]  # main clauses
     if not sentences:
         return []
     vectors = await models.encode_sentences(sentences)
     nearness = vectors @ (await models.encode([question]))[0]
     centres = _centres(sentences, vectors, nearness)[:MAX_ANSWERS]
-    return [_mined(i, s) for i, s in enumerate(centres, start=1)]
-
-
-def _main_clause(sentence: str) -> str:
-    return _REASON.split(_CONDITION.sub("", sentence))[0]
-
-
-def _mined(number: int, statement: str) -> Perspective:
-    return Perspective(
-        id=f"p{number}", name=_name(statement), statement=statement, stance="other", contrary="", origin="sources"
-    )
+    return [
+        Perspective(id=f"p{i}", name=_name(s), statement=s, stance="other", contrary="", origin="sources")
+        for i, s in enumerate(centres, start=1)
+    ]
 
 
 def _name(statement: str) -> str:
     words = statement.rstrip(".").split()
     return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
-
-
-def _sentences(passages: Sequence[Passage]) -> list[Sentence]:
-    return [s for p in passages[:_READ] for s in passage_sentences(p) if stands_alone(s.text)]
 
 
 def _centres(sentences: Sequence[Sentence], vectors: NDArray[np.float32], nearness: NDArray[np.float32]) -> list[str]:

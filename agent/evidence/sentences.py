@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.coverage import counter_rank
-from agent.evidence.stances import closer_stances, stances_to, support_alone, supports_perspective, with_denial
+from agent.evidence.stances import closer_stances, stances_to, supports_perspective, with_denial
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import form_of
@@ -54,32 +54,22 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
     for here, brief in enumerate(briefs):
         if any(here in d.places for d in disputes):
             continue
-        facing = (i for i, b in enumerate(briefs) if i > here and b.perspective["statement"] == brief.contrary != "")
+        facing = (i for i, b in enumerate(briefs) if i > here and b.perspective["statement"] == brief.contrary)
         places = [here, *islice(facing, 1)]
         passages = {p.id: p for i in places for p in briefs[i].passages}
         units = [unit for passage in passages.values() for unit in quotable_parts(passage)]
-        stances = await _stances(brief, units, end - time.monotonic())
+        shown = [unit.shown for unit in units]
+        stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, end - time.monotonic())
         vectors = await part_vectors(models, units)
         views = [await _view(models, briefs[i], units, vectors) for i in places]
         disputes.append(_ScoringGroup(places, views, stances))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
-    closely = [d for d in disputes if d.views[0].brief.contrary and d.views[0].brief.judge.reads_closely]
+    closely = [d for d in disputes if d.views[0].brief.judge.reads_closely]
     for number, dispute in enumerate(closely):
         share = _CLOSER * (end - time.monotonic()) / (len(closely) - number)
         scored = await _rescored(dispute, MAX_RESCORED // len(closely), share)
         readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
-
-
-async def _stances(brief: Brief, units: Sequence[QuotablePart], seconds: float) -> NDArray[np.float64]:
-    """The probabilities that each part supports the perspective, and its contrary, (n, 2). For a perspective without a
-    contrary the first is that of `support_alone`, and the second NaN."""
-    if brief.contrary:
-        shown = [unit.shown for unit in units]
-        return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
-    parts = [(unit.text, unit.shown, unit.passage.id) for unit in units]
-    support = await support_alone(brief.judge, brief.perspective["statement"], parts, brief.support, seconds)
-    return np.stack([support, np.full(len(units), np.nan)], axis=1)
 
 
 async def _rescored(dispute: "_ScoringGroup", most: int, seconds: float) -> list[SentenceScores]:
@@ -148,7 +138,7 @@ class _Unscored:
 @dataclass(frozen=True, slots=True)
 class _ScoringGroup:
     """Contrary perspectives, or a perspective without a contrary: their places among the briefs, and the probabilities
-    that each part supports the first perspective and the other, (n, 2)."""
+    that each part supports the first perspective and the other one or its denial, (n, 2)."""
 
     places: list[int]
     views: list[_Unscored]
@@ -177,18 +167,19 @@ def _scored(
     """stances: as they were asked for the first of two contrary perspectives. turned: the view is the other one's."""
     brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, units) * (-1 if turned else 1)
-    if brief.well_judged and brief.contrary:
+    if brief.well_judged:
         features = _as_judged(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
-    sure = side_probability(features, quoting) if brief.contrary else stances[:, 0]
-    if brief.contrary and not brief.well_judged:  # else the judge of documents found the passages on the question
+    sure = side_probability(features, quoting)
+    if not brief.well_judged:  # else the judge of documents found the passages on the question
         sure = sure * relevance_probability(view.grounds, quoting)
     fit = view.on_topic & rescored & ~_contradicting(brief, units)
     fit &= ~np.array([takes_no_side(u.shown) for u in units], bool)
-    fit &= supports_perspective(stances) if brief.contrary else True
+    fit &= supports_perspective(stances)
     fit &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
-    least = brief.judge.sentence_threshold
-    case = fit & (case_of(sure, features, quoting) if brief.contrary else sure >= least)
+    # A mined statement is itself a sentence of a source.
+    stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
+    case = fit & case_of(sure, features, quoting) | stated & view.on_topic
     rank = _ranked(brief, units, sure, view.nearness)
     about, vectors, question = view.on_topic, view.vectors, view.question_vector
     return SentenceScores(units, features, view.grounds, sure, about, rescored, case, rank, vectors, question)

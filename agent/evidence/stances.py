@@ -1,8 +1,8 @@
-"""What the judge says of texts for two contrary perspectives, or for one that has no contrary."""
+"""What the judge says of texts for two contrary perspectives, or for one and its denial."""
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from agent.models.inference import RunJudge
 from agent.state import Perspective, form_of
 from tools.language.sentences import split_sentences
-from tools.models.judges.judge import AFFIRMING, Pair, in_place, side_score
+from tools.models.judges.judge import AFFIRMING, Pair, in_place
 from tools.models.judges.quoting import AGAINST_ITSELF, stance_log_odds
 from tools.passages import Passage
 
@@ -20,14 +20,16 @@ _SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for no
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
     """A perspective and its contrary as they are read.
 
-    A person's own side is read as the yes to itself, against the no: two wishes such as 'Keep it' and 'Move it', read
-    together, are often exchanged. An answer whose other one was dropped is read against that one all the same.
+    A person's own side, and one without a contrary, is read as the yes to itself, against the no: two wishes such as
+    'Keep it' and 'Move it', read together, are often exchanged. An answer whose other one was dropped is read against
+    that one all the same.
     """
     said, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
-    if perspective["origin"] == "person":
+    answers = form_of(perspective) == "answer"
+    if perspective["origin"] == "person" or not (contrary or answers):
         alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {said}", "origin": "question"})
         return alone, f"No: {said}"
-    return perspective, contrary or (f"{other}: {said.partition(': ')[2]}" if form_of(perspective) == "answer" else "")
+    return perspective, contrary or f"{other}: {said.partition(': ')[2]}"
 
 
 async def closer_stances(
@@ -79,17 +81,6 @@ async def stances_to(
         probabilities[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
     both = np.asarray(probabilities, np.float64).reshape(len(texts), 2)
     return both[:, ::-1] if turned else both
-
-
-async def support_alone(
-    judge: RunJudge, statement: str, parts: Sequence[tuple[str, str, int]], judged: Mapping[int, float], seconds: float
-) -> NDArray[np.float64]:
-    """How surely each part serves a perspective without a contrary, counted together with its passage, (n,). parts:
-    text, text as it is shown, passage. judged: the judge's probabilities of passages."""
-    support = await judge.support([Pair(statement, shown) for _, shown, _ in parts], seconds)
-    # A mined statement is itself a sentence of a source.
-    given = zip(parts, support, strict=True)
-    return np.array([1.0 if t == statement else side_score(float(s), judged.get(i)) for (t, _, i), s in given])
 
 
 def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -114,7 +114,7 @@ class RunJudge(Judge):
     def __init__(self, judge: Judge, cache: VectorCache, patience: float = 1.0) -> None:
         """patience: the share of the time after which a judge that has not answered has failed."""
         self.name, self.address = judge.name, judge.address
-        self.threshold, self.sentence_threshold = judge.threshold, judge.sentence_threshold
+        self.threshold = judge.threshold
         self.reads_closely, self.reads_documents, self.told = judge.reads_closely, judge.reads_documents, judge.told
         self.quoting = load_quoting_weights()
         self._judge = judge

@@ -7,7 +7,6 @@ rank. A second round reads only what is new.
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +35,7 @@ from tools.language.words import count
 from tools.merging import merge_scores
 from tools.models.judges.judge import PassageVerdicts, Side
 from tools.net.http import is_local
-from tools.passages import Passage
+from tools.passages import Passage, interleave
 
 MOST_WHOLE = 150
 """Passages of the searched collections together up to which all of them are read, whatever a search finds."""
@@ -68,7 +67,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     put: Any = Overwrite if afresh else lambda scores: scores
     limit = _most(judge, perspectives, options)
     whole = await asyncio.to_thread(_whole, providers, options, perspectives[0]["statement"], limit)
-    ids = list(dict.fromkeys([*_by_rank(state), *whole.ids]))
+    ids = list(dict.fromkeys([*interleave(state["candidates"].get(p["id"], []) for p in perspectives), *whole.ids]))
     passages = await asyncio.to_thread(providers.passages, ids)
     originals = originals_of(passages)
     wanted, asked = _to_read(ids, originals, known, limit)
@@ -144,12 +143,6 @@ def _most(judge: RunJudge, perspectives: Sequence[Perspective], options: RunOpti
     contrary sides, and once more for each other side."""
     readings = 1 if judge.address else len({min(p["id"], p["contrary"] or p["id"]) for p in perspectives})
     return max(1, options.max_passages // readings)
-
-
-def _by_rank(state: RunState) -> list[int]:
-    """What was found for all sides, the best of each first."""
-    ranks = zip_longest(*(state["candidates"].get(p["id"], []) for p in state["perspectives"]))
-    return [i for rank in ranks for i in rank if i is not None]
 
 
 def _whole(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:

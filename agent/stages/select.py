@@ -10,10 +10,10 @@ from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import stage
 from agent.state import RunState
-from tools.models.judges.judge import UNJUDGED_SUPPORT
 from tools.passages import Passage
 from tools.selection.methods import independent_first, select_passages
 
+_UNJUDGED = 0.3  # what a passage counts for that was not judged: about what one found for a side gets on average
 _NEAREST = 10  # passages of a perspective that are used where a model reads a focus in a follow-up
 _EXTRA_PASSAGES = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
@@ -60,5 +60,5 @@ def _without_copies(passages: dict[int, Passage], state: RunState) -> dict[int, 
 def _counters(state: RunState, perspective: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
     """The passages that argue best against what a follow-up names; those that support the perspective first."""
     supporting, support = state["coverage"][perspective]["ids"], state["support"].get(perspective, {})
-    rank = {i: counter_rank(support.get(i, UNJUDGED_SUPPORT), nearness.get(i, 0.0)) for i in ids}
+    rank = {i: counter_rank(support.get(i, _UNJUDGED), nearness.get(i, 0.0)) for i in ids}
     return sorted(ids, key=lambda i: (i not in supporting, -rank[i]))

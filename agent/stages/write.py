@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import count, zip_longest
+from itertools import count
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -33,7 +33,7 @@ from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
 from tools.models.judges.judge import CLEAR
 from tools.models.judges.together import as_documents
-from tools.passages import Passage
+from tools.passages import Passage, interleave
 
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
 
@@ -61,13 +61,13 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         if reading and providers.quote:
             quotations += await providers.quote(brief)
         elif reading:
-            late = int(np.isnan(reading.confidence[reading.on_topic]).sum()) if brief.contrary else 0
+            late = int(np.isnan(reading.confidence[reading.on_topic]).sum())
             if late:
                 note(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
             if not brief.well_judged and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
         if reading and not brief.well_judged:
-            stances[brief.perspective["id"]] = arguing_passages(brief, reading)
+            stances[brief.perspective["id"]] = arguing_passages(reading, brief.judge.quoting)
     drafts = deduplicated(claims)
     report(runtime, "written", claims=len(drafts))
     with suppress(DeadlineError):
@@ -218,7 +218,9 @@ async def crux_by_chat(
     reply = await ask_model(
         model, "crux", WrittenCrux, question=as_data("question", framing["question"]), sides="\n\n".join(told)
     )
-    cited = [_crux_passages([own[n] for n in dict.fromkeys(reply.claims) if n in own]) for _, own in shown]
+    # One passage of each claim before another of any.
+    named = [[own[n]["passages"] for n in dict.fromkeys(reply.claims) if n in own] for _, own in shown]
+    cited = [interleave(passages)[:_OF_A_SIDE] for passages in named]
     if not reply.text.strip() or not all(cited):
         return None
     return Claim(
@@ -230,12 +232,6 @@ async def crux_by_chat(
         written=True,
         evidence=[],
     )
-
-
-def _crux_passages(claims: Sequence[Claim]) -> list[int]:
-    """The passages to cite for one side: one of each claim before another of any."""
-    ranked = [i for rank in zip_longest(*(c["passages"] for c in claims)) for i in rank if i is not None]
-    return list(dict.fromkeys(ranked))[:_OF_A_SIDE]
 
 
 def _new_sources_first(claims: Sequence[Claim], source_of: Mapping[int, str]) -> list[Claim]:

@@ -1,12 +1,8 @@
-"""What the news suite found, as tables and as a figure."""
-
-import math
+"""What the news suite found, as tables."""
 
 from evals.metrics.diversity import COMPARED
-from evals.reports.figure import Point, line_figure
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, percent, sure
-from evals.retrievers.news_methods import named
 
 STAGES = ("search", "clustering", "selection", "all")
 _COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
@@ -59,21 +55,3 @@ def _cell(result: Record, data: str, name: str, m: str) -> str:
 def _ratio(result: Record, data: str, name: str, m: str) -> str:
     ratio = result["ratios"][data].get(name, {}).get(m)
     return f"{number(ratio['here'], digits=2)} ({number(ratio['paper'], digits=2)})" if ratio else "1"
-
-
-def drawn(result: Record) -> str:
-    """An SVG of all events' C against published P at the smallest k: a line a method through its λ, or its shares where
-    it stops; DkMIPS has a line a μ."""
-    k, series = result["config"]["k"][0], dict[str, list[Point]]()
-    for name, of in next(iter(result["metrics"].values())).items():
-        method = named([name])[name]
-        first, *more = method.numbers or (math.nan,)
-        label = first if method.enough is None else method.enough
-        line = ", ".join([name.split(":")[0], *(f"μ = {mu:g}" for mu in more)])
-        x, y = (100 * of[f"{m}@{k}"] for m in ("published_precision", "coverage"))
-        if not math.isnan(x + y):
-            series.setdefault(line, []).append(("" if math.isnan(label) else f"{label:g}", x, y))
-    for points in series.values():
-        points.sort(key=lambda point: float(point[0] or 0))
-    series["dense"] = series.pop("dense", [])  # above the others' points
-    return line_figure(series, f"published P at {k}, % (labels: λ)", f"C at {k}, %")

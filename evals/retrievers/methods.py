@@ -15,7 +15,6 @@ SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-r
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from evals.retrievers.projection import FORMS, leaning_scores
 from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
+from tools.passages import interleave
 from tools.selection.methods import Pool, choose_by_coverage, select_passages
 from tools.selection.names import COVERAGE, PARAMETERS, SEARCH_ORDER, needs_clusters
 from tools.store.hybrid import fuse
@@ -51,11 +51,6 @@ def dense(index: CorpusIndex, text: str, k: int) -> Ranking:
 def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
     """The agent's fusion of the two, each to depth k."""
     return [i for i, _ in fuse([dense(index, text, k), bm25(index, text, k)])][:k]
-
-
-def interleave(rankings: Sequence[Ranking]) -> Ranking:
-    """All first places in the order of the rankings, then all second places, and so on; what was there is skipped."""
-    return list(dict.fromkeys(i for places in zip_longest(*rankings) for i in places if i is not None))
 
 
 def sides_of(question: GoldQuestion) -> list[str]:

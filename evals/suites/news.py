@@ -16,7 +16,7 @@ greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest co
 The last was fitted on one half of LocalNews; the other half's figures follow those of all its events. A name may go on:
 mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (λ: no term of similarity), greedyplus:inf (no clusters),
 greedyplus+enough:0.8 (by similarity once that share of the candidates' clusters is covered), greedyplus+stop:0.8 (ends
-there). `--sweep` and `--ablations` are lists of such names, told in one table; `--figure` draws C against published P.
+there). `--sweep` and `--ablations` are lists of such names, told in one table.
 
 Only events with annotations are measured; the paragraphs of the others are in the corpus. Seconds are those of search,
 with encoding the headline, of clustering, where a method needs it, and of choosing as many as `--k` at most; vectors
@@ -34,12 +34,12 @@ from evals.metrics import diversity as metric
 from evals.metrics.diversity import figures
 from evals.metrics.measure import figures_by, paired
 from evals.models import encoder_and_cache
-from evals.reports.news import STAGES, drawn
+from evals.reports.news import STAGES
 from evals.reports.news import table as table
 from evals.reports.records import Record
 from evals.retrievers import news as stages
 from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, Method, held_out, named
-from evals.suite import common_options, cutoff_option, names, progress, refuse_existing, shuffled, write_new
+from evals.suite import common_options, cutoff_option, names, progress, shuffled
 
 Rows = dict[str, list[float]]
 """Of one method: measure to a value an event, the seconds of each stage among them."""
@@ -65,24 +65,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--methods", type=names, metavar="NAME[,NAME…]", help=beside)
     add("--sweep", action="store_true", help="λ of mmr and both greedyplus, λ and μ of dkmips, in one table")
     add("--ablations", action="store_true", help="both greedyplus without clusters, without similarity, by stop rules")
-    add("--figure", type=Path, metavar="FILE.svg", help="draw the methods: C against published P, at the first of --k")
     cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
     common_options(parser, "only the first N events of a seeded shuffle", "of the shuffle and of the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Raises InputError, and what an encoder elsewhere raises."""
-    refuse_existing(args.figure, "--figure")
     listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
     methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
     plan = Plan(news, events, methods, args.k, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
     ready = stages.prepared(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
-    result = scored(plan, measured(plan, ready), encoder.name) | {"one_table": args.sweep or args.ablations}
-    if args.figure:
-        write_new(args.figure, drawn(result), "--figure")
-    return result
+    return scored(plan, measured(plan, ready), encoder.name) | {"one_table": args.sweep or args.ablations}
 
 
 def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Rows]:

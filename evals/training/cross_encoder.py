@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.classification import best_f, roc_auc, yes_or_no
+from evals.metrics.classification import best_f, roc_auc, stance_accuracy, yes_or_no
 from evals.suite import progress
 from evals.training.data import Corpus
 from evals.training.examples import Example, hard
 from evals.training.model import MAX_LENGTH, build_model, outputs, predict, trained_weights
-from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS, Texts, side_told
+from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS, Texts, drawn
 from evals.training.sampler import Sampler
 from evals.training.train import Plan
 from tools.models.encoders.encoder import Encoder, load_encoder
@@ -154,9 +154,11 @@ def measure(run: Run, corpus: Corpus) -> dict[str, float]:
     score = read([(p.perspective, judged_text(p.document)) for p in corpus.development])[:, 0]
     f1, threshold = best_f(truth, score)
     accuracy = yes_or_no(truth, score >= threshold)["accuracy"].value
-    sets = {name: hard(corpus.held_out.get(name, ())) for name in _MEASURED}
     found = {"dev_auc": roc_auc(truth, score), "dev_f1": f1, "dev_accuracy": accuracy}
-    found |= {name: side_told(name, held, 120, read) for name, held in sets.items() if held}
+    for name in _MEASURED:
+        if held := drawn(name, hard(corpus.held_out.get(name, ())), 120):
+            said = read([(e.statement, e.text) for e in held])
+            found[name] = stance_accuracy(np.array([e.label for e in held]), said)
     return {k: round(v, 3) for k, v in found.items()}
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from evals.datasets.overlap import read_evaluated
@@ -155,7 +156,9 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
             found["argkp_topic"] = list(_topic_stances(rows, rng))
     for example in _readings(data / "judge" / "train", berds, rng):
         found.setdefault(example.dataset, []).append(example)
-    found["contrasts"] = list(_contrasts())
+    contrasts = ((Asked(row["question"], row["A"], row["B"]), row) for row in rows_of(CONTRASTS))
+    labelled = (_labelled(one, judged_text(row["text"]), row["label"], "contrasts") for one, row in contrasts)
+    found["contrasts"] = [*chain.from_iterable(labelled)]
     found["disputes"] = [e for row in rows_of(DISPUTES) for e in sentences_in_place(row)]
     found["berds"] = [e for row in berds for e in _expansions(row)]
     return found
@@ -178,13 +181,6 @@ def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Exam
     for row in rows_of(WRITTEN):
         if one := asked.get(row["question"]):
             yield from _labelled(one, judged_text(row["text"]), row["label"], "written")
-
-
-def _contrasts() -> Iterator[Example]:
-    for row in rows_of(CONTRASTS):
-        yield from _labelled(
-            Asked(row["question"], row["A"], row["B"]), judged_text(row["text"]), row["label"], "contrasts"
-        )
 
 
 def _labelled(asked: Asked, text: str, label: str, name: str, placed: str = "") -> Iterator[Example]:

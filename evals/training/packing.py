@@ -7,7 +7,7 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, roc_auc, stance_accuracy
+from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, stance_accuracy
 from evals.training.data import Corpus
 from evals.training.examples import Example, hard
 from evals.training.graph import HEADS, REACH, Weights, build_bert, load_weights, unpacked, write_int8
@@ -115,26 +115,8 @@ def drawn(name: str, examples: Sequence[Example], most: int) -> list[Example]:
     return random.Random(name).sample(examples, min(most, len(examples)))
 
 
-def side_told(name: str, examples: Sequence[Example], most: int, read: Callable[[Texts], NDArray[np.float32]]) -> float:
-    """How often support is told from opposition on examples of a data set, by a model's probabilities of both."""
-    chosen = drawn(name, examples, most)
-    return stance_accuracy(np.array([e.label for e in chosen]), read([(e.statement, e.text) for e in chosen]))
-
-
-def ranked(name: str, labels: NDArray[np.int64], scores: NDArray[np.float32]) -> dict[str, float]:
-    """How well the probabilities of support rank and are calibrated."""
-    supports = labels == SUPPORT
-    error = expected_calibration_error(supports, scores[:, 0])
-    return {f"{name}_auc": roc_auc(supports, scores[:, 0]), f"{name}_ece": error}
-
-
 def rounded(figures: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in figures.items()}
-
-
-def both_models() -> tuple[Int8Model, Int8Model]:
-    """The small one and the larger one as they ship. Raises ModelError."""
-    return load_model(embedded.judge_files(), lambda _: True, "judge"), embedded.load_larger_model()
 
 
 def store(**fitted: tuple[float, ...]) -> None:
@@ -235,16 +217,13 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
         write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, heads, "classifier"), made)
         (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
         model = load_model(embedded.larger_model_files(made), lambda _: True, "close-judge")
-        small = load_model(embedded.judge_files(), lambda _: True, "judge")
-        fitted, figures = calibrate_close(corpus, small, model)
+        fitted, figures = calibrate_close(corpus, model)
         put_in_place(made, embedded.LARGER_FOLDER)
         store(**fitted)
     return figures
 
 
-def calibrate_close(
-    corpus: Corpus, small: Int8Model, large: Int8Model
-) -> tuple[dict[str, tuple[float, ...]], dict[str, float]]:
+def calibrate_close(corpus: Corpus, large: Int8Model) -> tuple[dict[str, tuple[float, ...]], dict[str, float]]:
     """Regressions of the logits for a side on held-out texts, and figures: each half of the questions measured with the
     regression of the other half. Sets count alike.
 
@@ -253,6 +232,7 @@ def calibrate_close(
     """
     fitted: dict[str, tuple[float, ...]] = {}
     figures: dict[str, float] = {}
+    small = load_model(embedded.judge_files(), lambda _: True, "judge")
     for name, chosen in (("close", _sentences(corpus)), ("answer_close", _answers(corpus))):
         rows = with_strangers(list(chosen))
         labels, sets = np.array([e.label for e in rows]), np.array([e.dataset for e in rows])
@@ -262,7 +242,8 @@ def calibrate_close(
         )
         both = np.stack([own, larger], axis=2)
         scores = crossed(both, labels, [e.group for e in rows])
-        figures |= ranked(name, labels, scores) | sides_told(name, labels, sets, scores)
+        figures[f"{name}_ece"] = expected_calibration_error(labels == SUPPORT, scores[:, 0])
+        figures |= sides_told(name, labels, sets, scores)
         figures |= sides_told(f"{name}_small", labels, sets, own) | sides_told(f"{name}_large", labels, sets, larger)
         fitted[name] = believed(both, labels)
     weight, offset = believed(both[:, :, :1], labels)

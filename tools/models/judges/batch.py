@@ -65,7 +65,7 @@ class BatchJudge(Judge):
     def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _MOST_CONCURRENT) -> None:
         """concurrency: calls at once, of which there are never more than _MOST_CONCURRENT."""
         self.chat = self._model = model
-        self.threshold = self.sentence_threshold = threshold
+        self.threshold = threshold
         self._concurrency = min(concurrency, _MOST_CONCURRENT)
         self._halving = Halving(TOGETHER)
         self.address = model.address

@@ -44,7 +44,7 @@ _Logits = Mapping[tuple[str, str], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Logistic regressions on held-out data from the model's logits to a probability (Platt 1999), and thresholds.
+    """Logistic regressions on held-out data from the model's logits to a probability (Platt 1999), and the threshold.
 
     `alone`: weights of the statement's two logits, and an offset. `told`: where the contrary statement is known, the
     weights of the statement's two and of the contrary's two, and an offset. `close`: the weights of the small model's
@@ -55,7 +55,6 @@ class Calibration:
     alone: tuple[float, ...]
     told: tuple[float, ...]
     threshold: float
-    sentence_threshold: float
     close: tuple[float, ...]
     answer: tuple[float, ...]
     answer_close: tuple[float, ...]
@@ -74,7 +73,6 @@ class EmbeddedJudge(LocalJudge):
         self._calibration = calibration
         self.name = name
         self.threshold = calibration.threshold
-        self.sentence_threshold = calibration.sentence_threshold
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """Long texts count by their best window. Where a contrary statement is known and the text may support the
@@ -125,8 +123,9 @@ class EmbeddedJudge(LocalJudge):
         turned = [p.form == "statement" and p.statement != q.statement for p, q in zip(parts, first, strict=True)]
         scores = _by_side(np.where(np.array(turned, bool)[:, None], scores[:, ::-1], scores), parts)
         for i, p in enumerate(parts):
-            said, sides = _words(p.text), [_words(p.statement), _words(p.contrary)]
-            if said and said in sides:
+            affirmed = p.query if p.affirms else ""
+            said, sides = _words(p.text), [_words(affirmed or p.statement), _words(p.contrary)]
+            if said and said in sides and not p.text.endswith("?"):
                 scores[i] = [float(side == said) for side in sides]
         return best_window_scores(scores, places, len(pairs))
 
@@ -192,9 +191,7 @@ def read_calibration() -> Calibration:
     weights = {name: tuple(map(float, stored[name])) for name in ("alone", "told", "close", "answer", "answer_close")}
     if [len(w) for w in weights.values()] != [3, 5, 3, 3, 3]:
         raise ValueError("calibration.json has other weights than the model")
-    return Calibration(
-        threshold=float(stored["threshold"]), sentence_threshold=float(stored["sentence_threshold"]), **weights
-    )
+    return Calibration(threshold=float(stored["threshold"]), **weights)
 
 
 def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -38,7 +38,7 @@ class HubJudge(LocalJudge):
         self._infers, self._entails, self._contradicts = _labels(self._folder)
         made_of = f"{_READING} {embedded.name} {fingerprint(self._folder)}"
         self.name = f"hub-judge-{self._name}-{hashlib.sha256(made_of.encode()).hexdigest()[:12]}"
-        self.threshold, self.sentence_threshold = embedded.threshold, embedded.sentence_threshold
+        self.threshold = embedded.threshold
 
     def calibrate(self, cases: Callable[[], Sequence[tuple[Pair, bool]]], cache: VectorCache) -> None:
         """Fits the probabilities (Platt 1999) to pairs whose text argues for the statement (True) or is about something

@@ -106,16 +106,15 @@ class Judge(ABC):
     """Tells how likely texts support statements, in this process or behind an address.
 
     name: changes whenever its numbers do. threshold: the probability from which a passage counts as support, calibrated
-    on development data; sentence_threshold: from which a single sentence may be shown under a side. address: where it
-    is asked, empty for one of this process. chat: the chat model that judges, if it is one that reads many passages a
-    call. reads_closely: whether it has a closer reading. reads_documents: whether it reads passages better than the
-    embedded judge reads their sentences, so that its verdicts are the last word on them. first: who reads passages
-    where this judge reads only what may be shown. told: what an answer says of the judge.
+    on development data. address: where it is asked, empty for one of this process. chat: the chat model that judges, if
+    it is one that reads many passages a call. reads_closely: whether it has a closer reading. reads_documents: whether
+    it reads passages better than the embedded judge reads their sentences, so that its verdicts are the last word on
+    them. first: who reads passages where this judge reads only what may be shown. told: what an answer says of the
+    judge.
     """
 
     name: str
     threshold: float
-    sentence_threshold: float
     address: str = ""
     chat: "ChatModel | None" = None
     reads_closely = False
@@ -190,16 +189,6 @@ class LocalJudge(Judge):
                 a_pair = max(time.monotonic() - began, 1e-6) / len(part)
                 size = int(min(_BATCH, max(0.0, give_up - time.monotonic()) / a_pair))
         return scores
-
-
-UNJUDGED_SUPPORT = 0.3
-"""What a passage that was not judged counts for: about what one that was found for a side gets on average."""
-
-
-def side_score(sentence: float, passage: float | None) -> float:
-    """How surely a sentence of a passage serves a side: the mean of what the judge says of the sentence and of the
-    passage, since a sentence by itself is often ambiguous."""
-    return (sentence + (UNJUDGED_SUPPORT if passage is None else passage)) / 2
 
 
 # A sentence in its place

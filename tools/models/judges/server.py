@@ -88,7 +88,7 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
         """together: pairs in one request. concurrency: requests at a time. The others are those of `ModelEndpoint`."""
         super().__init__(url, model, key, seconds, price)
         self.name = f"{name}-{sha256(self.address.encode()).hexdigest()[:6]}"
-        self.threshold = self.sentence_threshold = threshold
+        self.threshold = threshold
         self._together = together
         self._concurrency = concurrency
         self._form: Form | None = None
