@@ -68,7 +68,7 @@ from providers import build
 
 def before(query):
     if sys.argv[1] in query:
-        time.sleep(2)
+        time.sleep(6)  # the caller has to see the search and send its signal by then
 
 session.Runs = partial(Runs, build=build(before_search=before))
 parts.index_samples = lambda *_: None
