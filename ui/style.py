@@ -43,7 +43,7 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 [data-testid="stLayoutWrapper"]:has(> .st-key-source) {{ position: sticky; top: 4.2rem; }}
 .st-key-source {{ max-height: calc(100vh - 6rem); overflow-y: auto;
   background: {_GROUND}; }}
-[class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; }}
+[class*="st-key-cite-"] button, .stMenuButton button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
 .stMain .stDownloadButton button {{ color: {_LINK} !important; }}
 button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
@@ -77,8 +77,8 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover,
-  .stExpander:not([class*="st-key-folded-"] *),
-  .stTooltipIcon, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
+  .stExpander:not([class*="st-key-folded-"] *), [class*="st-key-undo-"],
+  .stTooltipIcon, .stMenuButton, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}
