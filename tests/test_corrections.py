@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Suite
 from hostile import HOSTILE
+from judge_data import write_judge_data
 from toll_run import CLAIMS, TEXTS, toll_answer, toll_run
+from written_answers import stands
 
 from agent.answer.commands import summarised
 from agent.answer.corrections import ALSO, OFF, Corrections, claim_key, corrected
@@ -23,6 +25,9 @@ from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from agent.state import Claim
+from evals.__main__ import main
+from evals.training.corrections import statement_of
+from evals.training.data import load_corpus, rows_of
 from tools.errors import InputError
 from tools.store.database import FROM_3, SCHEMA_VERSION, Database
 
@@ -198,8 +203,8 @@ def test_corrections_are_kept_beside_the_answer_and_the_last_is_taken_back(datab
     run = "a" * 12
     corrections = store(database, quoting())
     stored = read(database)
-    corrections.add(run, MILK, "p1", "ann")
-    corrections.add(run, TEXTS[3], OFF, "ann")
+    corrections.add(run, "p1", "ann", text=MILK)
+    corrections.add(run, OFF, "ann", text=TEXTS[3])
     rows = [tuple(r) for r in database.rows("SELECT run_id, target, person FROM corrections ORDER BY id")]
     assert rows == [(run, "p1", "ann"), (run, OFF, "ann")]
     with contextlib.closing(Database(database.path)) as another:
@@ -218,7 +223,7 @@ def test_a_second_click_changes_nothing_and_the_way_back_counts_as_none(database
     run = "a" * 12
     corrections = store(database, quoting())
     for to in ("p1", "p1", ALSO, "p2", "p2"):
-        corrections.add(run, MILK, to)
+        corrections.add(run, to, text=MILK)
     assert len(database.rows("SELECT id FROM corrections")) == 3
     assert noted(read(database)) == []
     RunStore(database).delete(run)
@@ -227,17 +232,17 @@ def test_a_second_click_changes_nothing_and_the_way_back_counts_as_none(database
 
 def test_what_is_no_quotation_or_no_side_is_refused(database: Database) -> None:
     corrections = store(database, quoting())
-    for text, to, why in ((MILK, "p9", "There are: p1, p2, p3, also, off"), ("Mill.", "p1", "no quotation")):
+    for text, to, why in ((MILK, "p9", "There are: p1, p2, p3, also, off"), ("Mill.", "p1", "no such quotation")):
         with pytest.raises(InputError, match=why):
-            corrections.add("a" * 12, text, to)
+            corrections.add("a" * 12, to, text=text)
     with pytest.raises(InputError, match="no answer"):
-        corrections.add("b" * 12, MILK, "p1")
+        corrections.add("b" * 12, "p1", text=MILK)
 
 
 def test_hostile_words_are_moved_as_they_are(database: Database) -> None:
     answer = quoting()
     hostile = AnswerClaim(text=HOSTILE, citations=[1], role="also")
-    store(database, answer.model_copy(update={"also": [hostile]})).add("a" * 12, HOSTILE, "p1", HOSTILE)
+    store(database, answer.model_copy(update={"also": [hostile]})).add("a" * 12, "p1", HOSTILE, text=HOSTILE)
     assert texts(read(database), "p1")[-1] == HOSTILE
 
 
@@ -252,7 +257,7 @@ def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
                 db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
             db.execute(f"PRAGMA user_version = {version}")
         with contextlib.closing(Database(path)) as database:
-            Corrections(database).add(str(version) * 12, MILK, "p1")
+            Corrections(database).add(str(version) * 12, "p1", text=MILK)
             assert texts(read(database, str(version) * 12), "p1")[-1] == MILK
             assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
 
@@ -266,3 +271,66 @@ def test_the_stored_answer_is_read_in_one_place() -> None:
         if re.search(r"SELECT[^\"]*\banswer\b[^\"]* FROM runs", file.read_text())
     ]
     assert sorted(reading) == ["agent/answer/corrections.py", "agent/runs/store.py"]
+
+
+# What the judge learns from them
+
+
+@pytest.fixture
+def run_suite_here(capsys: pytest.CaptureFixture[str]) -> Suite:
+    """Runs a suite over the data folder of this test."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main([*map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_training_reads_them_as_pairs(database: Database, run_suite_here: Suite, tmp_path: Path) -> None:
+    run, file = "a" * 12, tmp_path / "data" / "judge" / "train" / "corrections.jsonl.gz"
+    corrections = store(database, quoting())
+    for text, to in ((MILK, "p1"), (TEXTS[1], OFF), (TEXTS[3], ALSO), (TEXTS[8], "p3")):
+        corrections.add(run, to, text=text)
+    status, out, _ = run_suite_here("corrections", "--out", file)
+    assert (status, "quotations 4, claims of models 0, pairs 5" in out) == (0, True)
+    told = [(row["passage"], row["statement"], row["label"]) for row in rows_of(file)]
+    asked, third = "Should the village charge a toll on its bridge?", "Each household should buy a yearly pass."
+    assert sorted(told) == sorted(
+        [
+            (MILK, asked, "support"),  # for Yes, and against No, which no rule makes a statement of here
+            *((TEXTS[1], said, "unrelated") for said in (asked, third)),
+            (TEXTS[3], asked, "none"),
+            (TEXTS[8], third, "support"),
+        ]
+    )
+    status, _, error = run_suite_here("corrections", "--out", file)
+    assert (status, "is there already" in error) == (2, True)
+    folder = write_judge_data(tmp_path / "more")
+    file.rename(folder / "judge" / "train" / file.name)
+    corpus = load_corpus(folder)
+    read = corpus.training["corrections"] + corpus.held_out["corrections"]
+    assert {(e.text, e.statement, e.target) for e in read} >= {(MILK, asked, (1, 0, 0)), (TEXTS[1], third, (0, 0, 1))}
+
+
+def test_without_a_change_no_pair_is_written(database: Database, run_suite_here: Suite, tmp_path: Path) -> None:
+    store(database, quoting())
+    status, out, _ = run_suite_here("corrections", "--out", tmp_path / "none.jsonl")
+    assert (status, out.strip()) == (0, "quotations 0, claims of models 0, pairs 0")
+
+
+@pytest.mark.parametrize(
+    ("question", "yes", "no"),
+    [
+        (
+            "Should schools ban smartphones?",
+            ("Schools should ban smartphones.", True),
+            ("Schools should not ban smartphones.", True),
+        ),
+        ("Why not toll it?", ("Why not toll it?", True), ("Why not toll it?", False)),
+    ],
+)
+def test_the_sides_of_a_question_are_written_as_statements(question: str, yes: object, no: object) -> None:
+    sides = [stands("p", "supports", f"{word}: {question}", name=word) for word in ("Yes", "No")]
+    assert [statement_of(side) for side in sides] == [yes, no]
+    assert statement_of(stands("p", "other", "Sell it.")) == ("Sell it.", True)

@@ -40,7 +40,8 @@ class Corrector:
         places |= {} if stands == ALSO else {"No side: move it to ‘Also on this question’": ALSO}
         places |= {"Off the question: take it out": OFF}
         if chosen := st.menu_button("Wrong side?", list(places), key=f"more-{key}", type="tertiary"):  # drawn as ⋯
-            self.service.corrections(self.run.id).add(self.run.id, claim.text, places[chosen], self.service.person)
+            corrections = self.service.corrections(self.run.id)
+            corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
             st.session_state["moved"] = self.run.id, stands
             moves.then(focus=".st-key-undo-move button")
             st.rerun()

@@ -66,13 +66,14 @@ class Corrections:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def add(self, run_id: str, text: str, to: str, person: str = "") -> None:
-        """Moves the claim of these words in the run's answer; one that stands there already stays. Raises InputError
-        where there is no such claim or place."""
+    def add(self, run_id: str, to: str, person: str = "", *, text: str = "", number: int = 0) -> None:
+        """Moves the claims of the run's answer that have these words, or cite this number, or both. What stands there
+        already stays. Raises InputError where there is no such claim or place."""
         answer, moves = self.original(run_id), self.moves(run_id)
-        places = {claim_key(answer, claim): place for place, claim in _placed(answer) if claim.text == text}
+        named = ((p, c) for p, c in _placed(answer) if text in ("", c.text) and number in (0, *c.citations))
+        places = {claim_key(answer, claim): place for place, claim in named}
         if not places:
-            raise InputError("no quotation of this answer has these words.")
+            raise InputError("this answer has no such quotation. Name one by its number and its words.")
         if to not in (there := [*(side.id for side in answer.perspectives), ALSO, OFF]):
             raise InputError(f"'{to}' is no side of this answer. There are: {', '.join(there)}.")
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
