@@ -40,6 +40,11 @@ def gently(focus: str) -> str:
     return _script({"focus": focus, "gently": True})
 
 
+def now(shown: str) -> str:
+    """The script that scrolls what the selector finds into view."""
+    return _script({"shown": shown})
+
+
 def _script(wanted: dict[str, object]) -> str:
     """The script with these values as JSON, which cannot end the script's element."""
     return _SCRIPT % json.dumps(wanted).replace("<", r"\u003c")

@@ -1,0 +1,101 @@
+"""The lines that stand under a quotation, who says it and where; and the list of what was read."""
+
+from collections.abc import Sequence
+from textwrap import shorten
+
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
+from agent.answer.summary import is_read
+from agent.answer.words import called, day, kind_of, numbers, pages_of, plain
+from tools.language.words import count
+
+_LONGEST = 80  # characters of a name
+_LONGEST_IN_SHORT = 46
+_WHY_NOT = {
+    "repeats": "says the same as another",
+    "no_claim": "not among the surest",
+    "no_side": "",
+    "off_question": "about something else",
+    "unread": "not read",
+}
+
+
+def said_by(answer: Answer, claim: AnswerClaim) -> list[str]:
+    """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim; each of several begins
+    with its number."""
+    cited = [c for c in answer.citations if c.number in claim.citations]
+    lines = [_in_one_line(c, claim) for c in cited]
+    return [f"{numbers([c.number])} {line}" for c, line in zip(cited, lines, strict=True)] if len(cited) > 1 else lines
+
+
+def in_short(answer: Answer, claim: AnswerClaim) -> str:
+    """Who says a quotation, for a rendering that lists its sources below; of one for no side also where and when."""
+    cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
+    facts = [fact for c in cited for fact in (claim.speaker, _published(c), day(c.date))]
+    told = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
+    return ", ".join(filter(None, told)) if facts else claim.speaker
+
+
+def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
+    quoted: list[Citation | Quotation] = [source, *source.more]
+    places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
+    pages = [pages_of(where) for where in places[:1]]
+    facts = dict.fromkeys((source.speaker, _published(source), kind_of(source), day(source.date), *pages))
+    return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
+
+
+def _published(source: Citation) -> str:
+    return source.publisher or source.title or source.document_id
+
+
+# What was read
+
+
+def headline(answer: Answer) -> str:
+    """'Read 9 of 9, quoted 6.'"""
+    read, quoted = sum(map(is_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
+    return f"Read {read:,} of {len(answer.documents):,}, quoted {quoted:,}."
+
+
+def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
+    """The documents that were read in their order, those of one table or mailbox together under its name."""
+    files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
+    for document in filter(is_read, answer.documents):
+        name = document.file or ("" if document.url else document.id.rpartition("#")[0])
+        files.setdefault((name, document.collection, "" if name else document.id), []).append(document)
+    return [(name if len(rows) > 1 else "", rows) for (name, *_), rows in files.items()]
+
+
+def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> str:
+    """'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted': title and what `document_facts` tells.
+    file: under which the document stands."""
+    named = ", ".join(filter(None, (document.title or document.id, "" if file else document.file)))
+    return " · ".join([named, *document_facts(answer, document)])
+
+
+def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
+    """Publisher, kind and date as far as they are known, as what it was read, and whether it is quoted or why not."""
+    kind = "" if document.kind == "unknown" else document.kind
+    quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
+    return list(filter(None, (document.publisher, kind, day(document.date), taken_as(answer, document), quoted)))
+
+
+def taken_as(answer: Answer, document: AnswerDocument) -> str:
+    """'read as Yes', 'read as both', 'side not clear'; empty where the question has no sides, or why the document is
+    not quoted tells enough."""
+    sides = {side.id: side for side in answer.perspectives}
+    told = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
+    if not told:
+        return "side not clear" if sides and document.not_quoted not in ("off_question", "repeats") else ""
+    facing = {side.stance for argues, side in told if argues == "for"} >= {"supports", "opposes"}
+    named = [_named(answer, argues, side) for argues, side in told if not (facing and side.stance != "other")]
+    return f"read as {', '.join([*(['both'] if facing else []), *named])}"
+
+
+def _named(answer: Answer, argues: str, side: AnswerPerspective) -> str:
+    name = shorten(plain(called(answer, side)), _LONGEST, placeholder=" …")
+    return name if argues == "for" else f"against {name}"
+
+
+def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
+    """'survey.csv · 12 documents, 3 quoted': what stands above those of one file."""
+    return f"{name} · {count(len(rows), 'document')}, {sum(bool(d.quoted) for d in rows):,} quoted"
