@@ -87,7 +87,8 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
     shown = [to_markdown(given), to_html(given), word, copied, answer_text(given), chat["content"]]
     for c in claims:
         for text in shown:
-            assert f"“{c.text}” – {c.speaker} " in text
+            below = (told := text.replace("\\", ""))[told.index(f"“{c.text}”") + len(c.text) :]
+            assert below.index(f"{c.speaker}, {at[c.citations[0]].publisher}, ") < 100  # a line, and HTML's tags
         assert f'"{c.text}" – {c.speaker} [' in " ".join(to_terminal(given, 100, bold=False).split())
     titles = {a["url_citation"]["title"] for a in chat["annotations"]}
     assert {"Cllr Moen, Council minutes", "Ana Lindqvist, Calm"} <= titles

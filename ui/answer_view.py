@@ -145,8 +145,8 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
         st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
     own = words.quoted_head(side)
     if said := words.named(answer, side):
-        below = cited_view.below(answer, own) if own else ""
-        cited_view.line(answer, f'<p class="sm-thesis">{text(said)}</p>{below}', own, f"{side.id}-head")
+        head = f'<p class="sm-thesis">{text(said)}</p>'
+        cited_view.sourced(answer, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
     cited_view.claims(answer, words.case(side), side.id)
     if not side.claims and (tried := words.looked_for(answer, side, words.line_of(answer, side))):
         say.small(tried)

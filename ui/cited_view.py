@@ -22,12 +22,12 @@ _SURE = (
 )
 
 
-def line(answer: Answer, words: str, claim: AnswerClaim | None, key: str) -> None:
+def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
     """Words, and beside them their numbers; each opens its source beside the answer, with this claim's words marked."""
-    said = claim.text if claim and claim.quoted else ""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap=None, wrap=False):
-        st.html(words)
-        for number in claim.citations if claim else ():
+    said = claim.text if claim.quoted else ""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap=None):
+        st.html(words, width="content")
+        for number in claim.citations:
             _number(answer, number, said, f"cite-{key}-{number}")
 
 
@@ -45,12 +45,17 @@ def _claim(answer: Answer, claim: AnswerClaim, key: str) -> None:
     reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason else ""
     replies = f' <span class="sm-reason">(answers {numbers(claim.answers)})</span>' if claim.answers else ""
     said = text(claim_text(claim, speaker=""))
-    line(answer, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>{below(answer, claim)}', claim, key)
+    sourced(answer, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>', claim, key)
 
 
-def below(answer: Answer, claim: AnswerClaim) -> str:
-    """Who says the claim's words, publisher, kind, date and page, as HTML."""
-    return "".join(f'<p class="sm-small">{text(told)}</p>' for told in said_by(answer, claim))
+def sourced(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
+    """A claim's words, and below them who says them, where and when, each source beside its number."""
+    with st.container(gap=None):
+        st.html(words)
+        for number, told in said_by(answer, claim):
+            with st.container(horizontal=True, gap=None, wrap=False):
+                _number(answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
+                st.html(f'<p class="sm-small">{text(told)}</p>')
 
 
 def _number(answer: Answer, number: int, words: str, key: str) -> None:

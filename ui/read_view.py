@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from agent.answer.lines import by_file, document_facts, file_line, headline
+from agent.answer.lines import by_file, document_facts, file_line, headline, titled
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.words import DOCUMENTS
 from ui import cited_view, source_view
@@ -18,7 +18,7 @@ def show(service: PageService, answer: Answer) -> None:
         return
     key = f"read-{answer.run_id}"
     most, shown = st.session_state.get(key, _SHOWN), 0
-    with st.expander(escaped(f"{DOCUMENTS}: {headline(answer).lower()}"), key="folded-documents"):
+    with st.expander(f"{DOCUMENTS}: {headline(answer).lower()}", key="folded-documents"):
         for name, rows in files:
             if name and shown < most:
                 st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")
@@ -31,7 +31,7 @@ def show(service: PageService, answer: Answer) -> None:
 def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:
     """Its title, which opens it at its surest sentence; what is known of it, and its numbers."""
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
-        title = document.title or document.id
+        title = titled(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):
             passage, words = _surest(service, answer, document)
             source_view.open_document(title, service.store.document_passages(passage), [words])

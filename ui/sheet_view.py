@@ -4,10 +4,10 @@ from functools import partial
 
 import streamlit as st
 
-from agent.answer.files import SHEET_ENDINGS, sheet_file
 from agent.answer.model import Answer
 from agent.answer.outline import Block
-from agent.answer.sheet import sheet
+from agent.answer.sheet import SHEET_ENDINGS, sheet_file, strongest, unknown
+from agent.answer.words import closing
 from agent.runs.store import RunRow
 from ui import ask_view, say
 from ui.shown import text
@@ -23,11 +23,17 @@ def show(run: RunRow, answer: Answer) -> None:
             made, name = partial(sheet_file, answer, ending, run.created_at), f"steelman-{run.id}-sheet{ending}"
             st.download_button(called, made, name, on_click="ignore", key=f"sheet{ending}", type="tertiary")
     say.title(answer.question)
-    st.html("".join(_shown(block) for block in sheet(answer)[1:]))
+    if answer.crux:
+        say.line(answer.crux.text)
+    with st.container(key="sides-sheet"):
+        for side in filter(None, (strongest(answer, side) for side in answer.perspectives)):
+            st.html("".join(map(_shown, side)))
+    st.html("".join(map(_shown, unknown(answer))))
+    say.small(closing(answer, asked=run.created_at))
 
 
 def _shown(block: Block) -> str:
     below = "".join(f'<p class="sm-small">{text(said)}</p>' for said in block.said_by)
-    kind = "case" if block.kind in ("case", "unknown") else ""
-    tag = "h2" if block.kind == "head" else f'p class="sm-claim {kind}"'
-    return f"<{tag}>{text(block.marked)}</{tag.split()[0]}>{below}"
+    if block.kind == "head":
+        return f"<h2>{text(block.marked)}</h2>{below}"
+    return f'<p class="sm-claim sm-apart">{text(block.marked)}</p>{below}'

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from agent.answer.model import Answer
 from agent.answer.outline import Block, body, documents, ending, opening, sources
-from agent.answer.sheet import sheet
 from agent.answer.words import DOCUMENTS, MORE, closing, plain, words_behind
 from tools.errors import InputError, StoreError
 
@@ -186,16 +185,6 @@ ENDINGS = tuple(_FORMATS)
 def as_file(answer: Answer, ending: str, *, explain: bool = False, asked: str = "") -> bytes:
     """What a file of that ending, one of ENDINGS, holds. `explain`: with all the notes tell; `asked`: when (ISO)."""
     return _FORMATS[ending](answer, explain, asked)
-
-
-SHEET_ENDINGS = (".md", ".docx")
-
-
-def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
-    """What a file of that ending, one of SHEET_ENDINGS, holds: the answer on one page. `asked`: when (ISO)."""
-    if ending == ".docx":
-        return to_docx(answer, asked=asked, blocks=sheet(answer))
-    return to_markdown(answer, asked=asked, blocks=sheet(answer)).encode()
 
 
 def check_ending(path: Path) -> None:

@@ -1,6 +1,7 @@
 """The lines that stand under a quotation, who says it and where; and the list of what was read."""
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from textwrap import shorten
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
@@ -19,12 +20,16 @@ _WHY_NOT = {
 }
 
 
-def said_by(answer: Answer, claim: AnswerClaim) -> list[str]:
-    """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim; each of several begins
-    with its number."""
-    cited = [c for c in answer.citations if c.number in claim.citations]
-    lines = [_in_one_line(c, claim) for c in cited]
-    return [f"{numbers([c.number])} {line}" for c, line in zip(cited, lines, strict=True)] if len(cited) > 1 else lines
+def said_by(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
+    """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim, with its number."""
+    cited = {c.number: c for c in answer.citations}
+    return [(n, _in_one_line(cited[n], claim)) for n in claim.citations if n in cited]
+
+
+def told_by(answer: Answer, claim: AnswerClaim) -> list[str]:
+    """The same as lines; each of several begins with its number."""
+    told = said_by(answer, claim)
+    return [f"{numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
 
 
 def in_short(answer: Answer, claim: AnswerClaim) -> str:
@@ -39,12 +44,22 @@ def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
     places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
     pages = [pages_of(where) for where in places[:1]]
-    facts = dict.fromkeys((source.speaker, _published(source), kind_of(source), day(source.date), *pages))
+    name = _published(source)
+    on = "" if day(source.date) in name else day(source.date)  # minutes have it in their title
+    facts = dict.fromkeys((source.speaker or claim.speaker, name, kind_of(source), on, *pages))
     return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
 
 
 def _published(source: Citation) -> str:
-    return source.publisher or source.title or source.document_id
+    return source.publisher or titled(source, source.document_id)
+
+
+def titled(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
+    """The title; of a document without one 'survey.csv, row 3', or its file's name. own: its id; filed: the file is to
+    be named with a row."""
+    if source.file:
+        return source.title or f"{f'{source.file}, ' if filed else ''}row {own}"
+    return source.title or (own if source.url else PurePath(own).name)
 
 
 # What was read
@@ -68,15 +83,15 @@ def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
 def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> str:
     """'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted': title and what `document_facts` tells.
     file: under which the document stands."""
-    named = ", ".join(filter(None, (document.title or document.id, "" if file else document.file)))
-    return " · ".join([named, *document_facts(answer, document)])
+    return " · ".join([titled(document, document.id, filed=not file), *document_facts(answer, document)])
 
 
 def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     """Publisher, kind and date as far as they are known, as what it was read, and whether it is quoted or why not."""
     kind = "" if document.kind == "unknown" else document.kind
     quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
-    return list(filter(None, (document.publisher, kind, day(document.date), taken_as(answer, document), quoted)))
+    on = "" if day(document.date) in document.title else day(document.date)
+    return list(filter(None, (document.publisher, kind, on, taken_as(answer, document), quoted)))
 
 
 def taken_as(answer: Answer, document: AnswerDocument) -> str:

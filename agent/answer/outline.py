@@ -75,7 +75,7 @@ def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
     """One perspective: its statement and its strength first, then its case, and what is missing from it."""
     line, own = words.line_of(answer, side), words.quoted_head(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
-    said_by = lines.said_by(answer, own) if own else ()
+    said_by = lines.told_by(answer, own) if own else ()
     return _shown(
         Block("head", words.named(answer, side), cited, False, words.label(answer, side), None, speaker, (), said_by),
         Block("strength", words.strength_of(answer, side)),
@@ -136,7 +136,7 @@ def ending(answer: Answer, explain: bool = False) -> list[Block]:
 def _claim(answer: Answer, kind: Kind, claim: AnswerClaim) -> Block:
     text = words.decontextualised(claim) if claim.quoted else claim.text
     why, speaker = words.reason_of(claim), lines.in_short(answer, claim)
-    said_by = () if kind == "crux" else lines.said_by(answer, claim)  # of a crux the numbers are enough
+    said_by = () if kind == "crux" else lines.told_by(answer, claim)  # of a crux the numbers are enough
     return Block(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by)
 
 

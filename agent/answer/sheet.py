@@ -3,29 +3,30 @@
 from textwrap import shorten
 
 from agent.answer import words
-from agent.answer.lines import taken_as
+from agent.answer.files import to_docx, to_markdown
+from agent.answer.lines import taken_as, titled
 from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.outline import Block, opening, perspective
 from tools.language.words import count
 
 SHEET = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
+SHEET_ENDINGS = (".md", ".docx")
 _MOST = 3
 _NAMED = 3  # documents that are named
 
 
 def sheet(answer: Answer) -> list[Block]:
     """The page's blocks, as the outline of the whole answer has them."""
-    asked, *_ = opening(answer)
-    turns = [block for block in opening(answer) if block.kind == "crux"]
-    unknown = [Block("unknown", said) for said in _unknown(answer)]
-    return [
-        asked,
-        *turns,
-        *(block for side in answer.perspectives for block in strongest(answer, side)),
-        *(Block("head", "", label="What is not known") for _ in unknown[:1]),
-        *unknown,
-    ]
+    first = [block for block in opening(answer) if block.kind in ("title", "crux")]
+    return [*first, *(b for side in answer.perspectives for b in strongest(answer, side)), *unknown(answer)]
+
+
+def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
+    """What a file of that ending, one of SHEET_ENDINGS, holds: the answer on one page. `asked`: when (ISO)."""
+    if ending == ".docx":
+        return to_docx(answer, asked=asked, blocks=sheet(answer))
+    return to_markdown(answer, asked=asked, blocks=sheet(answer)).encode()
 
 
 def strongest(answer: Answer, side: AnswerPerspective) -> list[Block]:
@@ -38,13 +39,14 @@ def strongest(answer: Answer, side: AnswerPerspective) -> list[Block]:
     return [head, *(told[: _MOST - bool(head.citations)] or ([] if side.claims else [strength]))]
 
 
-def _unknown(answer: Answer) -> list[str]:
+def unknown(answer: Answer) -> list[Block]:
     """For which sides nothing was found, what was read and stays unclear, and what was not looked at."""
     empty = [side for side in answer.perspectives if not side.claims]
     told = [f"{words.called(answer, side)}: {words.strength_of(answer, side)}" for side in empty]
     if unclear := [d for d in answer.documents if taken_as(answer, d) == "side not clear"]:
-        titles = [f"‘{shorten(d.title or d.id, 60, placeholder=' …')}’" for d in unclear[:_NAMED]]
+        titles = [f"‘{shorten(titled(d, d.id), 60, placeholder=' …')}’" for d in unclear[:_NAMED]]
         more = [f"{len(unclear) - _NAMED} more"] if len(unclear) > _NAMED else []
         told.append(f"The side of {count(len(unclear), 'document')} is not clear: {', '.join([*titles, *more])}")
     told += [note.text for note in answer.notes if note.kind == "not_found"]
-    return [*told, *filter(None, [words.undone(answer.notes)])]
+    told += filter(None, [words.undone(answer.notes)])
+    return [*(Block("head", "", label="What is not known") for _ in told[:1]), *(Block("unknown", t) for t in told)]
