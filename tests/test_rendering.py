@@ -324,9 +324,9 @@ def test_the_sheet_is_the_question_the_strongest_of_each_side_and_what_is_not_kn
     told = "  - Ann Lee, The Courier, news, 1 March 2025"
     assert lines[:9] == [
         "# Bridges",
-        "All turns on cost. [1]",
+        "All turns on cost.",
         "## Yes",
-        *(line for n in range(3) for line in (f"- “Reason {n}.” [1]", told)),
+        *(line for n in range(3) for line in (f"- “Reason {n}.”", told)),
     ]
     assert lines[9:14] == [
         "## No",

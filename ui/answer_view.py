@@ -10,7 +10,7 @@ from agent.answer import commands, words
 from agent.answer.files import as_file
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
-from agent.answer.outline import perspective
+from agent.answer.outline import copied
 from agent.answer.sheet import SHEET, WHAT_IT_HOLDS
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
@@ -126,16 +126,6 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
         if side.all_claims:
             with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
                 st.code(copied(answer, side), language=None, wrap_lines=True)
-
-
-def copied(answer: Answer, side: AnswerPerspective) -> str:
-    """A side as plain text, each claim with its numbers and below them the sources of these."""
-    blocks = [b for b in perspective(answer, side) if b.citations or b.kind == "against"]
-    cited = {n for b in blocks for n in b.citations or ()}
-    sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
-    head = f"{answer.neutral_question} {words.called(answer, side)}"
-    told = (line for b in blocks for line in (f"{b.marked} {b.cited}".rstrip(), *(f"  {said}" for said in b.said_by)))
-    return "\n".join([head, *told, "", *sources])
 
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:

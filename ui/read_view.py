@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from agent.answer.lines import by_file, document_facts, file_line, headline, titled
+from agent.answer.lines import by_file, document_facts, file_line, headline, surest, titled
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.words import DOCUMENTS
 from ui import cited_view, source_view
@@ -33,21 +33,8 @@ def _row(service: PageService, answer: Answer, document: AnswerDocument, place: 
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
         title = titled(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):
-            passage, words = _surest(service, answer, document)
+            passage, words = surest(answer, document, lambda: service.evidence(answer.run_id))
             source_view.open_document(title, service.store.document_passages(passage), [words])
         cited = AnswerClaim(text="", citations=document.quoted, quoted=False)
         facts = " · ".join(document_facts(answer, document))
         cited_view.line(answer, f'<p class="sm-small">{text(facts)}</p>', cited, f"list-{place}")
-
-
-def _surest(service: PageService, answer: Answer, document: AnswerDocument) -> tuple[int, str]:
-    """The passage of the document with its surest sentence, and that sentence; of one that no side quotes the passage
-    that was judged surest. Passage 0, which there is not, where none is kept."""
-    cited = [c for c in answer.citations if c.number in document.quoted]
-    found = [(c.support or 0, c.passage_id, c.quote) for c in cited]
-    found += [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.more]
-    if not found:
-        here = document.collection, document.id, document.file
-        read = [(e.support, e.passage) for e in service.evidence(answer.run_id)]
-        found = [(s, p.id, p.text) for s, p in read if (p.collection, p.document_id, p.file) == here]
-    return max(found, default=(0, 0, ""))[1:]

@@ -51,12 +51,8 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
         shown += f'<p class="sm-small">{text(label(passage.speaker, 120))}</p>' if passage.speaker else ""
         shown += f"<p>{marked(passage.text, quotes)}</p>"
     window = st.dialog(escaped(label(title, 90)), width="large")
-
-    def body() -> None:
-        st.html(f'<div class="sm-source">{shown}</div>')
-        st.html(moves.now(shown="[role=dialog] mark"), unsafe_allow_javascript=True)
-
-    window(body)()
+    parts = (f'<div class="sm-source">{shown}</div>', False), (moves.now(shown="[role=dialog] mark"), True)
+    window(lambda: [st.html(part, unsafe_allow_javascript=ours) for part, ours in parts])()
 
 
 def _place(passage: Passage) -> str:

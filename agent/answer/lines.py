@@ -1,10 +1,11 @@
 """The lines that stand under a quotation, who says it and where; and the list of what was read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from textwrap import shorten
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
+from agent.answer.retrieved import Evidence
 from agent.answer.summary import is_read
 from agent.answer.words import called, day, kind_of, numbers, pages_of, plain
 from tools.language.words import count
@@ -114,3 +115,16 @@ def _named(answer: Answer, argues: str, side: AnswerPerspective) -> str:
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
     """'survey.csv · 12 documents, 3 quoted': what stands above those of one file."""
     return f"{name} · {count(len(rows), 'document')}, {sum(bool(d.quoted) for d in rows):,} quoted"
+
+
+def surest(answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[Evidence]]) -> tuple[int, str]:
+    """The passage of the document with its surest sentence, and that sentence; of a document that is not quoted the
+    passage that was judged surest. Passage 0, which there is not, where none is kept."""
+    cited = [c for c in answer.citations if c.number in document.quoted]
+    found = [(c.support or 0, c.passage_id, c.quote) for c in cited]
+    found += [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.more]
+    if not found:
+        own = document.collection, document.id, document.file
+        read = [(e.support, e.passage) for e in judged()]
+        found = [(s, p.id, p.text) for s, p in read if (p.collection, p.document_id, p.file) == own]
+    return max(found, default=(0, 0, ""))[1:]

@@ -125,6 +125,16 @@ def documents(answer: Answer) -> list[Block]:
     return listed
 
 
+def copied(answer: Answer, side: AnswerPerspective) -> str:
+    """A side as plain text, each claim with its numbers and below them the sources of these."""
+    blocks = [b for b in perspective(answer, side) if b.citations or b.kind == "against"]
+    cited = {n for b in blocks for n in b.citations or ()}
+    sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
+    head = f"{answer.neutral_question} {words.called(answer, side)}"
+    told = (line for b in blocks for line in (f"{b.marked} {b.cited}".rstrip(), *(f"  {said}" for said in b.said_by)))
+    return "\n".join([head, *told, "", *sources])
+
+
 def ending(answer: Answer, explain: bool = False) -> list[Block]:
     """What was not done, in one line; explain: with all that the notes tell."""
     return _shown(

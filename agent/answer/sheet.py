@@ -1,5 +1,7 @@
 """The answer on one page, for a debate: the question, what it turns on, each side's strongest, what is not known."""
 
+import re
+from dataclasses import replace
 from textwrap import shorten
 
 from agent.answer import words
@@ -13,12 +15,13 @@ SHEET = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
 _MOST = 3
+_NUMBER = re.compile(r"^\[\d+\] ")
 _NAMED = 3  # documents that are named
 
 
 def sheet(answer: Answer) -> list[Block]:
     """The page's blocks, as the outline of the whole answer has them."""
-    first = [block for block in opening(answer) if block.kind in ("title", "crux")]
+    first = [_unnumbered(block) for block in opening(answer) if block.kind in ("title", "crux")]
     return [*first, *(b for side in answer.perspectives for b in strongest(answer, side)), *unknown(answer)]
 
 
@@ -34,9 +37,13 @@ def strongest(answer: Answer, side: AnswerPerspective) -> list[Block]:
     if not side.claims and side.stance == "other":
         return []
     head, strength, *rest = perspective(answer, side)
-    claims = [block for block in rest if block.kind in ("thesis", "case")]
-    told = [Block("case", b.text, b.citations, b.quoted, b.label, said_by=b.said_by, answers=b.answers) for b in claims]
-    return [head, *(told[: _MOST - bool(head.citations)] or ([] if side.claims else [strength]))]
+    claims = [_unnumbered(replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
+    return [_unnumbered(head), *(claims[: _MOST - bool(head.citations)] or ([] if side.claims else [strength]))]
+
+
+def _unnumbered(block: Block) -> Block:
+    """The block without the numbers of a list of sources, which the sheet has no room for."""
+    return replace(block, citations=None, answers=(), said_by=[_NUMBER.sub("", said) for said in block.said_by])
 
 
 def unknown(answer: Answer) -> list[Block]:
