@@ -226,13 +226,15 @@ def test_rows_of_one_file_stand_together_below_its_name() -> None:
     answer = toll_answer()
     quoted, unread = answer.documents[0], answer.documents[-1]
     rows = [quoted.model_copy(update={"id": i, "file": f, "title": ""}) for i, f in (("1", "a.csv"), ("2", "a.csv"))]
-    letters = [quoted.model_copy(update={"id": f"b.mbox#{n}"}) for n in (1, 2)]
-    lone, page = (quoted.model_copy(update=u) for u in ({"id": "c.csv#9"}, {"id": "d", "url": "https://x.y/#d"}))
+    letters = [quoted.model_copy(update={"id": f"/tmp/b.mbox, message {n}"}) for n in (1, 2)]
+    lone, page = (
+        quoted.model_copy(update=u) for u in ({"id": "c.csv, row 9", "title": ""}, {"id": "d", "url": "https://x.y"})
+    )
     listed = answer.model_copy(update={"documents": [rows[0], letters[0], lone, rows[1], letters[1], page, unread]})
     assert [(name, [d.id for d in held]) for name, held in by_file(listed)] == [
         ("a.csv", ["1", "2"]),
-        ("b.mbox", ["b.mbox#1", "b.mbox#2"]),
-        ("", ["c.csv#9"]),
+        ("b.mbox", ["/tmp/b.mbox, message 1", "/tmp/b.mbox, message 2"]),
+        ("", ["c.csv, row 9"]),
         ("", ["d"]),
     ]
     assert headline(listed) == "Read 6 of 7, quoted 6."
@@ -240,6 +242,7 @@ def test_rows_of_one_file_stand_together_below_its_name() -> None:
     first = "row 1 · Valley Courier · news · 1 March 2025 · read as Yes · quoted [1]"
     assert f"- a.csv · 2 documents, 2 quoted\n  - {first}" in markdown
     assert document_line(listed, rows[0]).startswith("a.csv, row 1 · ")
+    assert document_line(listed, lone).startswith("c.csv, row 9 · ")
     assert to_html(listed).count("<h2>Documents</h2>") == 1
 
 

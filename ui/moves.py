@@ -17,7 +17,7 @@ if (top) {
 let looks = 0;
 const sought = focus || shown, look = sought && setInterval(() => {
   const found = document.querySelector(sought), free = document.activeElement === document.body;
-  if (found && shown) found.scrollIntoView({block: 'nearest'});
+  if (found && shown) found.scrollIntoView({block: 'center'});
   if (found && focus && (free || !gently)) found.focus({preventScroll: true});
   if (found && !(gently && free) || ++looks > 60) clearInterval(look);
 }, 50);

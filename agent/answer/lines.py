@@ -1,5 +1,6 @@
 """The lines that stand under a quotation, who says it and where; and the list of what was read."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from textwrap import shorten
@@ -12,6 +13,7 @@ from tools.language.words import count
 
 _LONGEST = 80  # characters of a name
 _LONGEST_IN_SHORT = 46
+_PART = re.compile(r"(.+), ((?:row|message) .+)")  # the id of a document that is a part of a file
 _WHY_NOT = {
     "repeats": "says the same as another",
     "no_claim": "not among the surest",
@@ -58,9 +60,16 @@ def _published(source: Citation) -> str:
 def titled(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
     """The title; of a document without one 'survey.csv, row 3', or its file's name. own: its id; filed: the file is to
     be named with a row."""
-    if source.file:
-        return source.title or f"{f'{source.file}, ' if filed else ''}row {own}"
-    return source.title or (own if source.url else PurePath(own).name)
+    file, name = _file_and_name(source, own)
+    return source.title or ", ".join(filter(None, (file if filed else "", name)))
+
+
+def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
+    """('survey.csv', 'row 3') of a row or a message, ('', 'letter.md') of a file, ('', address) of a web page."""
+    if source.file or source.url:
+        return source.file, f"row {own}" if source.file else own
+    part = _PART.fullmatch(PurePath(own).name)
+    return (part[1], part[2]) if part else ("", PurePath(own).name)
 
 
 # What was read
@@ -76,7 +85,7 @@ def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
     """The documents that were read in their order, those of one table or mailbox together under its name."""
     files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
     for document in filter(is_read, answer.documents):
-        name = document.file or ("" if document.url else document.id.rpartition("#")[0])
+        name, _ = _file_and_name(document, document.id)
         files.setdefault((name, document.collection, "" if name else document.id), []).append(document)
     return [(name if len(rows) > 1 else "", rows) for (name, *_), rows in files.items()]
 
