@@ -37,8 +37,17 @@ def strongest(answer: Answer, side: AnswerPerspective) -> list[Block]:
     if not side.claims and side.stance == "other":
         return []
     head, strength, *rest = perspective(answer, side)
-    claims = [_unnumbered(replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
+    claims = [_worded(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
     return [_unnumbered(head), *(claims[: _MOST - bool(head.citations)] or ([] if side.claims else [strength]))]
+
+
+def _worded(answer: Answer, block: Block) -> Block:
+    """The block, where a model wrote it with the source's own words below it, if it is known which these are."""
+    said, alone = _unnumbered(block), {c.number: c.quote for c in answer.citations if not c.more}
+    if block.quoted:
+        return said
+    told = zip(block.citations or (), said.said_by, strict=False)
+    return replace(said, said_by=[f"“{alone[n]}” {line}" if n in alone else line for n, line in told])
 
 
 def _unnumbered(block: Block) -> Block:
