@@ -17,10 +17,18 @@ from agent.answer.commands import summarised
 from agent.answer.corrections import ALSO, OFF, Corrections, claim_key, corrected
 from agent.answer.files import as_file
 from agent.answer.followups import resolve
-from agent.answer.model import Answer, AnswerClaim, CoverageLine, DocumentStance
+from agent.answer.model import (
+    Answer,
+    AnswerClaim,
+    CoverageLine,
+    DocumentResponse,
+    DocumentStance,
+    ResponseGroup,
+    ResponseSentence,
+)
 from agent.answer.outline import to_terminal
 from agent.answer.summary import summary_of
-from agent.answer.words import document_line, strength_of
+from agent.answer.words import strength_of
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -75,7 +83,6 @@ def test_a_quotation_on_the_wrong_side_moves_with_all_that_is_counted_from_it() 
     assert ["2 argue yes, 5 no" in before.summary, "3 argue yes, 4 no" in after.summary] == [True, True]
     document = next(d for d in after.documents if d.id == "bridge/12.md")
     assert document.stances == [DocumentStance(perspective="p1", argues="for")]
-    assert "for ‘Yes’" in document_line(after, document)
     assert noted(after) == ["A reader changed 1 quotation."]
     assert Answer.model_validate_json(after.model_dump_json()) == after
 
@@ -334,3 +341,18 @@ def test_the_sides_of_a_question_are_written_as_statements(question: str, yes: o
     sides = [stands("p", "supports", f"{word}: {question}", name=word) for word in ("Yes", "No")]
     assert [statement_of(side) for side in sides] == [yes, no]
     assert statement_of(stands("p", "other", "Sell it.")) == ("Sell it.", True)
+
+
+def test_what_else_a_side_says_goes_with_what_was_moved_and_no_further() -> None:
+    before = quoting()
+    facts = {"document_id": "d", "collection": "bridge", "title": "", "publisher": "", "url": ""}
+    kept, moved = (ResponseSentence(text=text, passage_id=1, support=0.9) for text in ("Kept.", MILK))
+    numbers = [
+        before.perspectives[1].claims[0].citations[0],
+        next(c.number for c in before.citations if c.quote == MILK),
+    ]
+    said = [DocumentResponse(citation=n, thesis=kept, evidence=[moved, kept], **facts) for n in numbers]
+    no = before.perspectives[1].model_copy(update={"groups": [ResponseGroup(sources=2, responses=said)]})
+    before = before.model_copy(update={"perspectives": [before.perspectives[0], no, before.perspectives[2]]})
+    (group,) = moving(before, (MILK, "p1")).perspectives[1].groups
+    assert (group.sources, [(r.citation, r.evidence) for r in group.responses]) == (1, [(numbers[0], [kept])])

@@ -17,7 +17,7 @@ if (top) {
 let looks = 0;
 const sought = focus || shown, look = sought && setInterval(() => {
   const found = document.querySelector(sought), free = document.activeElement === document.body;
-  if (found && shown) found.scrollIntoView({block: 'nearest'});
+  if (found && shown) found.scrollIntoView({block: 'center'});
   if (found && focus && (free || !gently)) found.focus({preventScroll: true});
   if (found && !(gently && free) || ++looks > 60) clearInterval(look);
 }, 50);
@@ -38,6 +38,11 @@ def due() -> str:
 def gently(focus: str) -> str:
     """The script that gives the focus to what the selector finds, where nothing else has it."""
     return _script({"focus": focus, "gently": True})
+
+
+def now(shown: str) -> str:
+    """The script that scrolls what the selector finds into view."""
+    return _script({"shown": shown})
 
 
 def _script(wanted: dict[str, object]) -> str:

@@ -63,7 +63,7 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 .sm-row {{ display: grid; grid-template-columns: 3.2rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
   border-bottom: 1px solid {_LINE}; font-size: .95rem; }}
 .sm-row span {{ grid-column: 2; overflow-wrap: anywhere; }}
-[class*="st-key-more-"] button p {{ width: 1.2rem; overflow: hidden; text-overflow: clip; white-space: nowrap; }}
+[class*="st-key-more-"] button p {{ display: block; width: 1.2rem; overflow: hidden; text-overflow: clip !important; }}
 [class*="st-key-more-"] button p::before {{ content: "⋯"; font-size: 1.1rem; margin-right: 2rem; }}
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] :is(button, button > div) {{ justify-content: start; width: 100%; }}

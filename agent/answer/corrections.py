@@ -159,8 +159,12 @@ class _Overlay:
         """The side. One whose statement was a quotation that is gone is named by its next one, or gone with it."""
         claims = self.claims(Place(side.id), side.claims)
         objections = self.claims(Place(side.id, against=True), side.objections)
-        groups = [g for g in (self._group(g, side.id) for g in side.groups) if g.responses] if claims else []
-        update: dict[str, object] = {"claims": claims, "objections": objections, "groups": groups}
+        groups = [self._group(group, side.id, claims) for group in side.groups] if claims else []
+        update: dict[str, object] = {
+            "claims": claims,
+            "objections": objections,
+            "groups": [g for g in groups if g.responses],
+        }
         if any(m.claim.text == side.statement and m.place == Place(side.id) for m in self.moved):
             if not claims:
                 return None
@@ -168,11 +172,17 @@ class _Overlay:
             update |= {"name": name, "statement": claims[0].text}
         return side.model_copy(update=update)
 
-    def _group(self, group: ResponseGroup, side: str) -> ResponseGroup:
-        """The group without the documents of which something was moved from the side or out of the answer."""
-        moved = (m.claim for m in self.moved if m.place == Place(side) or m.to == Place(OFF))
-        gone = {n for claim in moved for n in claim.citations}
-        kept = [r for r in group.responses if r.citation not in gone]
+    def _group(self, group: ResponseGroup, side: str, claims: Sequence[AnswerClaim]) -> ResponseGroup:
+        """The group without what was moved from the side or out of the answer, and without documents that are not cited
+        there any more. claims: the side's now."""
+        moved = [m.claim for m in self.moved if m.place == Place(side) or m.to == Place(OFF)]
+        said, stay = {c.text for c in moved}, {n for c in claims for n in c.citations}
+        gone = {n for c in moved for n in c.citations} - stay
+        kept = [
+            r.model_copy(update={"evidence": [s for s in r.evidence if s.text not in said]})
+            for r in group.responses
+            if r.citation not in gone and r.thesis.text not in said
+        ]
         return ResponseGroup(sources=min(group.sources, len(kept)), responses=kept)
 
     def citation(self, citation: Citation, shown: Sequence[AnswerClaim]) -> Citation:
