@@ -78,7 +78,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         ask_view.form(opened)
         return
     if (answer := answer_of(run)) is None:
-        watch_view.show(service, run, on_end=st.rerun)
+        watch_view.show(service, run, on_end=_arrived)
         ask_view.form(opened, shown=run.id)
         return
     answer = rights.seen(answer, service.settings)
@@ -90,6 +90,12 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         return
     answer_view.show(service, run, answer)
     ask_view.form(opened, run.id, run.id)
+
+
+def _arrived() -> None:
+    """The answer comes: its heading gets the focus, which readers of screens announce."""
+    moves.then(focus=".stColumn h1")
+    st.rerun()
 
 
 main()

@@ -9,25 +9,34 @@ import streamlit as st
 _NEXT = "moves"
 _SCRIPT = """<script>{
 document.currentScript.remove();  // none is to be found on the page
-const {focus, gently, shown, top} = %s;
+const {focus, gently, shown, top, clear} = %s;
 if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
 let looks = 0;
 const sought = focus || shown, look = sought && setInterval(() => {
-  const found = document.querySelector(sought), free = document.activeElement === document.body;
+  const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
   if (found && shown) found.scrollIntoView({block: 'nearest'});
-  if (found && focus && (free || !gently)) found.focus({preventScroll: true});
-  if (found && !(gently && free) || ++looks > 60) clearInterval(look);
+  if (found && focus && (free || !gently) && !has.value) {  // who is typing goes on
+    if (found.tabIndex < 0) found.tabIndex = -1;  // a heading
+    found.focus({preventScroll: true});
+  }
+  const kept = found && (clear || shown) && document.querySelector(clear || shown);
+  const sheet = kept && found.closest('.stColumn');
+  const low = sheet && getComputedStyle(sheet).position === 'fixed' ? sheet : document.querySelector('.stBottom');
+  const over = kept && low ? kept.getBoundingClientRect().bottom + 16 - low.getBoundingClientRect().top : 0;
+  if (over > 0) document.querySelector('.stMain').scrollBy(0, over);
+  if (found && !(gently && free) && !(clear && looks < 15) || ++looks > 60) clearInterval(look);
 }, 50);
 }</script>"""
 
 
-def then(*, focus: str = "", shown: str = "", top: bool = False) -> None:
+def then(*, focus: str = "", shown: str = "", clear: str = "", top: bool = False) -> None:
     """What to do when the page is drawn the next time. focus, shown: the CSS selector of what gets the focus, or is
-    scrolled into view; `top`: another view opens, at its top."""
-    st.session_state[_NEXT] = {"focus": focus, "shown": shown, "top": top, "at": time.time_ns()}
+    scrolled into view; clear: of what the sheet that gets the focus must not cover; `top`: another view opens, at its
+    top."""
+    st.session_state[_NEXT] = {"focus": focus, "shown": shown, "clear": clear, "top": top, "at": time.time_ns()}
 
 
 def due() -> str:

@@ -13,15 +13,17 @@ from copy import copy
 from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
+from agent.answer.commands import Reply, like
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
-from agent.options import Depth
+from agent.options import Depth, RunOptions
 from agent.runs.parts import usual_options, usual_places
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
+from agent.stages.lookup import more_like
 from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
@@ -173,6 +175,12 @@ class PageService:
         ids = search_order(self._wait(self._runs.state(run_id)))
         found = self.passages(ids)
         return [found[i] for i in ids if i in found]
+
+    def more_like(self, run: RunRow, answer: Answer, words: str) -> Reply:
+        """What else the documents say that is like a quotation."""
+        options = RunOptions.from_dict(run.options)
+        found = self._wait(more_like(self._runs.providers, answer.neutral_question, words, options))
+        return like(answer, found)
 
     def remove_thread(self, thread: str) -> None:
         """Takes the thread out of the person's history; for a while it can be put back, then their runs of it go.

@@ -18,8 +18,9 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 [class*="st-key-card-opposes"] {{ border-top: 4px solid {AGAINST} !important; }}
 [class*="st-key-card-other"] {{ border-top: 4px solid {OTHER} !important; }}
 [class*="st-key-sides-"] {{ display: grid; align-items: start;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }}
-.st-key-sides-others {{ grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }}
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 14.5rem), 1fr)); }}
+[data-testid="stBottomBlockContainer"] {{ padding-block: .6rem; }}
+.stCode > div:last-child {{ opacity: 1; visibility: visible; }}
 .sm-name {{ font-size: 1.25rem; font-weight: 600; margin: 0; }}
 .sm-lead {{ font-size: 1.15rem; max-width: 46rem; }}
 .sm-thesis {{ font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .25rem 0 0; }}
@@ -66,17 +67,23 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 [class*="st-key-more-"] button p {{ font-size: 0; }}
 [class*="st-key-more-"] button p::after {{ content: "⋯"; font-size: 1.1rem; }}
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
-[data-testid="stSidebar"] [class*="st-key-open-"] :is(button, button > div) {{ justify-content: start; width: 100%; }}
-@media (max-width: 1100px) {{
-  .stColumn:has(.st-key-source) {{ position: fixed; inset: auto 0 0 auto; width: min(100vw, 45rem); z-index: 999990; }}
-  .st-key-source {{ max-height: 62vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
+[data-testid="stSidebar"] [class*="st-key-open-"] button {{ justify-content: start; text-align: left; }}
+@media (max-width: 1279px) {{
+  .stColumn:has(.st-key-source) {{ position: fixed; inset: auto 0 3.7rem auto; width: min(100vw, 45rem); z-index: 9; }}
+  .st-key-source {{ max-height: 50vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
+  .stMain:has(.st-key-source) .block-container {{ padding-bottom: 60vh; }}
+}}
+@media (max-width: 1099px), (pointer: coarse) {{
+  [class*="st-key-sides-"] {{ grid-template-columns: 100%; }}
+  :is(button, summary, input, .sm-source a) {{ min-height: 44px !important; min-width: 44px !important; }}
+  kbd {{ display: none !important; }}
 }}
 @media (max-width: 640px) {{
   .block-container {{ padding-left: 1rem; padding-right: 1rem; }}
   h1 {{ font-size: 1.5rem !important; }}
 }}
 @media print {{
-  [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover,
+  [data-testid="stSidebar"], [data-testid="stHeader"], .stBottom, .stDownloadButton, .stPopover,
   .stExpander:not([class*="st-key-folded-"] *),
   .stTooltipIcon, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
