@@ -38,7 +38,8 @@ def main() -> None:
         if person is None:
             return people.show_login()
         aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
-        aside.html(f'<p class="sm-name">Steelman</p>{moves.due()}', unsafe_allow_javascript=True)
+        scripts = history_view.known(person, run_id) + moves.due()
+        aside.html(f'<p class="sm-name">Steelman</p>{scripts}', unsafe_allow_javascript=True)
         if view == "vote":
             from ui import vote_view
 

@@ -85,7 +85,7 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
             ask_view.begin(service, f"What speaks against {citation.number}?", thread=run.id)
         if st.button("More like this", key="like-this", type="tertiary"):
             told = service.more_like(run, answer, words or citation.quote)
-            ask_view.carry_out(service, answer, f"More like [{citation.number}]", told)
+            ask_view.carry_out(service, answer, f"More like this [{citation.number}]", told)
         if st.button("Only this source", key="only-this", type="tertiary"):
             told = commands.only(answer, str(citation.number))
             ask_view.carry_out(service, answer, f"Only this source [{citation.number}]", told)

@@ -18,11 +18,21 @@ _KEEP = f"<script>document.cookie = '{_COOKIE}=1; path=/; max-age=31536000; same
 _THREADS = 15  # shown at first, and more with each click on "Older"
 
 
+def known(person: str, run_id: str) -> str:
+    """The script by which a browser is known that was at the page's own address. Without it, a window that begins with
+    an answer's address was opened by a shared link, and its address says so from now on. Where people log in,
+    everybody has a history of their own."""
+    st.session_state.setdefault("at home", not run_id)
+    if not (person or st.session_state["at home"] or _COOKIE in st.context.cookies):
+        st.query_params["shared"] = "1"
+    return "" if "shared" in st.query_params else _KEEP
+
+
 def show(service: PageService, run_id: str) -> None:
     """What was asked before, newest first; each thread can be opened, named and deleted. A window that a shared link
     opened shows none of it."""
     st.button("New question", key="new", width="stretch", on_click=go)
-    if _is_shared(service, run_id):
+    if "shared" in st.query_params and not service.person:
         say.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
         return
     with st.container(horizontal=True):
@@ -45,20 +55,6 @@ def show(service: PageService, run_id: str) -> None:
         if len(threads) > most:
             more = {"threads": most + _THREADS}
             st.button("Older", key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
-
-
-def _is_shared(service: PageService, run_id: str) -> bool:
-    """Whether the window began with an answer's address, in a browser that was never at the page's own. Where people
-    log in, everybody has a history of their own."""
-    known = _COOKIE in st.context.cookies
-    if run_id and not (service.person or known or "at home" in st.session_state):
-        st.query_params["shared"] = "1"
-    if shared := "shared" in st.query_params and not service.person:
-        return shared
-    st.session_state["at home"] = True
-    if not known:
-        st.html(_KEEP, unsafe_allow_javascript=True)
-    return False
 
 
 def _line(service: PageService, thread: Thread, run_id: str) -> None:
