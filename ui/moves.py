@@ -17,17 +17,18 @@ if (top) {
 let looks = 0;
 const sought = focus || shown, look = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
-  if (found && shown) found.scrollIntoView({block: 'nearest'});
   if (found && focus && (free || !gently) && !has.value) {  // who is typing goes on
     if (found.tabIndex < 0) found.tabIndex = -1;  // a heading
     found.focus({preventScroll: true});
   }
-  const kept = found && (clear || shown) && document.querySelector(clear || shown);
-  const sheet = kept && found.closest('.stColumn');
-  const low = sheet && getComputedStyle(sheet).position === 'fixed' ? sheet : document.querySelector('.stBottom');
-  const over = kept && low ? kept.getBoundingClientRect().bottom + 16 - low.getBoundingClientRect().top : 0;
-  if (over > 0) document.querySelector('.stMain').scrollBy(0, over);
-  if (found && !(gently && free) && !(clear && looks < 15) || ++looks > 60) clearInterval(look);
+  const kept = found && document.querySelector(clear || shown || '_');
+  if (kept) {
+    const sheet = found.closest('.stColumn'), box = kept.getBoundingClientRect();
+    const low = sheet && getComputedStyle(sheet).position === 'fixed' ? sheet : document.querySelector('.stBottom');
+    const over = box.bottom + 16 - (low?.getBoundingClientRect().top ?? innerHeight);
+    document.querySelector('.stMain').scrollBy(0, Math.min(Math.max(0, over), box.top - 70));
+  }
+  if (found && !(gently && free) && !(kept && looks < 15) || ++looks > 60) clearInterval(look);
 }, 50);
 }</script>"""
 
