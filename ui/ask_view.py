@@ -46,14 +46,17 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
     with st.bottom if shown else nullcontext():
-        with st.form("ask", border=False), st.container(horizontal=True, wrap=not shown, vertical_alignment="center"):
+        with st.form("ask", border=False):
+            above, line = st.container(), st.container(horizontal=True, wrap=False, vertical_alignment="center")
             if st.session_state.pop("told", False):  # what was answered leaves the field
                 st.session_state[f"question{shown}"] = ""
             example = "Ask on …" if thread else "Ask something else …" if shown else "Should schools ban smartphones?"
             seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
-            question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
-            pressed = st.form_submit_button("Ask", type="primary")
-            options = _options(open_service, thread, shown)
+            with line if shown else above:
+                question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
+            with line:
+                pressed = st.form_submit_button("Ask", type="primary")
+                options = _options(open_service, thread, shown)
         if pressed:
             ask(open_service(), question, thread, options)
     if not shown:

@@ -55,7 +55,7 @@ def _number(answer: Answer, number: int, words: str, key: str) -> None:
 def _open(source: tuple[str, int, str, str], focus: str) -> None:
     """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
     st.session_state[_OPENED] = source
-    moves.then(focus=f".st-key-{focus} button", clear=f".st-key-{source[3] or focus} button")
+    moves.then(focus=f".st-key-{focus} button", clear=f".st-key-{source[3]} button" if source[3] else "")
 
 
 def opened(answer: Answer) -> Citation | None:
