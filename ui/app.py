@@ -89,6 +89,11 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
         vote_view.compare(answer, service.ranked(run.id))
         return
+    if st.query_params.get("view") == "sheet":
+        from ui import sheet_view
+
+        sheet_view.show(run, answer)
+        return
     answer_view.show(service, run, answer)
     ask_view.form(opened, run.id, run.id)
 

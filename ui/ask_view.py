@@ -148,7 +148,7 @@ def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Se
     replies = st.session_state.setdefault(f"replies-{answer.run_id}", [])
     replies.append((asked, made))
     st.session_state["told"] = True
-    moves.then(shown=f".st-key-reply-{len(replies)}")
+    moves.then(clear=f".st-key-reply-{len(replies)}")
     st.rerun()
 
 

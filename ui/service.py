@@ -34,13 +34,8 @@ T = TypeVar("T")
 
 
 def answer_of(run: RunRow) -> Answer | None:
-    """A run's answer with its sides in the order of the page and of what is made from it: those for and against first.
-    None of the two always stands first: which one does is decided by the thread, whose answers all have one order."""
-    if run.answer is None:
-        return None
-    answer, first = Answer.model_validate_json(run.answer), ("supports", "opposes")[int(run.thread, 16) % 2]
-    sides = sorted(answer.perspectives, key=lambda side: (side.stance == "other", side.stance != first))
-    return answer.model_copy(update={"perspectives": sides})
+    """A run's answer; None while it has none."""
+    return None if run.answer is None else Answer.model_validate_json(run.answer)
 
 
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
