@@ -552,7 +552,7 @@ def test_a_question_asked_while_one_runs_has_a_thread_and_a_name_of_its_own(page
     assert field(app).label == "Ask something that people disagree on"
     second = shown_run(ask(app, "Should towns dig tunnels?"))
     until(app, lambda a: "Searched: " in html(a))
-    opened = {b.key: b.label for b in app.button if str(b.key).startswith("open-")}
+    opened = {b.key: b.label for b in app.sidebar.button if str(b.key).startswith("open-")}
     assert opened == {f"open-{first}": QUESTION, f"open-{second}": "Should towns dig tunnels?"}
     assert not [b for b in app.button if str(b.key).startswith("thread-")]
 

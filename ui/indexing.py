@@ -111,8 +111,7 @@ class Uploads:
         """Starts to store what was sent. lock: the folder's, held, and released at the end."""
         report = IngestReport()
         if self.latest and self.latest.folder == folder:  # what it has stored is read again, and then counted unchanged
-            stored, passages = self.latest.report.stored, self.latest.report.passages
-            report = IngestReport(stored=stored, passages=passages, unchanged=-stored)
+            report = IngestReport((was := self.latest.report).stored, unchanged=-was.stored, passages=was.passages)
         self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses), report, folder=folder)
         self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, lock), daemon=True)
         self._thread.start()

@@ -174,8 +174,7 @@ class PageService:
     def more_like(self, run: RunRow, answer: Answer, words: str) -> Reply:
         """What else the documents say that is like a quotation."""
         options = RunOptions.from_dict(run.options)
-        found = self._wait(more_like(self._runs.providers, answer.neutral_question, words, options))
-        return like(answer, found)
+        return like(answer, self._wait(more_like(self._runs.providers, answer.neutral_question, words, options)))
 
     def remove_thread(self, thread: str) -> None:
         """Takes the thread out of the person's history; for a while it can be put back, then their runs of it go.
