@@ -75,7 +75,7 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
         visitor.button("Markdown").click()
     assert Path(coming.value.path()).read_text().startswith(f"# {PHONES}\n")
     first = visitor.run_id
-    suggested = visitor.page.locator(".st-key-suggested").get_by_role("button", name="counter-argument").first
+    suggested = visitor.page.locator(".st-key-suggested").get_by_role("button", name="What speaks against").first
     question = suggested.inner_text().strip()
     suggested.click()
     visitor.until(lambda: visitor.run_id not in ("", first), "another address")

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from agent_fixtures import QUESTION
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import TextInput
 from test_rendering import embedded
 from toll_run import toll_answer
 from written_answers import answer, cited, stands
 
 from agent.answer.model import Answer
+from agent.answer.words import day
 from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.service import Runs
@@ -34,8 +37,13 @@ def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
         yield pages
 
 
+def field(app: AppTest) -> TextInput:
+    """The question's field, which under an answer stands at the lower edge of the page."""
+    return next(f for f in app.text_input if str(f.key).startswith("question"))
+
+
 def ask(app: AppTest, question: str, *, review: bool = False) -> AppTest:
-    app.text_input[0].set_value(question)
+    field(app).set_value(question)
     if review:
         app.checkbox[0].check()
     return click(app, "Ask")
@@ -233,7 +241,7 @@ def test_what_cannot_be_asked_is_said_and_nothing_is_lost(page: Callable[..., Ap
     app = ask(page(), "???")
     assert not app.exception
     assert "There is no word" in html(app)
-    assert app.text_input[0].value == "???"
+    assert field(app).value == "???"
 
 
 def test_the_sides_can_be_edited_first(page: Callable[..., AppTest]) -> None:
@@ -272,7 +280,7 @@ def test_a_run_whose_process_was_killed_goes_on(page: Callable[..., AppTest], se
 def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
     app = until(ask(page(), QUESTION), answered)
     first = shown_run(app)
-    assert app.text_input[0].label == "Follow up, or ask something new"
+    assert field(app).label == "Follow up, or ask something new"
     ask(app, "What about the cost?")
     until(app, lambda a: shown_run(a) != first and "Searched: " in html(a))
     assert "<h1>What about the cost?</h1>" in html(app)
@@ -310,7 +318,7 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
     app = until(ask(page(), QUESTION), answered)
     click(app, "Summarise")
     ask(app, "/only 2")
-    assert app.text_input[0].value == ""
+    assert field(app).value == ""
     click(app, "Only newer sources")
     said = html(app)
     told = [
@@ -331,9 +339,9 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
 def test_a_side_is_argued_against_at_a_click(page: Callable[..., AppTest]) -> None:
     app = until(ask(page(), QUESTION), answered)
     first = shown_run(app)
-    click(app, "Argue against this")
+    click(app, "What speaks against this")
     until(app, lambda a: shown_run(a) != first and "Searched: " in html(a))
-    assert "<h1>Strongest case against For?</h1>" in html(app)
+    assert "<h1>What speaks against ‘For’?</h1>" in html(app)
 
 
 def test_the_history_is_opened_and_deleted(page: Callable[..., AppTest]) -> None:
@@ -546,3 +554,64 @@ def test_what_a_person_deletes_leaves_what_is_everybodys(page: Callable[..., App
         assert [(t.id, t.runs, t.own) for t in ann.threads.latest(9)] == [(shared, 1, 0)]
     finally:
         service.close()
+
+
+def test_the_history_has_days_and_a_shared_link_does_not_show_it(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    days = {"5" * 12: 0, "6" * 12: 1, "7" * 12: 300}
+    for run, ago in days.items():
+        store_answer(settings, answer(f"Was it {ago} days ago?", stands("p1", "supports", "It was.")), run)
+        at = (datetime.now().astimezone() - timedelta(days=ago)).astimezone(UTC).isoformat()
+        with closing(Database(settings.database_path)) as database, database.write() as db:
+            db.execute("UPDATE runs SET created_at = ?, finished_at = ? WHERE id = ?", (at, at, run))
+    told, past = html(home := page()), datetime.now().astimezone() - timedelta(days=300)
+    shown = ['sm-small">Today<', 'sm-small">Yesterday<', f'sm-small">{day(past.date().isoformat())}<']
+    assert sorted(shown, key=told.index) == shown
+    assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{run}" for run in days]
+    assert labels(home).index("Settings") < labels(home).index("Was it 0 days ago?")
+    for shared in (app := page(run="5" * 12), click(app, "New question")):
+        assert "A shared link opened this window." in html(shared)
+        assert not {"Was it 1 days ago?", "Documents", "Settings"} & {*labels(shared)}
+    ours = click(home, "Was it 0 days ago?")
+    assert "Was it 1 days ago?" in labels(ours)
+
+
+def test_a_question_asked_while_one_runs_has_a_thread_and_a_name_of_its_own(page: Callable[..., AppTest]) -> None:
+    app = ask(page(), QUESTION)
+    first = shown_run(app)
+    assert field(app).label == "Ask something that people disagree on"
+    second = shown_run(ask(app, "Should towns dig tunnels?"))
+    until(app, lambda a: "Searched: " in html(a))
+    opened = {b.key: b.label for b in app.sidebar.button if str(b.key).startswith("open-")}
+    assert opened == {f"open-{first}": QUESTION, f"open-{second}": "Should towns dig tunnels?"}
+    assert not [b for b in app.button if str(b.key).startswith("thread-")]
+
+
+def test_where_to_look_is_kept_for_the_next_question(page: Callable[..., AppTest], settings: Settings) -> None:
+    home = page()
+    with closing(Database(settings.database_path)) as database:
+        store = Store(database)
+        store.ensure_collection("letters", store.collections()[0].encoder)
+        runs = RunStore(database)
+        home.run().button_group(key="whereNone").set_value(["letters"])
+        asked = shown_run(until(ask(home, QUESTION), lambda a: "Searched: letters." in html(a)))
+        app = click(home, "New question")
+        assert app.button_group(key="whereNone").value == ["letters"]
+        again = shown_run(ask(app, "Should towns dig tunnels?"))
+        assert [runs.get(run).options["collections"] for run in (asked, again)] == [["letters"], ["letters"]]
+    assert page().button_group(key="whereNone").value == ["samples"]
+
+
+def test_what_was_typed_is_the_title_and_more_like_a_quotation_is_told(page: Callable[..., AppTest]) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    next(b for b in app.button if b.key and b.key.startswith("cite-p")).click().run()
+    marked = html(app).partition("<mark>")[2].partition("</mark>")[0]
+    click(app, "More like this")
+    told = html(app).partition("You asked: More like this [")[2]
+    assert "“" in told
+    assert f"“{marked}" not in told
+    first = shown_run(app)
+    until(ask(app, "/against 1"), lambda a: shown_run(a) != first and "Searched: " in html(a))
+    assert "<h1>/against 1</h1>" in html(app)

@@ -15,7 +15,7 @@ from agent.answer.sheet import SHEET, WHAT_IT_HOLDS
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
 from tools.store.store import SAMPLES
-from ui import ask_view, cited_view, read_view, say, source_view
+from ui import ask_view, cited_view, moves, read_view, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
@@ -122,17 +122,18 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
         if (
             side.claims
             and side.id != OTHER_WAYS
-            and st.button("Argue against this", key=f"against-{side.id}", type="tertiary")
+            and st.button("What speaks against this", key=f"against-{side.id}", type="tertiary")
         ):
             ask_view.carry_out(service, answer, "", commands.against(answer, side.name))
         if side.all_claims:
-            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
+            focus = {"focus": "[data-testid=stPopoverBody] .stCode button"}
+            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}", on_change=moves.then, kwargs=focus):
                 st.code(copied(answer, side), language=None, wrap_lines=True)
 
 
 def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective) -> None:
     strength = words.strength_of(answer, side)
-    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
     own = words.quoted_head(side)

@@ -107,7 +107,7 @@ def _number(answer: Answer, number: int, words: str, key: str) -> None:
 def _open(source: tuple[str, int, str, str], focus: str) -> None:
     """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
     st.session_state[_OPENED] = source
-    moves.then(focus=f".st-key-{focus} button")
+    moves.then(focus=f".st-key-{focus} button", clear=f".st-key-{source[3]} button" if source[3] else "")
 
 
 def opened(answer: Answer) -> Citation | None:
@@ -133,8 +133,11 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
             whole = service.store.document_passages(citation.passage_id)
             source_view.open_document(citation.title or citation.document_id, whole, quotes)
         claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
-        if claimed and st.button("Challenge this claim", key="challenge", type="tertiary"):
-            ask_view.begin(service, f"Strongest counter-argument to {citation.number}?", thread=run.id)
+        if claimed and st.button("What speaks against this", key="challenge", type="tertiary"):
+            ask_view.begin(service, f"What speaks against {citation.number}?", thread=run.id)
+        if st.button("More like this", key="like-this", type="tertiary"):
+            told = service.more_like(run, answer, words or citation.quote)
+            ask_view.carry_out(service, answer, f"More like this [{citation.number}]", told)
         if st.button("Only this source", key="only-this", type="tertiary"):
             told = commands.only(answer, str(citation.number))
-            ask_view.carry_out(service, answer, f"Only [{citation.number}]", told)
+            ask_view.carry_out(service, answer, f"Only this source [{citation.number}]", told)

@@ -30,6 +30,7 @@ from tools.passages import Passage
 
 _POOL = 60  # passages of each query
 _MOST = 15
+_LIKE = 6  # sentences like a quotation
 
 
 class _Ranking(NamedTuple):
@@ -128,6 +129,23 @@ def _repeats(part: _Part, other: _Part) -> bool:
     """Whether they are the same words, or one of two sentences of a passage holds the other."""
     within = part.passage.id == other.passage.id and not part.shown
     return part.text == other.text or (within and (part.text in other.text or other.text in part.text))
+
+
+async def more_like(providers: Providers, question: str, words: str, options: RunOptions) -> list[tuple[str, Passage]]:
+    """Sentences near to a quotation of an answer to the question, the nearest first, with their passages. The quotation
+    itself and what stands next to it in its sentence are left out."""
+    found, passages = await search_store(providers, words, replace(options, pool=_POOL))
+    parts = [part for i in found.ids for part in parts_of(passages[i]) if words not in part.text]
+    parts = [part for part in {p.text: p for p in parts}.values() if part.text not in words]
+    near = await similarity_to(providers, [words, question], list({p.passage.id for p in parts}))
+    parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= _RELATED]
+    vectors = await providers.models.encode([words, *(p.text for p in parts)])
+    cosine, chosen = vectors[1:] @ vectors[0], dict[int, tuple[str, Passage]]()
+    for at in np.argsort(-cosine, kind="stable"):
+        part = parts[int(at)]
+        if cosine[at] >= _NEAR and len(chosen) < _LIKE:
+            chosen.setdefault(part.passage.id, (part.text, part.passage))
+    return list(chosen.values())
 
 
 async def _searched(
