@@ -69,7 +69,6 @@ def assemble(
     outcome = _outcome(state, sides, also)
     documents = documents_of(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
     served_by = providers | state.get("served_by", {})
-    judge = "the embedded judge" if served_by.get("judge", "").startswith("embedded") else "the judge"
     return Answer(
         run_id=run_id,
         question=state["question"],
@@ -77,7 +76,7 @@ def assemble(
         focus="" if against else framing["focus"],
         against=Countered(**shared_fields(against, Countered)) if against else None,
         outcome=outcome,
-        summary=summarise(outcome, state, documents, judge),
+        summary=summarise(outcome, state, documents),
         crux=crux[0] if crux and outcome == "answered" else None,
         perspectives=sides,
         also=also,
