@@ -153,7 +153,7 @@ class PageService:
 
     def _check_own(self, run_id: str) -> None:
         if self.rows.get(run_id).person != self.person:
-            raise InputError("this run is not yours. Whoever began it can stop it and go on with it.")
+            raise InputError("this question is not yours. Whoever asked it can stop it and continue it.")
 
     def finish_uploads(self) -> None:
         """Continues the uploads that another process, or the service before this one, was at work on and left."""

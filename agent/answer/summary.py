@@ -64,7 +64,7 @@ def _what_was_not_done(state: RunState) -> str:
 
 
 def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
-    """'Of 14 documents on this, 5 argue yes and 4 no; of 5 the side is not clear.' Copies count once."""
+    """'Of 14 documents on this, 5 argue yes and 4 no; 5 are not clear.' Copies count once."""
     on_question = [d for d in documents if d.not_quoted not in ("repeats", "off_question", "unread")]
     argued = Counter(_argued(d, state) for d in on_question if d.stances)
     untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
@@ -75,7 +75,9 @@ def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     told = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
     told[0] = told[0].replace(" ", " argues " if told[0].startswith("1 ") else " argue ", 1)
     listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-    return f"Of {whole} on this, {listed}" + (f"; of {untold} the side is not clear." if untold else ".")
+    return f"Of {whole} on this, {listed}" + (
+        f"; {untold} {'is' if untold == 1 else 'are'} not clear." if untold else "."
+    )
 
 
 def is_read(document: AnswerDocument) -> bool:

@@ -122,7 +122,7 @@ def is_sideless(answer: Answer) -> bool:
 
 def also_heading(answer: Answer) -> str:
     """What stands above `also`."""
-    return "On this question" if is_sideless(answer) else "Also on this question"
+    return "On this question" if is_sideless(answer) else "Also on this question, side not clear"
 
 
 def how_to_get_sides(answer: Answer) -> str:
@@ -179,16 +179,16 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 def strength_of(answer: Answer, side: AnswerPerspective) -> str:
     """'5 quotations from 4 sources', or that nothing is sure enough. A side that rests on one source names it, or says
-    that its documents say the same."""
+    how many documents count as that one."""
     line, shown = line_of(answer, side), side.claims
     if answer.outcome == "retrieved":
         return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
     if not shown:
         return "nothing found" if answer.outcome == "nothing_found" else NOT_SURE
     cited = {n for c in shown for n in c.citations}
-    behind = list(dict.fromkeys(_owner(c) for c in answer.citations if c.number in cited))
-    several = f"{len(behind)} that count as one source, since they say the same"
-    one = f"one source alone: {behind[0]}" if len(behind) == 1 else several
+    behind = {(c.collection, c.document_id): _owner(c) for c in answer.citations if c.number in cited}
+    several = f"{len(behind)} documents that count as one source"
+    one = f"one source alone: {next(iter(behind.values()))}" if len(behind) == 1 else several
     called = "quotation" if all(c.quoted for c in shown) else "claim"
     return f"{count(len(shown), called)} from {one if behind and line.sources == 1 else count(line.sources, 'source')}"
 
