@@ -173,7 +173,7 @@ def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServ
     server.on("", Reply("oh dear", status=500))
     status, out, err = cli("ask", QUESTION, "--deadline", "10")
     assert (status, err) == (DEGRADED, "")
-    assert "The model test-model failed, and embedded providers stood in." in " ".join(out.split())
+    assert "The model test-model failed, and Steelman's built-in models stood in." in " ".join(out.split())
     assert KEY not in out
 
 

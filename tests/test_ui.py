@@ -104,7 +104,7 @@ def test_what_stands_under_no_side_is_first_where_no_side_has_a_case(
     app = page(run="4" * 12)
     assert not app.exception
     shown = html(app)
-    first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer</b>")
+    first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer 1</b>")
     assert first < shown.index("“Sentence 1.” – Ann Lee, The Courier, 1 March 2025") < side
     assert first < shown.index("STEELMAN_JUDGE=hub:NAME") < side
     assert next(e.label for e in app.expander) == ":small[+ 2 more]"
@@ -119,7 +119,7 @@ def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
     app = until(ask(page(), QUESTION), lambda a: "<b>Against</b>" in html(a))
     assert 'class="sm-claim case"' not in html(app)
     assert 'class="sm-claim thesis"' not in html(app)
-    assert "weak" in app.markdown[0].help  # the words are explained where they stand
+    assert "one source" in app.markdown[0].help  # what counts is explained where they stand
     assert [e.label for e in app.expander] == ["Documents: what each one argues"]  # no more of a side without a case
 
 
@@ -138,7 +138,7 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
     assert '<span class="sm-reason">(answers [5])</span>' in html(app)
-    assert "<h2>Also on this question</h2>" in html(app)
+    assert "<h2>Also on this question, side not clear</h2>" in html(app)
     assert "<li>On the bridge, part 1 · Valley Courier · 1 March 2025 · for ‘Yes’ [1]</li>" in "".join(
         e.proto.body for e in documents.get("html")
     )
@@ -172,7 +172,7 @@ def test_a_run_is_stopped_and_goes_on(page: Callable[..., AppTest]) -> None:
     app = ask(page(), QUESTION)
     click(app, "Stop")
     until(app, lambda a: "was stopped" in html(a))
-    click(app, "Go on with it")
+    click(app, "Continue")
     until(app, answered)
 
 
@@ -182,8 +182,8 @@ def test_a_run_whose_process_was_killed_goes_on(page: Callable[..., AppTest], se
         with database.write() as db:
             db.execute("UPDATE runs SET heartbeat = 0")
     app = page(run="a" * 12)
-    assert "This run was interrupted: its process is gone." in html(app)
-    until(click(app, "Go on with it"), answered)
+    assert "This question was interrupted: the process that worked on it is gone." in html(app)
+    until(click(app, "Continue"), answered)
 
 
 def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
@@ -235,7 +235,7 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
         "<b>In short</b>",
         "You asked: /only 2",
         "You asked: Only newer",
-        "<b>What rests on",
+        "<b>What the sources dated",
     ]
     assert sorted(told[:4], key=said.index) == told[:4]
     assert told[4] in said
@@ -297,7 +297,12 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
     app = until(ask(page(), QUESTION), answered)
     listed = [b.key for b in app.button if b.key and b.key.startswith("cite-list-")]
     assert len(listed) >= 2
-    assert [b.label for b in app.download_button] == ["Markdown", "Web page", "Word", "JSON"]
+    assert [b.label for b in app.download_button] == [
+        "Word",
+        "Web page",
+        "Plain text (Markdown)",
+        "For programs (JSON)",
+    ]
     copied, *_, link = [c.value for c in app.code]
     assert "[1] " in copied
     assert link.endswith(f"?run={shown_run(app)}")
@@ -408,9 +413,9 @@ def test_neither_of_two_people_sees_what_the_other_asked(page_of: Callable[..., 
     assert "Ann" in html(ann)
     assert "you alone can open it" in html(ann)
     bob = page_of(BOB, run=asked)
-    assert "There is no such run." in html(bob)
-    assert "There is no such run." in html(page_of(BOB, run=asked, view="compare"))
-    assert "There is no such run." in html(page_of(BOB, run=asked[:6]))
+    assert "There is no answer at this address." in html(bob)
+    assert "There is no answer at this address." in html(page_of(BOB, run=asked, view="compare"))
+    assert "There is no answer at this address." in html(page_of(BOB, run=asked[:6]))
     assert [b.key for b in bob.button if str(b.key).startswith(("open-", "delete-"))] == [f"open-{'c' * 12}"]
     assert "It is everybody" in html(menu(bob, "c" * 12))
     assert "Delete" not in labels(bob)
@@ -420,7 +425,9 @@ def test_neither_of_two_people_sees_what_the_other_asked(page_of: Callable[..., 
     assert QUESTION not in labels(other)
     assert QUESTION in labels(page_of(ANN))
     assert answered(page_of(ANN | {"email": "new@example.org", "name": "Ann B."}, run=asked))
-    assert "There is no such run." in html(page_of(BOB | {"sub": "Ann", "iss": "https://other.example.org"}, run=asked))
+    assert "There is no answer at this address." in html(
+        page_of(BOB | {"sub": "Ann", "iss": "https://other.example.org"}, run=asked)
+    )
 
 
 def test_documents_are_their_persons_and_settings_nobodys(page_of: Callable[..., AppTest]) -> None:

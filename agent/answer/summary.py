@@ -64,20 +64,18 @@ def _what_was_not_done(state: RunState) -> str:
 
 
 def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
-    """'Of 14 documents on this, 5 argue yes and 4 no; 5 are not clear.' Copies count once."""
+    """'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.' Copies count once."""
     on_question = [d for d in documents if d.not_quoted not in ("repeats", "off_question", "unread")]
     argued = Counter(_argued(d, state) for d in on_question if d.stances)
     untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
     if not argued:
         found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
         undone = _what_was_not_done(state)
-        return f"{whole} {found} on this; it is not clear {which}{undone}." if untold else ""
+        return f"{whole} {found} on this; Steelman could not tell {which}{undone}." if untold else ""
     told = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
     told[0] = told[0].replace(" ", " argues " if told[0].startswith("1 ") else " argue ", 1)
     listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-    return f"Of {whole} on this, {listed}" + (
-        f"; {untold} {'is' if untold == 1 else 'are'} not clear." if untold else "."
-    )
+    return f"Of {whole} on this, {listed}" + (f"; for {untold} Steelman could not tell." if untold else ".")
 
 
 def is_read(document: AnswerDocument) -> bool:

@@ -68,8 +68,8 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
     if side.id == OTHER_WAYS or is_answer(side.name, side.statement):
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
-    number = [s.id for s in answer.perspectives].index(side.id) + 1
-    return LABELS[side.stance] if sided else f"Answer {number}"
+    number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""
+    return LABELS[side.stance] if sided else f"Answer{number}"
 
 
 def called(answer: Answer, side: AnswerPerspective) -> str:
