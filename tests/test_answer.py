@@ -120,7 +120,7 @@ def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
     dropped = [{"perspective": "p1", "text": "x", "check": "side"}]
     notes = {n.kind: n.text for n in made(state(claims, dropped=dropped, unjudged=30)).notes}
     assert notes["dropped"] == "1 sentence did not stand up to the check against the sources and was left out."
-    assert notes["unjudged"].startswith("30 passages stayed unjudged")
+    assert notes["unjudged"].startswith("30 passages found were left unread")
     assert notes["balance"] == (
         "5 claims are shown for ‘side 1’ and 1 for ‘side 2’: that does not say how much there is for either."
     )
@@ -222,7 +222,7 @@ def test_a_sides_line_counts_what_is_shown_and_its_sources() -> None:
     ]
     assert [strength_of(answer, s) for s in answer.perspectives] == [
         "2 quotations from one source alone: Sample Press",
-        "1 quotation from one source alone: b",
+        "1 quotation from 2 documents that count as one source",
         "nothing sure enough to quote for this side",
     ]
     assert strength_of(made(state([])), answer.perspectives[2]) == "nothing found"

@@ -235,7 +235,7 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
         "<b>In short</b>",
         "You asked: /only 2",
         "You asked: Only newer",
-        "<b>What the sources dated",
+        "<b>What source [2] says",
     ]
     assert sorted(told[:4], key=said.index) == told[:4]
     assert told[4] in said
@@ -308,12 +308,53 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
     assert link.endswith(f"?run={shown_run(app)}")
 
 
-def test_the_answer_stands_beside_a_plain_list_of_what_was_found(page: Callable[..., AppTest]) -> None:
-    app = click(until(ask(page(), QUESTION), answered), "Compare")
-    assert "A plain ranked list of what was found" in html(app)
+def test_the_answer_stands_beside_the_ranked_passages_of_its_run(page: Callable[..., AppTest]) -> None:
+    app = click(click(until(ask(page(), QUESTION), answered), "Compare"), "Ranked passages")
+    assert "<h1>Ranked passages</h1>" in html(app)
     assert len([e for e in app.get("html") if '<p class="sm-claim' in e.proto.body]) == 2
     click(app, "Back to the answer")
     assert answered(app)
+
+
+def compared(app: AppTest) -> bool:
+    return "quoted by both answers" in html(app)
+
+
+def test_an_answer_is_compared_with_another_one_from_the_history(page: Callable[..., AppTest]) -> None:
+    first = shown_run(until(ask(page(), QUESTION), answered))
+    second = shown_run(until(ask(page(), "Should ferries run at night?"), lambda a: "Compare" in labels(a)))
+    app = page(run=first, view="compare")  # the address that showed the ranked passages, which are a click away
+    assert "Ranked passages" in labels(app)
+    (choice,) = app.selectbox
+    assert [option.partition(" · ")[0] for option in choice.options] == ["Should ferries run at night?"]
+    choice.select_index(0).run()
+    assert (shown_run(app), app.query_params["with"]) == (first, second)
+    assert compared(app)
+    assert html(app).index(f"<h2>{QUESTION}</h2>") < html(app).index("<h2>Should ferries run at night?</h2>")
+
+
+def test_the_same_is_asked_again_in_other_places_and_stands_beside(page: Callable[..., AppTest]) -> None:
+    first = shown_run(until(ask(page(), QUESTION), answered))
+    app = page(run=first, view="compare")
+    assert not app.selectbox[0].options
+    app.checkbox[0].check()
+    until(click(app, "Ask again"), compared)
+    assert (shown_run(app), html(app).count(f"<h2>{QUESTION}</h2>")) == (first, 2)
+    assert app.query_params["with"] != first
+    gone = page(run=first, view="compare", **{"with": "f" * 12})
+    assert "There is no answer at this address." in html(gone)
+    assert len(gone.selectbox) == 1
+
+
+def test_a_greeting_is_greeted_with_an_example_to_ask(page: Callable[..., AppTest]) -> None:
+    app = ask(page(), "Hello there!")
+    assert "Hello! Ask something that people disagree on" in html(app)
+    assert 'role="alert"' not in html(app)
+    assert not shown_run(app)
+    until(click(app, "Ask: Should schools ban smartphones?"), shown_run)
+    assert "<h1>Should schools ban smartphones?</h1>" in html(app)
+    below = until(ask(page(), QUESTION), answered)
+    assert "You are welcome!" in html(ask(below, "Thank you!"))
 
 
 def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -355,7 +396,7 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
 
 def test_the_settings_show_what_doctor_shows(page: Callable[..., AppTest], settings: Settings) -> None:
     shown = html(page(view="settings"))
-    for said in ("What is on", "embedded", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
+    for said in ("What is on", "built in", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
         assert said in shown
     assert "FAILS" not in shown
 

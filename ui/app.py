@@ -74,7 +74,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
     try:
         run = service.rows.get(run_id)
     except UnknownRunError:
-        say.warning("There is no answer at this address. It may have been deleted.")
+        say.warning(ask_view.GONE)
         ask_view.form(opened)
         return
     if (answer := answer_of(run)) is None:

@@ -16,6 +16,7 @@ from ui import moves, rights, say
 from ui.service import PageService, answer_of
 from ui.shown import escaped, text
 
+GONE = "There is no answer at this address. It may have been deleted."
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
 
 

@@ -10,6 +10,7 @@ from agent.answer import commands, words
 from agent.answer.ballots import answer_page, ranked_page
 from agent.answer.model import Answer
 from agent.runs.store import RunRow
+from tools.errors import UnknownRunError
 from tools.language.words import count
 from ui import answer_view, ask_view, rights, say, watch_view
 from ui.service import PageService, answer_of
@@ -24,7 +25,11 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
     view 'ranked' what its search found, in its order."""
     st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
     named = st.query_params.get("with", "") if view == "compare" else ""
-    other = service.rows.get(named) if named else None
+    try:
+        other = service.rows.get(named) if named else None
+    except UnknownRunError:
+        other = None
+        say.warning(ask_view.GONE)
     second = answer_of(other) if other else None
     say.title("Ranked passages" if view == "ranked" else "Two answers" if second else "Compare with another answer")
     if second:
