@@ -440,7 +440,7 @@ def test_progress_is_shown_to_a_terminal_only(settings: Settings) -> None:
         pass
     os.close(controller)
     assert json.loads(out)["outcome"] == "answered"
-    for told in ("Reading", "Sides: ", "Searching", "Judging", "Writing", "Checking", "Done."):
+    for told in ("Reading", "Sides: ", "Searching", "Reading what was found", "Writing", "Checking", "Done."):
         assert told in shown.decode()
 
 
