@@ -21,8 +21,8 @@ _THREADS = 50  # the last ones, whose answers can be chosen
 
 
 def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
-    """The answer on the left; on the right the run that the address names by `with`, or else the choice of one; in the
-    view 'ranked' what its search found, in its order."""
+    """The answer on the left; on the right the run that the address names by `with`, or in the view 'ranked' what its
+    search found, in its order. Where no run is named, one is to be chosen."""
     st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
     named = st.query_params.get("with", "") if view == "compare" else ""
     try:
@@ -36,6 +36,10 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
         alone = f"{len(one - two)} by the left one alone, {len(two - one)} by the right one alone"
         say.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
+    if not other and view == "compare":
+        _choose(service, run, answer)
+        _column(service, run, answer)
+        return
     left, right = st.columns(2, gap="medium")
     with left:
         _column(service, run, answer)
@@ -48,8 +52,6 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
             _column(service, other, rights.seen(second, service.settings))
         elif other:
             watch_view.show(service, other, on_end=st.rerun)
-        else:
-            _choose(service, run, answer)
 
 
 def _column(service: PageService, run: RunRow, answer: Answer) -> None:
