@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from agent.models.inference import Models
 from tools.documents.ingest import Ingester
 from tools.documents.markdown import markdown_document
+from tools.language.question import inverts
 from tools.language.sentences import split_sentences
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.judge import Pair
@@ -26,8 +27,10 @@ VECTORS = FOLDER / "vectors.npz"
 _SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # who argues for what, by the writers of the samples
 _NEAREST = 3
 _RELATED = 0.25  # cosine of two questions that have something to do with each other
-_SAME_TOPIC, _LOOKED_AT = 0.42, 10
-"""Cosine of two questions that may be about the same thing, and the passages that have to bear it out, half of them."""
+_SAME_TOPIC, _SAME_PLAIN, _LOOKED_AT = 0.42, 0.6, 10
+"""Cosine of two questions that may be about the same thing; of a short plain one, whose words say what they mean; and
+the passages that have to bear it out, half of them."""
+_PLAIN = 10  # words of a short question
 _SIGNATURE = "samples"
 
 
@@ -123,13 +126,14 @@ async def nearest_questions(question: str, models: Models) -> list[str]:
     return [near for near, nearness in await _by_nearness(question, models) if nearness >= _RELATED][:_NEAREST]
 
 
-async def sample_question_for(question: str, models: Models, search: HybridSearch, store: Store) -> str:
-    """The sample question that asks about the same thing, or an empty string.
+async def sample_question_for(models: Models, search: HybridSearch, store: Store, question: str) -> str:
+    """The sample question on the same topic, or an empty string.
 
-    It is near in meaning, and most of the passages that the typed question finds are of its topic.
+    It is near in meaning, and at least half of the passages that the typed question finds are of its topic.
     """
     (nearest, nearness), *_ = await _by_nearness(question, models)
-    if nearness < _SAME_TOPIC:
+    words = question.split()
+    if nearness < (_SAME_PLAIN if len(words) <= _PLAIN and inverts(words[0]) else _SAME_TOPIC):
         return ""
     vector = (await models.encode_queries([question]))[0]
     hits = await asyncio.to_thread(search.search, question, vector, (SAMPLES,), _LOOKED_AT)

@@ -16,7 +16,6 @@ from agent.state import RunState
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import in_place
-from tools.models.judges.quoting import load_quoting_weights
 
 QUESTION = "Should the swimming lake in Ostby stay open in winter?"
 ON = [
@@ -70,7 +69,7 @@ async def test_a_document_is_told_by_all_that_its_speaker_says(made: Callable[[A
     two = [replace(for_it, speaker="Dahl"), replace(against, speaker="Lund")]
     pair = briefs(models.judge(), [passage(1, GOOD, BETTER), passage(2, GOOD, BAD), *two], [])
     one, other = await score_sentences(models, pair)
-    told = [arguing_passages(r, load_quoting_weights()) for r in (one, other)]
+    told = [arguing_passages(r, models.judge()) for r in (one, other)]
     assert sorted(told[0]) == [1, 7], "what one voice says for both sides is for neither"
     assert told[1] == [8]
 

@@ -49,8 +49,8 @@ def test_sentences_of_no_side_stand_in_for_a_case() -> None:
 
 
 def test_a_command_that_has_to_search_says_what_for() -> None:
-    assert run_command("/against 2", ANSWER) == Search("Strongest case against 2?")
-    assert run_command("/AGAINST against", ANSWER) == Search("Strongest case against Against?")
+    assert run_command("/against 2", ANSWER) == Search("What speaks against 2?")
+    assert run_command("/AGAINST against", ANSWER) == Search("What speaks against ‘Against’?")
     assert run_command("/more 1", GIVEN) == Search(again(GIVEN), "deep")
 
 

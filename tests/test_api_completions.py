@@ -201,7 +201,7 @@ def test_an_app_that_wants_what_comes_next_gets_the_answers_follow_ups(settings:
         answer = ask(llm).choices[0].message.content
         history = f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: {answer}\n</chat_history>"
         reply = ask(llm, said("user", f'### Xxx:\nJSON: {{ "follow_ups": ["?"] }}\n### Xxx:\n{history}'))
-    assert "Strongest counter-argument to 1?" in json.loads(reply.choices[0].message.content)["follow_ups"]
+    assert "What speaks against 1?" in json.loads(reply.choices[0].message.content)["follow_ups"]
 
 
 def test_a_conversation_that_is_not_ours_is_the_context(standing: Door, llm: Any) -> None:

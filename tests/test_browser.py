@@ -77,7 +77,7 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
         visitor.button("Plain text (Markdown)").click()
     assert Path(coming.value.path()).read_text().startswith(f"# {PHONES}\n")
     first = visitor.run_id
-    suggested = visitor.page.locator(".st-key-suggested").get_by_role("button", name="counter-argument").first
+    suggested = visitor.page.locator(".st-key-suggested").get_by_role("button", name="What speaks against").first
     question = suggested.inner_text().strip()
     suggested.click()
     visitor.until(lambda: visitor.run_id not in ("", first), "another address")
@@ -145,8 +145,36 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
         visitor.page.emulate_media(media=media)
         seen = {part: visitor.page.locator(part).first.is_visible() for part in unseen}
         assert seen == dict.fromkeys(unseen, media == "screen")
-        assert visitor.page.get_by_role("heading", name="Sources").is_visible()
-        assert visitor.page.locator("[class*=cite-list]").last.is_visible()
+        assert visitor.page.get_by_text(re.compile("^Documents: read ")).is_visible()
+        assert visitor.page.locator("[class*=cite-list]").last.is_visible() is (media == "print")  # the list is folded
+
+
+def test_a_document_opens_at_its_surest_sentence_by_keyboard(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    visitor = visit(samples_page, width=390).go(phones).answered(PHONES)
+    yes, no = (
+        visitor.page.locator(f"[class*=st-key-card-{stance}]").bounding_box() for stance in ("supports", "opposes")
+    )
+    assert yes is not None
+    assert no is not None
+    assert yes["y"] + yes["height"] <= no["y"]
+    visitor.text(re.compile("^Documents: read ")).click()
+    title = visitor.page.locator("[class*=st-key-open-read-] button").last
+    title.wait_for()
+    title.focus()
+    visitor.page.keyboard.press("Enter")
+    mark = visitor.page.get_by_role("dialog").locator("mark").first
+    mark.wait_for()
+    seen = "e => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.top < innerHeight }"
+    visitor.until(lambda: mark.evaluate(seen), "the sentence in view", 5)
+    visitor.page.keyboard.press("Escape")
+    visitor.until(lambda: visitor.page.get_by_role("dialog").count() == 0, "the document closed", 5)
+    visitor.button("Debate sheet").click()
+    visitor.page.get_by_role("heading", name="What is not known").wait_for()
+    assert visitor.width()[0] <= 390
+    visitor.button("Back to the answer").click()
+    visitor.answered(PHONES)
 
 
 def contrast(*colours: str) -> float:

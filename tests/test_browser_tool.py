@@ -95,7 +95,7 @@ def focused(place: "Locator") -> bool:
 def test_another_view_opens_at_its_top_and_over_it_no_sidebar(
     samples_page: PageServer, answer: str, visit: Visit
 ) -> None:
-    visitor = visit(samples_page, 390).go(answer).answered(PHONES)
+    visitor = visit(samples_page, 390).arrive().go(answer).answered(PHONES)
     visitor.button("Compare").scroll_into_view_if_needed()
     assert scrolled(visitor) > 400
     visitor.button("Compare").click()
@@ -118,15 +118,16 @@ def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServ
     visitor.text(re.compile("What the sources dated .* or later say")).wait_for()
     assert visitor.run_id == run
     assert visitor.page.locator("[class*=st-key-reply-]").count() == 2  # in their order
-    visitor.until(lambda: in_sight(visitor, ".st-key-reply-2"), "the newest", 5)
+    visitor.until(lambda: begins_in_sight(visitor, ".st-key-reply-2"), "the newest", 5)
     visitor.page.get_by_role("button", name="Search more for this").first.click()
     visitor.until(lambda: visitor.run_id not in ("", run), "another run")
     visitor.ended()
 
 
-def in_sight(visitor: Visitor, place: str) -> bool:
+def begins_in_sight(visitor: Visitor, place: str) -> bool:
+    """Below the page's head; the field at the lower edge may cover the end of what is long."""
     box = visitor.page.locator(place).bounding_box()
-    return box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 901
+    return box is not None and 60 < box["y"] < 600
 
 
 def test_the_first_seconds(samples_page: PageServer, visit: Visit) -> None:

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,9 +15,10 @@ from toll_run import CLAIMS, PASSAGES, QUESTION, SIDES, TEXTS, covered, toll_ans
 from agent.answer.assemble import assemble
 from agent.answer.documents import documents_of, same_texts
 from agent.answer.files import to_docx, to_html, to_markdown
-from agent.answer.model import Answer
+from agent.answer.lines import by_file, document_line, headline, taken_as
+from agent.answer.model import Answer, DocumentStance
 from agent.answer.outline import to_terminal
-from agent.answer.words import document_line, strength_of
+from agent.answer.words import strength_of
 from agent.models.inference import Models
 from agent.runs.progress import Progress
 from agent.runs.store import Event
@@ -151,9 +152,8 @@ def test_a_document_is_said_to_argue_for_sides_as_their_heads_call_them() -> Non
     named = [{**SIDES[0], "name": "Charge them", "statement": "Charge a toll."}]
     named += [{**SIDES[1], "name": "Leave it free", "statement": "Charge no toll."}, {**SIDES[2]}]
     answer = toll_answer(toll_run(perspectives=named))
-    lines = [document_line(answer, answer.documents[n]) for n in (0, 2, 6, 7)]
-    argued = [line.rpartition(" · ")[2] for line in lines]
-    assert argued == ["for it", "against it", "for ‘A yearly pass’", "against ‘A yearly pass’"]
+    argued = [taken_as(answer, answer.documents[n]) for n in (0, 2, 6, 7)]
+    assert argued == ["read as For", "read as Against", "read as A yearly pass", "read as against A yearly pass"]
     assert "2 argue for, 5 against, 1 for another way" in answer.summary
 
 
@@ -192,14 +192,58 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     assert flat.casefold().index("44 of 46 shops") < flat.casefold().index("also on this question")
     if form != "html":
         assert "highway. [2] (answers [5])" in flat
-    listed = "Reader 13 · 13 March 2025 · for ‘No’, not quoted"
+    listed = "Reader 13 · news · 13 March 2025 · read as No · not quoted: not among the surest"
     assert (listed in flat) is (form in ("markdown", "html", "docx"))
     if listed in flat:
-        assert "Reader 11 · 11 March 2025 · for ‘No’, not quoted: says the same as another" in flat
-        assert "Upper Farm · 8 March 2025 · side not clear" in flat
-        assert "1 more found, not read" in flat
+        assert "Reader 11 · news · 11 March 2025 · read as No · not quoted: says the same as another" in flat
+        assert "Upper Farm · news · 8 March 2025 · side not clear · quoted" in flat
+        assert "Read 13 of 14, quoted 9." in flat
         assert "part 15" not in flat
-    assert "part 9 · Post Office · 9 March 2025 · side not clear" in to_terminal(answer, 104, False, explain=True)
+    explained = to_terminal(answer, 104, False, explain=True)
+    assert "part 9 · Post Office · news · 9 March 2025 · side not clear · not quoted" in explained
+
+
+@pytest.mark.parametrize(
+    ("stances", "why", "taken"),
+    [
+        ("p1 p2", "", "read as both"),
+        ("p1 p2 p3", "", "read as both, A yearly pass"),
+        ("p1 p3", "", "read as Yes, A yearly pass"),
+        ("", "no_side", "side not clear"),
+        ("", "off_question", ""),
+        ("", "repeats", ""),
+    ],
+)
+def test_a_document_is_read_as_the_sides_that_it_argues_for(stances: str, why: Any, taken: str) -> None:
+    answer = toll_answer()
+    told = [DocumentStance(perspective=side, argues="for") for side in stances.split()]
+    document = answer.documents[0].model_copy(update={"stances": told, "not_quoted": why})
+    assert taken_as(answer, document) == taken
+    assert taken_as(answer.model_copy(update={"perspectives": []}), document) == ""
+
+
+def test_rows_of_one_file_stand_together_below_its_name() -> None:
+    answer = toll_answer()
+    quoted, unread = answer.documents[0], answer.documents[-1]
+    rows = [quoted.model_copy(update={"id": i, "file": f, "title": ""}) for i, f in (("1", "a.csv"), ("2", "a.csv"))]
+    letters = [quoted.model_copy(update={"id": f"/tmp/b.mbox, message {n}"}) for n in (1, 2)]
+    lone, page = (
+        quoted.model_copy(update=u) for u in ({"id": "c.csv, row 9", "title": ""}, {"id": "d", "url": "https://x.y"})
+    )
+    listed = answer.model_copy(update={"documents": [rows[0], letters[0], lone, rows[1], letters[1], page, unread]})
+    assert [(name, [d.id for d in held]) for name, held in by_file(listed)] == [
+        ("a.csv", ["1", "2"]),
+        ("b.mbox", ["/tmp/b.mbox, message 1", "/tmp/b.mbox, message 2"]),
+        ("", ["c.csv, row 9"]),
+        ("", ["d"]),
+    ]
+    assert headline(listed) == "Read 6 of 7, quoted 6."
+    markdown = to_markdown(listed).replace("\\", "")
+    first = "row 1 · Valley Courier · news · 1 March 2025 · read as Yes · quoted [1]"
+    assert f"- a.csv · 2 documents, 2 quoted\n  - {first}" in markdown
+    assert document_line(listed, rows[0]).startswith("a.csv, row 1 · ")
+    assert document_line(listed, lone).startswith("c.csv, row 9 · ")
+    assert to_html(listed).count("<h2>Documents</h2>") == 1
 
 
 def test_a_claim_that_argues_against_its_side_says_so_while_it_runs() -> None:

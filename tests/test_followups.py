@@ -93,6 +93,7 @@ def test_a_number_is_the_claim_that_cites_it_with_its_side_and_the_contrary() ->
     ("asked", "text"),
     [
         ("Strongest case against For?", PRO.statement),
+        ("What speaks against ‘For’?", PRO.statement),
         ("/against against", CON.statement),
         ("/against [3]", "A bridge costs more than a ferry ever will."),
         ("strongest case against “Towns should share one bridge”", THIRD.statement),
@@ -259,7 +260,7 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
 
 
 def test_the_best_claim_of_each_facing_side_is_offered() -> None:
-    assert suggestions(ANSWER) == ["Strongest counter-argument to 1?", "Strongest counter-argument to 2?"]
+    assert suggestions(ANSWER) == ["What speaks against 1?", "What speaks against 2?"]
     assert all(resolve(question, [ANSWER]) for question in suggestions(ANSWER))
 
 

@@ -16,7 +16,7 @@ from test_ui import page  # noqa: F401  # a fixture
 
 from agent.settings import Settings
 from ui.indexing import Sent, Upload, _keep, _lock_of, folder_of
-from ui.service import close_service, open_service
+from ui.service import close_service, open_service, reopen
 
 LETTER = "Our town should sell the old pier, since repairs cost more each year than the fees bring in."
 _KILLED = """
@@ -117,3 +117,25 @@ def test_the_page_asks_which_column_is_the_text(page: Callable[..., AppTest]) ->
     store = open_service().store
     stored = {row["shown_id"]: store.passages_of(row["number"])[0].text for row in store.documents("mine", 9)}
     assert stored == {"a.txt": LETTER, "talk.csv, row 1": "The pier is all that this town has to show."}
+
+
+def test_other_settings_keep_what_was_deleted_and_how_far_an_upload_is(settings: Settings) -> None:
+    service = open_service()
+    asked = service.start("Should towns build bridges?")
+    while not service.rows.get(asked).answer:
+        time.sleep(0.05)
+    service.remove_thread(asked)
+    ended(service.uploads.begin([("a.txt", LETTER.encode()), ("b.pdf", b"no pdf")], [], "mine"))
+    ended(service.of("ann").uploads.begin([(f"{n}.txt", f"{LETTER} {n}".encode()) for n in range(40)], [], "mine"))
+    reopen(settings)
+    service = open_service()
+    told = service.uploads.latest
+    assert told is not None
+    assert (told.report.stored, len(told.report.problems)) == (1, 1)
+    service.threads.set_removed(asked, None)  # Undo
+    assert [thread.id for thread in service.threads.latest(9)] == [asked]
+    bob = service.of("bob")
+    bob.uploads.begin([(f"{n}.txt", f"{LETTER} {n}".encode()) for n in range(40)], [], "mine")
+    reopen(settings)
+    upload = ended(open_service().of("bob").uploads.latest)
+    assert (upload.error, upload.report.stored, upload.report.unchanged) == (None, 40, 0)

@@ -46,6 +46,7 @@ def test_what_says_yes_or_no_in_the_questions_own_words(text: str, question: str
         "I know that they volunteer, and I admire them for it.",
         "We also do not know whether the ban made anybody row elsewhere.",
         "It remains to be seen whether the ferry pays.",
+        "Parents can’t tell whether a school keeps its word.",
     ],
 )
 def test_a_reply_a_concession_and_an_open_question_are_for_nobody(text: str) -> None:
@@ -59,6 +60,15 @@ def test_a_reply_a_concession_and_an_open_question_are_for_nobody(text: str) -> 
         "Nobody knows better than the nurses what the night shift costs.",
         "The ferry, yes, the ferry should stay.",
         "Nothing is decided about us without us.",
+        "I accept that zoos should be closed.",
+        "We know that zoos shorten the lives of elephants.",
+        "It is true that nuclear power saves lives.",
+        "Of course zoos should be closed.",
+        "Granted patents keep poor countries poor.",
+        "Sixteen is too early to vote on a war.",
+        "Nobody should decide for me whether I may end my life.",
+        "No. 10 Downing Street wants the tax.",
+        "It risks the lives of unknown victims in order to spare those of known murderers.",
     ],
 )
 def test_an_argument_that_opens_like_one_is_an_argument(text: str) -> None:

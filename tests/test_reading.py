@@ -221,3 +221,14 @@ async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models], m
     judge.close.clear()
     await score_sentences(made(judge), given)
     assert len(judge.close) <= 1
+
+
+async def test_a_mined_statement_stands_for_itself_though_nothing_was_read(
+    made: Callable[[Any], Models],
+) -> None:
+    models = made(Stances())
+    mined: Any = SIDES[0] | {"name": GOOD, "statement": GOOD, "stance": "other", "contrary": "", "origin": "sources"}
+    given = briefs(models.judge(), [passage(7, GOOD, BETTER)], sides=[mined])
+    (reading,) = await score_sentences(models, given, seconds=0)
+    assert texts(reading, reading.case) == [GOOD]
+    assert sentence_evidence(reading) == {"case": [7], "strongest": 1.0}

@@ -21,6 +21,7 @@ from agent.answer.model import (
     Usage,
 )
 from agent.answer.outline import to_terminal
+from agent.answer.sheet import sheet_file
 from agent.answer.words import label, named, plain
 from tools.errors import InputError
 
@@ -168,7 +169,7 @@ def test_plain_keeps_every_script_and_what_joins_its_letters() -> None:
 
 
 def test_the_sides_of_a_question_without_yes_and_no_are_its_answers() -> None:
-    beside, sided = answer_with("x").perspectives
+    sided, beside = answer_with("x").perspectives
     for perspectives, heading in (([beside, sided], "## Other way: x"), ([beside], "## Answer: x")):
         assert heading in to_markdown(answer_with("x", perspectives=perspectives))
 
@@ -180,7 +181,7 @@ def embedded(sides: int, also: int, *claims: AnswerClaim, **changes: Any) -> Ans
     """An answer of embedded providers: one side with these claims and empty ones, and so many sentences beside them,
     each of a source of its own."""
     plain = answer_with("Bridges")
-    one = plain.perspectives[0].model_copy(update={"objections": []})
+    one = plain.perspectives[1].model_copy(update={"objections": []})
     made = [one.model_copy(update={"id": f"p{n}", "claims": [] if n else [*claims]}) for n in range(sides)]
     lines = [plain.coverage[0].model_copy(update={"perspective": s.id, "queries": []}) for s in made]
     about = {"publisher": "The Courier", "date": "2025-03-01"}
@@ -193,8 +194,14 @@ def embedded(sides: int, also: int, *claims: AnswerClaim, **changes: Any) -> Ans
     return plain.model_copy(update={**told, "providers": {"all": "embedded"}, "nearest_questions": [], **changes})
 
 
+DOCUMENT = (
+    answer_with("Bridges")
+    .documents[0]
+    .model_copy(update={"stances": [], "quoted": [], "not_quoted": "no_side", "file": ""})
+)
 SURE = AnswerClaim(text="A bridge joins both halves.", citations=[1])
 LINE = "“Sentence 1.” – Ann Lee, The Courier, 1 March 2025"
+IN_FULL = "Ann Lee, The Courier, news, 1 March 2025"
 
 
 @pytest.mark.parametrize("form", ["terminal", "md", "html", "docx", "explained"])
@@ -210,7 +217,8 @@ def test_five_sentences_beside_the_sides_are_open_and_each_says_who_where_and_wh
         "docx": lambda: "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(answer))).paragraphs),
     }[form]()
     low = shown.casefold()
-    assert low.index(SURE.text.casefold()) < low.index("also on this question") < low.index(LINE.casefold())
+    line = LINE if form in ("terminal", "explained") else IN_FULL
+    assert low.index(SURE.text.casefold()) < low.index("also on this question") < low.index(line.casefold())
     folded = form in ("terminal", "md", "docx")
     assert ("2 more: with --explain" in shown, "Sentence 6." in shown) == (folded, not folded)
     assert ("[8] Bridges" in shown) is (form == "explained")  # a source of nothing that is shown is not listed
@@ -283,6 +291,50 @@ def test_a_hole_says_what_was_looked_for() -> None:
         assert "nothing sure enough to quote for this side" in shown
         assert "ferry · rent a boat" in shown
     assert "Looked for: ferry" in to_terminal(answer, 80, False)  # that the question itself was searched goes unsaid
+
+
+# The sheet
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_sheet_obeys_nothing_in_it(text: str) -> None:
+    import docx
+
+    markdown = sheet_file(answer_with(text), ".md").decode()
+    tokens = MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(markdown)
+    kinds = {t.type for token in tokens for t in [token, *(token.children or [])]}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image", "fence", "code_block", "hr", "table_open"}
+    assert not kinds & {"strong_open", "s_open", "code_inline"}
+    word = docx.Document(io.BytesIO(sheet_file(answer_with(text), ".docx")))
+    assert words(re.sub("[\ufffe\uffff]", "", plain(text))) in words("".join(p.text for p in word.paragraphs))
+
+
+def test_the_sheet_is_the_question_the_strongest_of_each_side_and_what_is_not_known() -> None:
+    claims = [AnswerClaim(text=f"Reason {n}.", citations=[1], speaker="Ann Lee") for n in range(5)]
+    answer = embedded(2, 0, *claims)
+    yes, no = answer.perspectives
+    sides = [
+        s.model_copy(update={"name": n, "statement": f"{n}: Bridges", "stance": t})
+        for s, n, t in ((yes, "Yes", "supports"), (no, "No", "opposes"))
+    ]
+    crux = AnswerClaim(text="All turns on cost.", citations=[1], role="crux", quoted=False)
+    unclear = [DOCUMENT.model_copy(update={"title": f"Letter {n}"}) for n in range(4)]
+    answer = answer.model_copy(update={"perspectives": sides, "crux": crux, "documents": unclear})
+    lines = [line for line in sheet_file(answer, ".md").decode().splitlines() if line]
+    told = "  - Ann Lee, The Courier, news, 1 March 2025"
+    assert lines[:9] == [
+        "# Bridges",
+        "All turns on cost.",
+        "## Yes",
+        *(line for n in range(3) for line in (f"- “Reason {n}.”", told)),
+    ]
+    assert lines[9:14] == [
+        "## No",
+        "*nothing sure enough to quote for this side*",
+        "## What is not known",
+        "- No: nothing sure enough to quote for this side",
+        "- The side of 4 documents is not clear: ‘Letter 0’, ‘Letter 1’, ‘Letter 2’, 1 more",
+    ]
 
 
 # Files

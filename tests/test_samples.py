@@ -144,10 +144,19 @@ async def test_over_the_samples_alone_a_question_is_read_as_theirs_on_the_same_t
         "tipping is out of hand": "Should tipping in restaurants be abolished?",
         "keeping lions locked up so people can look at them is just cruel": "Are zoos cruel?",
         "should hedges be cut in june": "Should hedges be cut in june?",
+        "Is it wrong to keep pets?": "Is it wrong to keep pets?",
         "Should testing medicines on animals be allowed?": "Should testing medicines on animals be allowed?",
         "When was the first zoo opened?": "When was the first zoo opened?",
     }.items():
         assert await neutral_question(runs, typed, SAMPLES) == read
+
+
+async def test_a_question_in_a_thread_stays_as_it_was_typed(runs: Runs) -> None:
+    options = RunOptions.of("quick", collections=(SAMPLES,))
+    first = await runs.start("Are zoos cruel?", options)
+    await runs.answer(first)
+    answer = await runs.answer(await runs.start("Do zoos save endangered species?", options, first))
+    assert answer.neutral_question == "Do zoos save endangered species?"
 
 
 async def test_beside_documents_of_ones_own_a_question_stays_as_it_was_typed(runs: Runs) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from agent_fixtures import QUESTION
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import TextInput
 from test_rendering import embedded
 from toll_run import toll_answer
 from written_answers import answer, cited, stands
 
 from agent.answer.model import Answer
+from agent.answer.words import day
 from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.service import Runs
@@ -34,8 +37,13 @@ def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
         yield pages
 
 
+def field(app: AppTest) -> TextInput:
+    """The question's field, which under an answer stands at the lower edge of the page."""
+    return next(f for f in app.text_input if str(f.key).startswith("question"))
+
+
 def ask(app: AppTest, question: str, *, review: bool = False) -> AppTest:
-    app.text_input[0].set_value(question)
+    field(app).set_value(question)
     if review:
         app.checkbox[0].check()
     return click(app, "Ask")
@@ -62,27 +70,27 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     until(app, answered)
     assert f"<h1>{QUESTION}</h1>" in html(app)
     said, more = "What else its sources say", "More about how this was made"  # the first of the one side with a case
-    assert [e.label for e in app.expander] == [said, more, "Documents: what each one argues"]
+    assert [e.label for e in app.expander] == [said, more, "Documents: read 40 of 40, quoted 4."]
     assert 'class="sm-group"' in html(app)
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)
 
 
-def test_the_sides_have_one_order_on_the_page_and_in_its_comparison(
+def test_yes_stands_before_no_on_the_page_in_its_comparison_and_on_the_sheet_whatever_was_stored(
     page: Callable[..., AppTest], settings: Settings
 ) -> None:
     page()
-    sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not.")
+    sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not."), stands("p3", "other", "Or so.")
     told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
-    asked = ("0" * 12, "0" * 12), ("1" * 12, "1" * 12), ("2" * 12, "1" * 12)  # a run, and the thread that it stands in
-    for (run, thread), order in zip(asked, (["For", "Against"], ["Against", "For"], ["Against", "For"]), strict=True):
-        with closing(Database(settings.database_path)) as database:
-            runs, stored = RunStore(database), told.model_copy(update={"run_id": run})
-            runs.create(run, thread, told.question, RunOptions.of().to_dict(), "a test")
-            runs.finish(run, "a test", "done", {}, stored.model_dump_json())
+    order = ["For", "Against", "Other"]
+    for run in "0" * 12, "1" * 12:  # odd and even
+        stored = told.model_copy(update={"perspectives": [*reversed(told.perspectives)]})
+        store_answer(settings, stored, run)
         shown = page(run=run)
         assert sorted(order, key=lambda side: html(shown).index(f"<b>{side}</b>")) == order
+        sheet = html(page(run=run, view="sheet"))
+        assert sheet.index("<h2>For: It is.") < sheet.index("<h2>Against: It is not.")
         assert "Is that near?" in labels(shown)
         compared = html(page(run=run, view="compare"))
         assert sorted(order, key=lambda side: compared.index(f'sm-apart">{side}')) == order
@@ -105,7 +113,7 @@ def test_what_stands_under_no_side_is_first_where_no_side_has_a_case(
     assert not app.exception
     shown = html(app)
     first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer 1</b>")
-    assert first < shown.index("“Sentence 1.” – Ann Lee, The Courier, 1 March 2025") < side
+    assert first < shown.index("“Sentence 1.”") < shown.index("Ann Lee, The Courier, news, 1 March 2025") < side
     assert first < shown.index("STEELMAN_JUDGE=hub:NAME") < side
     assert next(e.label for e in app.expander) == ":small[+ 2 more]"
     assert [m.value for m in app.markdown].count(":small[nothing sure enough to quote for this side]") == 2
@@ -120,7 +128,9 @@ def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
     assert 'class="sm-claim case"' not in html(app)
     assert 'class="sm-claim thesis"' not in html(app)
     assert "one source" in app.markdown[0].help  # what counts is explained where they stand
-    assert [e.label for e in app.expander] == ["Documents: what each one argues"]  # no more of a side without a case
+    assert [e.label for e in app.expander] == [
+        "Documents: read 40 of 40, quoted 1."
+    ]  # no more of a side without a case
 
 
 def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_folded(
@@ -139,18 +149,67 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
     assert '<span class="sm-reason">(answers [5])</span>' in html(app)
     assert "<h2>Also on this question, side not clear</h2>" in html(app)
-    assert "<li>On the bridge, part 1 · Valley Courier · 1 March 2025 · for ‘Yes’ [1]</li>" in "".join(
-        e.proto.body for e in documents.get("html")
-    )
+    assert documents.label == "Documents: read 13 of 14, quoted 9."
+    assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]
+    listed = "".join(e.proto.body for e in documents.get("html"))
+    assert listed.startswith('<p class="sm-small">Valley Courier · news · 1 March 2025 · read as Yes · quoted</p>')
+    assert "read as No · not quoted: not among the surest</p>" in listed
     (copied,) = (c.value for c in app.code if "A yearly pass" in c.value)
     assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
+
+
+def test_a_document_opens_at_its_surest_sentence(page: Callable[..., AppTest], settings: Settings) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    with closing(Database(settings.database_path)) as database:
+        told = RunStore(database).get(shown_run(app)).answer
+    first, *_, last = Answer.model_validate_json(told or "").documents
+    assert (first.quoted, last.quoted) == ([1], [])
+    for place, mark in ((1, 1), (40, 1)):  # a quoted one, and one whose surest passage the judge's scores tell
+        opened = app.button(key=f"open-read-{place}").click().run()
+        assert not opened.exception
+        assert html(opened).count("<mark>") == mark
+
+
+def test_many_documents_are_listed_in_parts(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    told = toll_answer()
+    rows = [told.documents[0].model_copy(update={"id": str(n), "file": "bridge.csv", "title": ""}) for n in range(120)]
+    store_answer(settings, told.model_copy(update={"documents": [*rows, told.documents[1]]}), "5" * 12)
+    app = page(run="5" * 12)
+
+    def titles() -> list[str]:
+        return [b.label for b in app.button if (b.key or "").startswith("open-read-")]
+
+    assert "<b>bridge.csv · 120 documents, 120 quoted</b>" in html(app)
+    assert (titles()[0], len(titles())) == ("row 0", 50)
+    click(app, "More")
+    click(app, "More")
+    assert (titles()[-1], len(titles())) == ("On the bridge, part 2", 121)
+    assert "More" not in labels(app)
+
+
+def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    store_answer(settings, toll_answer(), "6" * 12)
+    app = click(page(run="6" * 12), "Debate sheet")
+    assert not app.exception
+    shown = html(app)
+    heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other: A yearly pass", "<h2>What is not known</h2>"]
+    assert sorted(heads, key=shown.index) == heads
+    assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
+    assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 2 March 2025</p>" in shown
+    assert "is not clear: ‘On the bridge, part " in shown
+    assert len(app.get("download_button")) == 2
+    assert f"<h1>{toll_answer().question}</h1>" in html(click(app, "Back to the answer"))
 
 
 def test_what_cannot_be_asked_is_said_and_nothing_is_lost(page: Callable[..., AppTest]) -> None:
     app = ask(page(), "???")
     assert not app.exception
     assert "There is no word" in html(app)
-    assert app.text_input[0].value == "???"
+    assert field(app).value == "???"
 
 
 def test_the_sides_can_be_edited_first(page: Callable[..., AppTest]) -> None:
@@ -189,7 +248,7 @@ def test_a_run_whose_process_was_killed_goes_on(page: Callable[..., AppTest], se
 def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
     app = until(ask(page(), QUESTION), answered)
     first = shown_run(app)
-    assert app.text_input[0].label == "Follow up, or ask something new"
+    assert field(app).label == "Follow up, or ask something new"
     ask(app, "What about the cost?")
     until(app, lambda a: shown_run(a) != first and "Searched: " in html(a))
     assert "<h1>What about the cost?</h1>" in html(app)
@@ -227,7 +286,7 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
     app = until(ask(page(), QUESTION), answered)
     click(app, "Summarise")
     ask(app, "/only 2")
-    assert app.text_input[0].value == ""
+    assert field(app).value == ""
     click(app, "Only newer sources")
     said = html(app)
     told = [
@@ -248,9 +307,9 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
 def test_a_side_is_argued_against_at_a_click(page: Callable[..., AppTest]) -> None:
     app = until(ask(page(), QUESTION), answered)
     first = shown_run(app)
-    click(app, "Argue against this")
+    click(app, "What speaks against this")
     until(app, lambda a: shown_run(a) != first and "Searched: " in html(a))
-    assert "<h1>Strongest case against For?</h1>" in html(app)
+    assert "<h1>What speaks against ‘For’?</h1>" in html(app)
 
 
 def test_the_history_is_opened_and_deleted(page: Callable[..., AppTest]) -> None:
@@ -511,3 +570,64 @@ def test_what_a_person_deletes_leaves_what_is_everybodys(page: Callable[..., App
         assert [(t.id, t.runs, t.own) for t in ann.threads.latest(9)] == [(shared, 1, 0)]
     finally:
         service.close()
+
+
+def test_the_history_has_days_and_a_shared_link_does_not_show_it(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    days = {"5" * 12: 0, "6" * 12: 1, "7" * 12: 300}
+    for run, ago in days.items():
+        store_answer(settings, answer(f"Was it {ago} days ago?", stands("p1", "supports", "It was.")), run)
+        at = (datetime.now().astimezone() - timedelta(days=ago)).astimezone(UTC).isoformat()
+        with closing(Database(settings.database_path)) as database, database.write() as db:
+            db.execute("UPDATE runs SET created_at = ?, finished_at = ? WHERE id = ?", (at, at, run))
+    told, past = html(home := page()), datetime.now().astimezone() - timedelta(days=300)
+    shown = ['sm-small">Today<', 'sm-small">Yesterday<', f'sm-small">{day(past.date().isoformat())}<']
+    assert sorted(shown, key=told.index) == shown
+    assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{run}" for run in days]
+    assert labels(home).index("Settings") < labels(home).index("Was it 0 days ago?")
+    for shared in (app := page(run="5" * 12), click(app, "New question")):
+        assert "A shared link opened this window." in html(shared)
+        assert not {"Was it 1 days ago?", "Documents", "Settings"} & {*labels(shared)}
+    ours = click(home, "Was it 0 days ago?")
+    assert "Was it 1 days ago?" in labels(ours)
+
+
+def test_a_question_asked_while_one_runs_has_a_thread_and_a_name_of_its_own(page: Callable[..., AppTest]) -> None:
+    app = ask(page(), QUESTION)
+    first = shown_run(app)
+    assert field(app).label == "Ask something that people disagree on"
+    second = shown_run(ask(app, "Should towns dig tunnels?"))
+    until(app, lambda a: "Searched: " in html(a))
+    opened = {b.key: b.label for b in app.sidebar.button if str(b.key).startswith("open-")}
+    assert opened == {f"open-{first}": QUESTION, f"open-{second}": "Should towns dig tunnels?"}
+    assert not [b for b in app.button if str(b.key).startswith("thread-")]
+
+
+def test_where_to_look_is_kept_for_the_next_question(page: Callable[..., AppTest], settings: Settings) -> None:
+    home = page()
+    with closing(Database(settings.database_path)) as database:
+        store = Store(database)
+        store.ensure_collection("letters", store.collections()[0].encoder)
+        runs = RunStore(database)
+        home.run().button_group(key="whereNone").set_value(["letters"])
+        asked = shown_run(until(ask(home, QUESTION), lambda a: "Searched: letters." in html(a)))
+        app = click(home, "New question")
+        assert app.button_group(key="whereNone").value == ["letters"]
+        again = shown_run(ask(app, "Should towns dig tunnels?"))
+        assert [runs.get(run).options["collections"] for run in (asked, again)] == [["letters"], ["letters"]]
+    assert page().button_group(key="whereNone").value == ["samples"]
+
+
+def test_what_was_typed_is_the_title_and_more_like_a_quotation_is_told(page: Callable[..., AppTest]) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    next(b for b in app.button if b.key and b.key.startswith("cite-p")).click().run()
+    marked = html(app).partition("<mark>")[2].partition("</mark>")[0]
+    click(app, "More like this")
+    told = html(app).partition("You asked: More like this [")[2]
+    assert "“" in told
+    assert f"“{marked}" not in told
+    first = shown_run(app)
+    until(ask(app, "/against 1"), lambda a: shown_run(a) != first and "Searched: " in html(a))
+    assert "<h1>/against 1</h1>" in html(app)

@@ -7,6 +7,7 @@ from agent_fixtures import QUESTION
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 
+from agent.answer.lines import said_by, told_by
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -22,7 +23,7 @@ from agent.answer.model import (
 from agent.answer.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage
-from ui import cited_view, guard, moves, settings_view, shown, source_view
+from ui import guard, moves, settings_view, shown, source_view
 from ui.shown import escaped
 from ui.watch_view import progress_of
 
@@ -170,13 +171,23 @@ ANSWER = Answer(
 )
 
 
-def test_a_source_tells_whom_it_speaks_for_by_name() -> None:
-    claim = AnswerClaim(text="It lasts.", citations=[1])
-    rent = side("a", "other", "To rent", claim)
-    buy = side("b", "other", "To buy a home").model_copy(update={"objections": [claim]})
-    choice = ANSWER.model_copy(update={"perspectives": [rent, buy]})
-    assert cited_view.speaks_for(choice, 1) == "To rent, against To buy a home"
-    assert cited_view.speaks_for(ANSWER, 1) == "For"
+def test_below_a_claim_stands_who_says_it_and_where() -> None:
+    two = [citation(n).model_copy(update={"speaker": "A. Moen", "page": n, "sample": n == 2}) for n in (1, 2)]
+    answer = ANSWER.model_copy(update={"citations": two})
+    first, second = (f"A. Moen, Paper {n}, news{' (sample)' * (n - 1)}, 12 March 2026, p. {n}" for n in (1, 2))
+    assert said_by(answer, AnswerClaim(text="It lasts.", citations=[1])) == [(1, first)]
+    assert told_by(answer, AnswerClaim(text="It lasts.", citations=[1])) == [first]
+    both = told_by(answer, AnswerClaim(text="Both last.", citations=[1, 2], quoted=False))
+    assert both == [f"[1] {first}", f"[2] {second}"]
+
+
+def test_the_page_is_that_of_the_words() -> None:
+    said = citation(1, 4).model_copy(update={"page": 1})
+    said = said.model_copy(update={"more": [q.model_copy(update={"page": 7}) for q in said.more]})
+    answer = ANSWER.model_copy(update={"citations": [said]})
+    pages = {"It carries a town.": ", p. 7", "It lasts.": ", p. 1", "Bridges last.": "12 March 2026"}
+    for words, end in pages.items():  # of what a model wrote, which of the source's words are meant is not known
+        assert told_by(answer, AnswerClaim(text=words, citations=[1]))[0].endswith(end)
 
 
 def card(cited: Citation, *passages: Passage) -> str:

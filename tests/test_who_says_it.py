@@ -15,7 +15,7 @@ from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.followups import resolve
 from agent.answer.model import Answer, AnswerClaim
 from agent.answer.numbering import speaker_of
-from agent.answer.outline import to_terminal
+from agent.answer.outline import copied, to_terminal
 from agent.answer.retrieved import Retrieved
 from agent.answer.words import document_facts, source_line
 from agent.options import RunOptions
@@ -30,7 +30,7 @@ from tools.documents.ingest import Ingester
 from tools.language.speech import UNNAMED
 from tools.models.judges.together import as_documents
 from tools.passages import Block, Passage, SourceDocument
-from ui import answer_view, source_view
+from ui import source_view
 
 QUESTION = "Should schools ban smartphones?"
 SAID = {
@@ -82,12 +82,13 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
     assert lines == ["Cllr Moen, Council minutes. Bells Town Council, government, 20 March 2025. minutes.txt"]
 
     word = "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(given))).paragraphs)
-    copied = "\n".join(answer_view.copied(given, s) for s in given.perspectives)
+    pasted = "\n".join(copied(given, s) for s in given.perspectives)
     chat = Reply("steelman", None)._message(given)
-    shown = [to_markdown(given), to_html(given), word, copied, answer_text(given), chat["content"]]
+    shown = [to_markdown(given), to_html(given), word, pasted, answer_text(given), chat["content"]]
     for c in claims:
         for text in shown:
-            assert f"“{c.text}” – {c.speaker} " in text
+            below = (told := text.replace("\\", ""))[told.index(f"“{c.text}”") + len(c.text) :]
+            assert below.index(f"{c.speaker}, {at[c.citations[0]].publisher}, ") < 100  # a line, and HTML's tags
         assert f'"{c.text}" – {c.speaker} [' in " ".join(to_terminal(given, 100, bold=False).split())
     titles = {a["url_citation"]["title"] for a in chat["annotations"]}
     assert {"Cllr Moen, Council minutes", "Ana Lindqvist, Calm"} <= titles

@@ -1,5 +1,5 @@
 """An answer as the page shows it: the sides beside each other, the words behind each claim beside them, what was not
-found, the sources, and what can be done with it."""
+found, the documents, and what can be done with it."""
 
 from functools import partial
 from itertools import groupby
@@ -10,11 +10,12 @@ from agent.answer import commands, words
 from agent.answer.files import as_file, file_name
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
-from agent.answer.outline import documents, perspective
+from agent.answer.outline import copied
+from agent.answer.sheet import SHEET, WHAT_IT_HOLDS
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
 from tools.store.store import SAMPLES
-from ui import ask_view, cited_view, say, source_view
+from ui import ask_view, cited_view, moves, read_view, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
@@ -52,8 +53,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         show_part()
     show_notes(answer)
     _more_time(service, run, answer)
-    cited_view.listed(answer)
-    _documents(answer)
+    read_view.show(service, answer)
     _end(service, run, answer)
     _suggested(service, answer)
     _conversation(answer)
@@ -66,15 +66,6 @@ def _also(answer: Answer) -> None:
     cited_view.claims(answer, answer.also, "also", words.FIRST_ALSO)
     if said := words.how_to_get_sides(answer):
         say.small(said)
-
-
-def _documents(answer: Answer) -> None:
-    """Lists the documents, folded: what each argues, and where it is quoted or why it is not."""
-    if blocks := documents(answer):
-        argues = ": what each one argues" if answer.perspectives else ""
-        with st.expander(f"{words.DOCUMENTS}{argues}", key="documents"):
-            items = "".join(f"<li>{text(block.text)} {block.cited}</li>" for block in blocks)
-            st.html(f'<ul class="sm-small">{items}</ul>')
 
 
 def show_notes(answer: Answer) -> None:
@@ -126,32 +117,24 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
         if (
             side.claims
             and side.id != OTHER_WAYS
-            and st.button("Argue against this", key=f"against-{side.id}", type="tertiary")
+            and st.button("What speaks against this", key=f"against-{side.id}", type="tertiary")
         ):
             ask_view.carry_out(service, answer, "", commands.against(answer, side.name))
         if side.all_claims:
-            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}"):
+            focus = {"focus": "[data-testid=stPopoverBody] .stCode button"}
+            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}", on_change=moves.then, kwargs=focus):
                 st.code(copied(answer, side), language=None, wrap_lines=True)
-
-
-def copied(answer: Answer, side: AnswerPerspective) -> str:
-    """A side as plain text, each claim with its numbers and below them the sources of these."""
-    blocks = [b for b in perspective(answer, side) if b.citations or b.kind == "against"]
-    cited = {n for b in blocks for n in b.citations or ()}
-    sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
-    head = f"{answer.neutral_question} {words.called(answer, side)}"
-    return "\n".join([head, *(f"{b.marked} {b.cited}".rstrip() for b in blocks), "", *sources])
 
 
 def _card(answer: Answer, side: AnswerPerspective) -> None:
     strength = words.strength_of(answer, side)
-    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_SOURCES, width="content")
     own = words.quoted_head(side)
     if said := words.named(answer, side):
-        head = words.by(said, own.speaker if own else "")
-        cited_view.line(answer, f'<p class="sm-thesis">{text(head)}</p>', own, f"{side.id}-head")
+        head = f'<p class="sm-thesis">{text(said)}</p>'
+        cited_view.sourced(answer, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
     cited_view.claims(answer, words.case(side), side.id)
     if not side.claims and (tried := words.looked_for(answer, side, words.line_of(answer, side))):
         say.small(tried)
@@ -218,6 +201,9 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
             for ending, called in _FORMATS.items():
                 made, name = partial(as_file, answer, ending, asked=run.created_at), file_name(answer.question, ending)
                 st.download_button(called, made, name, on_click="ignore", key=f"as{ending}")
+        if answer.outcome == "answered":
+            page = {"run": answer.run_id, "view": "sheet"}
+            st.button(SHEET, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
         beside = {"run": answer.run_id, "view": "compare"}
         st.button("Compare", key="compare", type="tertiary", on_click=ask_view.go, kwargs=beside)
         with st.popover("Link", type="tertiary"):

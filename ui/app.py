@@ -38,7 +38,8 @@ def main() -> None:
         if person is None:
             return people.show_login()
         aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
-        aside.html(f'<p class="sm-name">Steelman</p>{moves.due()}', unsafe_allow_javascript=True)
+        scripts = history_view.known(person, run_id) + moves.due()
+        aside.html(f'<p class="sm-name">Steelman</p>{scripts}', unsafe_allow_javascript=True)
         if view == "vote":
             from ui import vote_view
 
@@ -78,7 +79,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         ask_view.form(opened)
         return
     if (answer := answer_of(run)) is None:
-        watch_view.show(service, run, on_end=st.rerun)
+        watch_view.show(service, run, on_end=_arrived)
         ask_view.form(opened, shown=run.id)
         return
     answer = rights.seen(answer, service.settings)
@@ -87,8 +88,19 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
 
         compare_view.show(service, run, answer, view)
         return
+    if view == "sheet":
+        from ui import sheet_view
+
+        sheet_view.show(run, answer)
+        return
     answer_view.show(service, run, answer)
     ask_view.form(opened, run.id, run.id)
+
+
+def _arrived() -> None:
+    """The answer comes: its heading gets the focus, which readers of screens announce."""
+    moves.then(focus=".stColumn h1")
+    st.rerun()
 
 
 main()

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -39,37 +40,44 @@ def lead() -> None:
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
-    """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen; what was
-    typed for another is not kept. An address with `?q=` fills the field and asks nothing."""
+    """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen, at whose lower
+    edge the field stays; what was typed for another is not kept. An address with `?q=` fills the field and asks
+    nothing."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
-    example = "What would it cost?" if thread else "Should schools ban smartphones?"
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
-    with st.form("ask", border=False):
-        if st.session_state.pop("told", False):  # what was answered leaves the field
-            st.session_state[f"question{shown}"] = ""
-        question = st.text_input(label, placeholder=example, key=f"question{shown}")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            pressed = st.form_submit_button("Ask", type="primary")
-            options = _options(open_service, thread, shown)
-    if not thread:
+    with st.bottom if shown else nullcontext():
+        with st.form("ask", border=False):
+            above, line = st.container(), st.container(horizontal=True, wrap=False, vertical_alignment="center")
+            if st.session_state.pop("told", False):  # what was answered leaves the field
+                st.session_state[f"question{shown}"] = ""
+            example = "Ask on …" if thread else "Ask something else …" if shown else "Should schools ban smartphones?"
+            seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
+            with line if shown else above:
+                question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
+            with line:
+                pressed = st.form_submit_button("Ask", type="primary")
+                options = _options(open_service, thread, shown)
+        if pressed:
+            ask(open_service(), question, thread, options)
+    if not shown:
         st.html(moves.gently(".st-key-question input"), unsafe_allow_javascript=True)
-    if pressed:
-        ask(open_service(), question, thread, options)
 
 
 def _options(open_service: Callable[[], PageService], thread: str | None, shown: str) -> dict[str, Any]:
-    """How and where to search, as RunOptions names it; in a thread at first where the answer on the screen did."""
+    """How and where to search, as RunOptions names it: in a thread at first where the answer on the screen did, else
+    where the question before it did."""
     service = open_service()
-    places = service.places(thread)
+    usual = service.places(thread)
+    places = usual if thread else usual | st.session_state.get("places", {})
     with st.popover("Options", type="tertiary"):
         depths = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
         depth = st.segmented_control("How thorough", list(_DEPTHS), default="normal", help=depths)
         names = [c.name for c in service.store.collections()] or [SAMPLES]
-        usual = [name for name in names if name in places["collections"]]
+        at_first = [name for name in names if name in places["collections"]]
         called = {name: escaped(service.called(name)) for name in names}
         told, key = called.__getitem__, f"where{thread}{shown}"
-        where = st.pills("Look in", names, selection_mode="multi", default=usual, format_func=told, key=key)
+        where = st.pills("Look in", names, selection_mode="multi", default=at_first, format_func=told, key=key)
         web = places.get("web", True)
         web = st.checkbox("Search the web too", web, key=f"web{thread}{shown}") if service.has_web else web
         if not service.has_web:
@@ -77,7 +85,9 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
             say.small(f"The web is not searched: no search engine is on.{how}")
         review = st.checkbox("Let me edit the sides first")
     chosen: dict[str, Any] = {"depth": depth or "normal", "web": web, "review": review}
-    return chosen | ({"collections": tuple(where)} if where and set(where) != set(usual) else {})
+    if where and set(where) != set(usual["collections"]):
+        chosen["collections"] = tuple(where)
+    return chosen
 
 
 def _scope(open_service: Callable[[], PageService]) -> None:
@@ -117,6 +127,8 @@ def _topics(open_service: Callable[[], PageService]) -> None:
 
 def ask(service: PageService, typed: str, thread: str | None, options: dict[str, Any]) -> None:
     """Asks it; under an answer a command such as '/against 2' is carried out."""
+    if not thread:
+        st.session_state["places"] = {name: options[name] for name in ("collections", "web") if name in options}
     before = answer_of(service.rows.get(thread)) if thread and typed.strip().startswith("/") else None
     if before is None:
         begin(service, typed, thread=thread, **options)
@@ -131,12 +143,13 @@ def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Se
     """Shows below the answer what a command found in it, or begins the run that it wants."""
     if isinstance(made, Search):
         options |= {"depth": made.depth} if made.depth else {}
-        begin(service, made.question, thread=answer.run_id, **options)
+        typed = asked.casefold().startswith("/against")
+        begin(service, asked if typed else made.question, thread=answer.run_id, **options)
         return
     replies = st.session_state.setdefault(f"replies-{answer.run_id}", [])
     replies.append((asked, made))
     st.session_state["told"] = True
-    moves.then(shown=f".st-key-reply-{len(replies)}")
+    moves.then(clear=f".st-key-reply-{len(replies)}")
     st.rerun()
 
 
@@ -171,5 +184,5 @@ def go(**query: str) -> None:
 
     Meant as the callback of a button, which comes before the page is made anew; elsewhere a `st.rerun` has to follow.
     """
-    st.query_params.from_dict(query)
+    st.query_params.from_dict(query | ({"shared": "1"} if "shared" in st.query_params else {}))
     moves.then(top=True)

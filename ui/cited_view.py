@@ -1,16 +1,17 @@
-"""The numbers of citations, the source that each opens beside the answer, and the list of all sources."""
+"""Claims, below each who says it and where; and the numbers of citations, the source that each opens beside them."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from agent.answer import commands
+from agent.answer.lines import said_by
 from agent.answer.model import Answer, AnswerClaim, Citation
-from agent.answer.words import called, claim_text, numbers, reason_of, said_by
+from agent.answer.words import claim_text, numbers, reason_of
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view
 from ui.service import PageService
-from ui.shown import label, text
+from ui.shown import text
 
 _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
@@ -21,12 +22,12 @@ _SURE = (
 )
 
 
-def line(answer: Answer, words: str, claim: AnswerClaim | None, key: str) -> None:
+def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
     """Words, and beside them their numbers; each opens its source beside the answer, with this claim's words marked."""
-    said = claim.text if claim and claim.quoted else ""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap=None, wrap=False):
-        st.html(words)
-        for number in claim.citations if claim else ():
+    said = claim.text if claim.quoted else ""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap=None):
+        st.html(words, width="content")
+        for number in claim.citations:
             _number(answer, number, said, f"cite-{key}-{number}")
 
 
@@ -43,8 +44,18 @@ def claims(answer: Answer, of: Sequence[AnswerClaim], key: str, opened: int = _O
 def _claim(answer: Answer, claim: AnswerClaim, key: str) -> None:
     reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason else ""
     replies = f' <span class="sm-reason">(answers {numbers(claim.answers)})</span>' if claim.answers else ""
-    said = text(claim_text(claim, said_by(answer, claim)))
-    line(answer, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>', claim, key)
+    said = text(claim_text(claim, speaker=""))
+    sourced(answer, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>', claim, key)
+
+
+def sourced(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
+    """A claim's words, and below them who says them, where and when, each source beside its number."""
+    with st.container(gap=None):
+        st.html(words)
+        for number, told in said_by(answer, claim):
+            with st.container(horizontal=True, gap=None, wrap=False):
+                _number(answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
+                st.html(f'<p class="sm-small">{text(told)}</p>')
 
 
 def _number(answer: Answer, number: int, words: str, key: str) -> None:
@@ -55,7 +66,7 @@ def _number(answer: Answer, number: int, words: str, key: str) -> None:
 def _open(source: tuple[str, int, str, str], focus: str) -> None:
     """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
     st.session_state[_OPENED] = source
-    moves.then(focus=f".st-key-{focus} button")
+    moves.then(focus=f".st-key-{focus} button", clear=f".st-key-{source[3]} button" if source[3] else "")
 
 
 def opened(answer: Answer) -> Citation | None:
@@ -82,28 +93,11 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
             whole = service.store.document_passages(citation.passage_id)
             source_view.open_document(citation.title or citation.document_id, whole, quotes)
         claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
-        if claimed and st.button("Challenge this claim", key="challenge", type="tertiary"):
-            ask_view.begin(service, f"Strongest counter-argument to {citation.number}?", thread=run.id)
+        if claimed and st.button("What speaks against this", key="challenge", type="tertiary"):
+            ask_view.begin(service, f"What speaks against {citation.number}?", thread=run.id)
+        if st.button("More like this", key="like-this", type="tertiary"):
+            told = service.more_like(run, answer, words or citation.quote)
+            ask_view.carry_out(service, answer, f"More like this [{citation.number}]", told)
         if st.button("Only this source", key="only-this", type="tertiary"):
             told = commands.only(answer, str(citation.number))
-            ask_view.carry_out(service, answer, f"Only [{citation.number}]", told)
-
-
-def listed(answer: Answer) -> None:
-    """The list of sources, each with its speaker, publisher, kind, date and sides; each opens beside the answer."""
-    if not answer.citations:
-        return
-    st.html("<h2>Sources</h2>")
-    for citation in answer.citations:
-        about = " · ".join(filter(None, [source_view.about_of(citation), speaks_for(answer, citation.number)]))
-        title = label(citation.title or citation.document_id, 120)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
-            _number(answer, citation.number, "", f"cite-list-{citation.number}")
-            st.html(f'<div><b>{text(title)}</b><p class="sm-small">{text(about)}</p></div>')
-
-
-def speaks_for(answer: Answer, number: int) -> str:
-    """'Yes, against Later': the sides whose claims cite the source."""
-    told = [called(answer, side) for side in answer.perspectives if any(number in c.citations for c in side.claims)]
-    objected = [s for s in answer.perspectives if any(number in c.citations for c in s.objections)]
-    return ", ".join([*told, *(f"against {called(answer, side)}" for side in objected)])
+            ask_view.carry_out(service, answer, f"Only this source [{citation.number}]", told)

@@ -66,7 +66,7 @@ def _progress(service: PageService, upload: Upload) -> None:
             st.session_state["collection"] = upload.collection
         st.rerun()
     told = f"{count(report.stored, 'document')} stored in '{service.called(upload.collection)}'"
-    say.line(f"{told} ({count(report.passages, 'passage')}), {report.unchanged:,} unchanged.")
+    say.line(f"{told} ({count(report.passages, 'passage')}), {max(0, report.unchanged):,} unchanged.")
     if upload.error:
         say.error(rights.cause(upload.error))
     for problem in report.problems[:_PROBLEMS]:

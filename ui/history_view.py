@@ -1,6 +1,7 @@
-"""The sidebar: a new question, the threads asked before, documents and settings."""
+"""The sidebar: a new question, documents and settings, the threads asked before by days."""
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
+from itertools import groupby
 
 import streamlit as st
 
@@ -12,34 +13,55 @@ from ui.ask_view import go
 from ui.service import PageService
 from ui.shown import escaped, label
 
+_COOKIE = "steelman_known"
+_KEEP = f"<script>document.cookie = '{_COOKIE}=1; path=/; max-age=31536000; samesite=strict'</script>"
 _THREADS = 15  # shown at first, and more with each click on "Older"
 
 
+def known(person: str, run_id: str) -> str:
+    """The script by which a browser is known that was at the page's own address. Without it, a window that begins with
+    an answer's address was opened by a shared link, and its address says so from now on. Where people log in,
+    everybody has a history of their own."""
+    st.session_state.setdefault("at home", not run_id)
+    if not (person or st.session_state["at home"] or _COOKIE in st.context.cookies):
+        st.query_params["shared"] = "1"
+    return "" if "shared" in st.query_params else _KEEP
+
+
 def show(service: PageService, run_id: str) -> None:
-    """What was asked before, newest first; each thread can be opened, named and deleted."""
+    """What was asked before, newest first; each thread can be opened, named and deleted. A window that a shared link
+    opened shows none of it."""
     st.button("New question", key="new", width="stretch", on_click=go)
+    if "shared" in st.query_params and not service.person:
+        say.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
+        return
+    with st.container(horizontal=True):
+        st.button("Documents", key="documents-view", type="tertiary", on_click=go, kwargs={"view": "documents"})
+        st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
     most = st.session_state.get("threads", _THREADS)
     words = st.session_state.get("search", "")
     threads = service.threads.latest(most + 1, words)
     if threads or words:
-        st.text_input("Search what was asked", key="search", placeholder="Search", label_visibility="collapsed")
+        label = "Search what was asked"
+        st.text_input(label, key="search", type="search", placeholder="Search", label_visibility="collapsed", live=True)
     _undo(service)
     with st.container(gap=None):
-        for thread in threads[:most]:
-            _line(service, thread, run_id)
+        for when, of_day in groupby(threads[:most], lambda thread: _day(thread.at)):
+            say.small(when)
+            for thread in of_day:
+                _line(service, thread, run_id)
         if words and not threads:
             say.small("Nothing that was asked has these words.")
         if len(threads) > most:
             more = {"threads": most + _THREADS}
             st.button("Older", key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
-    st.button("Documents", key="documents-view", type="tertiary", on_click=go, kwargs={"view": "documents"})
-    st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
 
 
 def _line(service: PageService, thread: Thread, run_id: str) -> None:
-    name, opened = escaped(label(thread.name, 60)), {"run": thread.first}
+    name, opened = escaped(label(thread.name, 160)), {"run": thread.first}
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
-        st.button(name, key=f"open-{thread.id}", type="tertiary", width="stretch", on_click=go, kwargs=opened)
+        key = f"open-{thread.id}"
+        st.button(name, key=key, type="tertiary", width="stretch", wrap=True, on_click=go, kwargs=opened)
         menu = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
         if menu.open:  # what is in all of them takes as long as an answer
             with menu:
@@ -90,7 +112,11 @@ def _undo(service: PageService) -> None:
             st.rerun()
 
 
+def _day(iso: str) -> str:
+    """'Today', 'Yesterday' or '27 November 2026' by the clock of the machine that serves the page."""
+    at, today = datetime.fromisoformat(iso).astimezone().date(), date.today()
+    return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(at) or day(at.isoformat())
+
+
 def _when(iso: str) -> str:
-    """'27 November 2026, 14:05' by the clock of the machine that serves the page."""
-    at = datetime.fromisoformat(iso).astimezone()
-    return f"{day(at.date().isoformat())}, {at:%H:%M}"
+    return f"{_day(iso)}, {datetime.fromisoformat(iso).astimezone():%H:%M}"

@@ -59,6 +59,7 @@ class Upload:
     error: SteelmanError | None = None
     ended: bool = False
     unsure: dict[str, bytes] = field(default_factory=dict)  # tables whose columns of text are to be chosen
+    folder: Path | None = None
 
 
 class Uploads:
@@ -108,7 +109,10 @@ class Uploads:
 
     def go_on(self, folder: Path, sent: Sent, lock: portalocker.Lock) -> Upload:
         """Starts to store what was sent. lock: the folder's, held, and released at the end."""
-        self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses))
+        report = IngestReport()
+        if self.latest and self.latest.folder == folder:  # what it has stored is read again, and then counted unchanged
+            report = IngestReport((was := self.latest.report).stored, unchanged=-was.stored, passages=was.passages)
+        self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses), report, folder=folder)
         self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, lock), daemon=True)
         self._thread.start()
         return self.latest

@@ -9,25 +9,38 @@ import streamlit as st
 _NEXT = "moves"
 _SCRIPT = """<script>{
 document.currentScript.remove();  // none is to be found on the page
-const {focus, gently, shown, top} = %s;
+const {focus, gently, shown, clear, top} = %s;
 if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
 let looks = 0;
-const sought = focus || shown, look = sought && setInterval(() => {
-  const found = document.querySelector(sought), free = document.activeElement === document.body;
-  if (found && shown) found.scrollIntoView({block: 'nearest'});
-  if (found && focus && (free || !gently)) found.focus({preventScroll: true});
-  if (found && !(gently && free) || ++looks > 60) clearInterval(look);
+const sought = focus || shown || clear, look = sought && setInterval(() => {
+  const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
+  if (found && focus && (free || !gently) && !has.value) {  // who is typing goes on
+    if (found.tabIndex < 0) found.tabIndex = -1;  // a heading
+    found.focus({preventScroll: true});
+  }
+  if (found && shown) found.scrollIntoView({block: 'center'});
+  const kept = found && clear && document.querySelector(clear);
+  if (kept) {
+    const sheet = found.closest('.stColumn'), box = kept.getBoundingClientRect();
+    const low = sheet && getComputedStyle(sheet).position === 'fixed' ? sheet : document.querySelector('.stBottom');
+    const over = box.bottom + 16 - (low?.getBoundingClientRect().top ?? innerHeight);
+    document.querySelector('.stMain').scrollBy(0, Math.min(Math.max(0, over), box.top - 70));
+    const panel = found.closest('.st-key-source'), mark = panel?.querySelector('mark')?.getBoundingClientRect();
+    if (mark) panel.scrollTop += Math.max(0, mark.bottom + 16 - panel.getBoundingClientRect().bottom);
+  }
+  if (found && !(gently && free) && !(kept && looks < 15) || ++looks > 60) clearInterval(look);
 }, 50);
 }</script>"""
 
 
-def then(*, focus: str = "", shown: str = "", top: bool = False) -> None:
-    """What to do when the page is drawn the next time. focus, shown: the CSS selector of what gets the focus, or is
-    scrolled into view; `top`: another view opens, at its top."""
-    st.session_state[_NEXT] = {"focus": focus, "shown": shown, "top": top, "at": time.time_ns()}
+def then(*, focus: str = "", clear: str = "", top: bool = False) -> None:
+    """What to do when the page is drawn the next time. focus: the CSS selector of what gets the focus; clear: of
+    what neither the sheet that gets it nor the field at the lower edge may cover; `top`: another view opens, at its
+    top."""
+    st.session_state[_NEXT] = {"focus": focus, "clear": clear, "top": top, "at": time.time_ns()}
 
 
 def due() -> str:
@@ -38,6 +51,11 @@ def due() -> str:
 def gently(focus: str) -> str:
     """The script that gives the focus to what the selector finds, where nothing else has it."""
     return _script({"focus": focus, "gently": True})
+
+
+def now(shown: str) -> str:
+    """The script that scrolls what the selector finds into view."""
+    return _script({"shown": shown})
 
 
 def _script(wanted: dict[str, object]) -> str:

@@ -13,36 +13,34 @@ from copy import copy
 from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
+from agent.answer.commands import Reply, like
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
-from agent.options import Depth
+from agent.options import Depth, RunOptions
 from agent.runs.parts import usual_options, usual_places
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
+from agent.stages.lookup import more_like
 from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
 from tools.store.store import SAMPLES
-from ui.indexing import Uploads, finish_uploads
+from ui.indexing import Upload, Uploads, finish_uploads
 
 T = TypeVar("T")
 
 
 def answer_of(run: RunRow) -> Answer | None:
-    """A run's answer with its sides in the order of the page and of what is made from it: those for and against first.
-    None of the two always stands first: which one does is decided by the thread, whose answers all have one order."""
-    if run.answer is None:
-        return None
-    answer, first = Answer.model_validate_json(run.answer), ("supports", "opposes")[int(run.thread, 16) % 2]
-    sides = sorted(answer.perspectives, key=lambda side: (side.stance == "other", side.stance != first))
-    return answer.model_copy(update={"perspectives": sides})
+    """A run's answer; None while it has none."""
+    return None if run.answer is None else Answer.model_validate_json(run.answer)
 
 
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
 _UNDO_SECONDS = 600.0
+_latest: dict[str, Upload] = {}  # by person, of the services that other settings replaced
 AT_ONCE = 2
 """Runs worked on at a time; more would only make each of them late."""
 
@@ -67,7 +65,7 @@ class PageService:
             self._end_loop()
             raise
         self.search = self._runs.providers.search
-        self._uploads: dict[str, Uploads] = {}
+        self.uploads_of: dict[str, Uploads] = {}  # by person
         self._stopping = threading.Event()
         self._see("")
         self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
@@ -88,7 +86,8 @@ class PageService:
         self.rows = RunStore(database, person)  # read by the page's own threads, which no run holds up
         self.threads, self.store = ThreadStore(database, person), self._runs.store.of(person)
         made = Uploads(self.settings, self.store, self.search, self._stopping, person, self.named)
-        self.uploads = self._uploads.setdefault(person, made)
+        made.latest = _latest.get(person)
+        self.uploads = self.uploads_of.setdefault(person, made)
 
     def named(self, name: str) -> str:
         """What the store calls the person's own collection of this name, which others may give theirs, too."""
@@ -172,6 +171,11 @@ class PageService:
         found = self.passages(ids)
         return [found[i] for i in ids if i in found]
 
+    def more_like(self, run: RunRow, answer: Answer, words: str) -> Reply:
+        """What else the documents say that is like a quotation."""
+        options = RunOptions.from_dict(run.options)
+        return like(answer, self._wait(more_like(self._runs.providers, answer.neutral_question, words, options)))
+
     def remove_thread(self, thread: str) -> None:
         """Takes the thread out of the person's history; for a while it can be put back, then their runs of it go.
         Raises RunBusyError while one of them is at work."""
@@ -190,13 +194,15 @@ class PageService:
         """What can be tried of the providers, those that are open as they are."""
         return parts(self.settings, opened=self._runs.providers)
 
-    def close(self) -> None:
-        """Stops runs and uploads so that they can be resumed, deletes what was removed, and ends the thread."""
+    def close(self, *, ended: bool = True) -> None:
+        """Stops runs and uploads so that they can be resumed, and ends the thread. ended: no service follows that could
+        put back what was removed, so it is deleted."""
         self.closed = True
         self._stopping.set()
-        for uploads in self._uploads.values():
+        for uploads in self.uploads_of.values():
             uploads.join()
-        self.purge()
+        if ended:
+            self.purge()
         self._wait(self._stack.aclose())
         self._end_loop()
 
@@ -234,12 +240,14 @@ def open_service() -> PageService:
 
 def reopen(settings: Settings) -> None:
     """Opens the service with other settings at the next call. Runs at work stop, and a person can continue them."""
-    PageService(settings).close()  # what cannot be used is said before anything ends
+    PageService(settings).close(ended=False)  # what cannot be used is said before anything ends
     PageService.chosen = settings
-    close_service()
+    close_service(ended=False)
 
 
-def close_service() -> None:
+def close_service(*, ended: bool = True) -> None:
     with _lock:
+        _latest.clear()
         while _open:
-            _open.pop().close()
+            (service := _open.pop()).close(ended=ended)
+            _latest.update({} if ended else {p: u.latest for p, u in service.uploads_of.items() if u.latest})

@@ -9,6 +9,7 @@ from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
 from agent.answer.words import by, day, decontextualised, kind_of, place_of
 from tools.language.words import count
 from tools.passages import Passage
+from ui import moves
 from ui.shown import escaped, label, link, marked, text
 
 
@@ -50,7 +51,8 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
         shown += f'<p class="sm-small">{text(label(passage.speaker, 120))}</p>' if passage.speaker else ""
         shown += f"<p>{marked(passage.text, quotes)}</p>"
     window = st.dialog(escaped(label(title, 90)), width="large")
-    window(lambda: st.html(f'<div class="sm-source">{shown}</div>'))()
+    parts = (f'<div class="sm-source">{shown}</div>', False), (moves.now(shown="[role=dialog] mark"), True)
+    window(lambda: [st.html(part, unsafe_allow_javascript=ours) for part, ours in parts])()
 
 
 def _place(passage: Passage) -> str:

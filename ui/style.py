@@ -10,18 +10,21 @@ _GROUND = "light-dark(#fdfcf9, #16181c)"
 
 STYLE = f"""<style>
 .block-container {{ max-width: 80rem; padding-top: 4.2rem; }}
-h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: balance; }}
+.block-container, [data-testid="stBottomBlockContainer"] {{ padding-inline: clamp(1rem, 5vw, 5rem); }}
+h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 1.25 !important; text-wrap: balance; }}
 .stMain h2 {{ font-size: 1.35rem !important; padding: 1rem 0 0; }}
-.stMain h4 {{ font-size: 1rem !important; padding: 0; }}
+.stMain h4, .sm-source h4 {{ font-size: 1rem !important; padding: 0; margin: 0; }}
 .stMain h1, .stMain h4, .stMain p, .stMain li, .stMain button {{ overflow-wrap: anywhere; }}
 [class*="st-key-card-supports"] {{ border-top: 4px solid {FOR} !important; }}
 [class*="st-key-card-opposes"] {{ border-top: 4px solid {AGAINST} !important; }}
 [class*="st-key-card-other"] {{ border-top: 4px solid {OTHER} !important; }}
 [class*="st-key-sides-"] {{ display: grid; align-items: start;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }}
-.st-key-sides-others {{ grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }}
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 14.5rem), 1fr)); }}
+[data-testid="stBottomBlockContainer"] {{ padding-block: .6rem; }}
+.stCode > div:last-child {{ opacity: 1; visibility: visible; }}
 .sm-name {{ font-size: 1.25rem; font-weight: 600; margin: 0; }}
-.sm-lead {{ font-size: 1.15rem; max-width: 46rem; }}
+.sm-lead {{ font-size: 1.15rem; }}
+.sm-lead, .sm-sample {{ max-width: 46rem; }}
 .sm-thesis {{ font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .25rem 0 0; }}
 .sm-claim {{ margin: 0; line-height: 1.5; }}
 .sm-claim.case::before {{ content: "•"; margin-right: .5em; opacity: .6; }}
@@ -34,49 +37,46 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
   background: color-mix(in srgb, #b08a2e 14%, transparent); }}
 .sm-error {{ border-color: #a8503c; background: color-mix(in srgb, #a8503c 14%, transparent); }}
 .stMain .stHtml h1 {{ padding: 0; margin: 0; }}
-.sm-source h4 {{ font-size: 1rem; margin: 0; padding: 0; }}
-.sm-source .sm-small {{ margin: 0; }}
 .sm-source :is(p, blockquote) {{ white-space: pre-line; }}
-.sm-source blockquote {{ margin: .4rem 0; padding-left: .8rem; border-left: 3px solid {_LINE}; font-size: .95rem;
-  line-height: 1.45; }}
+blockquote, .sm-sample, .sm-group, .sm-side {{ border-left: 3px solid {_LINE}; padding: .1rem 0 .1rem .8rem; }}
+.sm-source blockquote {{ margin: .4rem 0; font-size: .95rem; line-height: 1.45; }}
 .stColumn:has(.st-key-source) > .stVerticalBlock {{ height: 100%; }}
 [data-testid="stLayoutWrapper"]:has(> .st-key-source) {{ position: sticky; top: 4.2rem; }}
-.st-key-source {{ max-height: calc(100vh - 6rem); overflow-y: auto;
-  background: {_GROUND}; }}
-[class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; }}
+.st-key-source {{ max-height: calc(100vh - 9rem); overflow-y: auto; background: {_GROUND}; }}
+[class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; align-items: start; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
 .stMain .stDownloadButton button {{ color: {_LINK} !important; }}
 button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
-.sm-sample {{ border-left: 3px solid {_LINE}; padding-left: .9rem; max-width: 46rem; }}
 .sm-sample p {{ margin: .15rem 0; }}
-.sm-group {{ border-left: 3px solid {_LINE}; padding-left: .8rem; margin: 0 0 1rem; }}
 .sm-group h4 {{ margin: .5rem 0 .1rem; font-weight: 600; }}
 mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 [data-testid="InputInstructions"] {{ display: none; }}
-.sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: 0 !important; margin: .4rem 0 1rem !important;
-  list-style: none; }}
-.sm-stages li {{ margin: 0 !important; }}
+.sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; list-style: none; }}
+.sm-stages, .sm-stages li {{ padding: 0 !important; margin: 0 !important; }}
 .sm-open {{ opacity: .75; }}
 .sm-now {{ font-weight: 600; }}
-.sm-side {{ border-left: 3px solid {_LINE}; padding: .1rem 0 .1rem .8rem; margin: 0 0 .8rem; }}
-.sm-side p, .sm-side ul {{ margin: 0; }}
+.sm-side, .sm-group {{ margin: 0 0 .8rem; }}
+.sm-side :is(p, ul), .sm-source .sm-small {{ margin: 0; }}
 .sm-row {{ display: grid; grid-template-columns: 3.2rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
   border-bottom: 1px solid {_LINE}; font-size: .95rem; }}
 .sm-row span {{ grid-column: 2; overflow-wrap: anywhere; }}
 [class*="st-key-more-"] button p {{ font-size: 0; }}
 [class*="st-key-more-"] button p::after {{ content: "⋯"; font-size: 1.1rem; }}
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
-[data-testid="stSidebar"] [class*="st-key-open-"] :is(button, button > div) {{ justify-content: start; width: 100%; }}
-@media (max-width: 1100px) {{
-  .stColumn:has(.st-key-source) {{ position: fixed; inset: auto 0 0 auto; width: min(100vw, 45rem); z-index: 999990; }}
-  .st-key-source {{ max-height: 62vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
+[data-testid="stSidebar"] [class*="st-key-open-"] :is(button, button *) {{ justify-content: start; text-align: left; }}
+@media (max-width: 1279px) {{
+  .stColumn:has(.st-key-source) {{ position: fixed; inset: auto 0 3.7rem auto; width: min(100vw, 45rem); z-index: 9; }}
+  .st-key-source {{ max-height: 50vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
+  .stMain:has(.st-key-source) .block-container {{ padding-bottom: 60vh; }}
 }}
-@media (max-width: 640px) {{
-  .block-container {{ padding-left: 1rem; padding-right: 1rem; }}
-  h1 {{ font-size: 1.5rem !important; }}
+@media (max-width: 1099px), (pointer: coarse) {{
+  [class*="st-key-sides-"] {{ grid-template-columns: 100%; }}
+  :is(button, summary, input, label:has([type="checkbox"]), .sm-source a) {{ min-height: 44px !important;
+    min-width: 44px !important; }}
+  kbd {{ display: none !important; }}
 }}
 @media print {{
-  [data-testid="stSidebar"], [data-testid="stHeader"], .stForm, .stDownloadButton, .stPopover,
+  [data-testid="stSidebar"], [data-testid="stHeader"], .stBottom, .stDownloadButton, .stPopover,
   .stExpander:not([class*="st-key-folded-"] *),
   .stTooltipIcon, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}

@@ -9,6 +9,7 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.words import called, claim_text, day, numbers, plain
 from agent.options import Depth
 from tools.errors import QuestionError
+from tools.passages import Passage
 
 _CLAIMS = 2  # of a side, in a summary
 _ALSO = 3  # sentences of no side, in the summary of an answer without a case
@@ -48,7 +49,7 @@ def run_command(typed: str, answer: Answer) -> Reply | Search:
 
 def again(answer: Answer) -> str:
     """The question of the answer, as it can be asked once more in its thread, where numbers mean something else now."""
-    return f"Strongest case against {answer.against.side}?" if answer.against else answer.question
+    return f"What speaks against ‘{answer.against.side}’?" if answer.against else answer.question
 
 
 def summarised(answer: Answer, _: str = "") -> Reply:
@@ -78,6 +79,16 @@ def only(answer: Answer, what: str) -> Reply:
     return _resting(answer, kept, f"source [{what}] says")
 
 
+def like(answer: Answer, found: Sequence[tuple[str, Passage]]) -> Reply:
+    """What else the documents say that is like a quotation: sentences, each with who says it."""
+    numbered = {i: c.number for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
+    lines = []
+    for said, passage in found:
+        by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""
+        lines.append((f"“{said}”{by}", [numbered[passage.id]] if passage.id in numbered else []))
+    return Reply("More like this" if lines else "The documents say nothing else that is like this.", lines)
+
+
 def more(answer: Answer, what: str) -> Reply | Search:
     """What else the sources of a side say; where all of it is shown, the question is searched longest."""
     if (side := side_called(answer, what)) is None:
@@ -93,11 +104,11 @@ def more(answer: Answer, what: str) -> Reply | Search:
 
 
 def against(answer: Answer, what: str) -> Search:
-    """Searches for the strongest case against a claim, by its number, or against a side."""
+    """Searches for what speaks against a claim, by its number, or against a side."""
     if not any(side.claims for side in answer.perspectives):
         raise QuestionError("the answer above makes no case that could be argued against.")
     side = side_called(answer, what) if not what.isdigit() else None
-    question = f"Strongest case against {side.name if side else what or '?'}?"
+    question = f"What speaks against {f'‘{side.name}’' if side else what or '?'}?"
     if resolve(question, [answer]) is None:
         raise QuestionError(
             f"/against needs the number of a claim, as in /against 2, or the name of a side, not '{what}'."
@@ -107,9 +118,9 @@ def against(answer: Answer, what: str) -> Search:
 
 HELP = """/summarise     the answer in a few lines
 /more N        what else the sources of side N say: 1 is the first side; its name will do
-/against N     the strongest case against claim N, by the number in brackets; or against a side, by its name
+/against N     what speaks against claim N, by the number in brackets; or against a side, by its name
 /newer         what rests on the newer half of the sources
-/only N        what rests on source N alone
+/only N        only this source: what rests on source N alone
 new            another subject"""
 _COMMANDS: dict[str, Callable[[Answer, str], Reply | Search]] = {
     "/summarise": summarised,

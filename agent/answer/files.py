@@ -5,7 +5,7 @@ import io
 import re
 import tempfile
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -23,25 +23,33 @@ _FORMS = {
     "head": "## {}",
     "note": "> {}",
     **dict.fromkeys(("strength", "against", "how_to"), "*{}*"),
-    **dict.fromkeys(("also", "case", "objection", "document", "more", "nearest"), "- {}"),
+    **dict.fromkeys(("also", "case", "objection", "document", "more", "nearest", "unknown"), "- {}"),
+    "row": "  - {}",
 }
 _HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": MORE}
 """What stands above the first block of a kind."""
-_LISTS = (*_HEADINGS, "also", "case", "objection", "nearest")
+_LISTS = (*_HEADINGS, "also", "case", "objection", "nearest", "unknown")
 """Kinds without an empty line between their blocks."""
 
 
 def to_markdown(
-    answer: Answer, *, remote: bool = False, explain: bool = False, linked: bool = False, asked: str = ""
+    answer: Answer,
+    *,
+    remote: bool = False,
+    explain: bool = False,
+    linked: bool = False,
+    asked: str = "",
+    blocks: Sequence[Block] = (),
 ) -> str:
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
 
     So a bracket without a backslash is one of ours: '[2]' stands for source 2. `remote`: for a reader who is at another
     machine: with the run's whole id, without the list of documents. `explain`: with all that the notes tell. `linked`:
-    with the addresses of sources as links. `asked`: when (ISO), where that is to be told.
+    with the addresses of sources as links. `asked`: when (ISO), where that is to be told. `blocks`: in place of the
+    whole answer's.
     """
     lines: list[str] = []
-    for kind, group in groupby(_blocks(answer, explain, documented=not remote), key=lambda b: b.kind):
+    for kind, group in groupby(blocks or _blocks(answer, explain, documented=not remote), key=_group):
         items = [_markdown_lines(answer, block, linked) for block in group]
         lines += [f"## {_HEADINGS[kind]}", ""] if kind in _HEADINGS else []
         if kind in _LISTS:
@@ -55,6 +63,11 @@ def to_markdown(
 def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[Block]:
     listed = documents(answer) if documented else []
     return [*opening(answer), *body(answer, explain), *sources(answer, explain), *listed, *ending(answer, explain)]
+
+
+def _group(block: Block) -> str:
+    """The kind of the list or paragraphs that the block stands among."""
+    return "document" if block.kind == "row" else block.kind
 
 
 def title(question: str) -> str:
@@ -74,13 +87,17 @@ def _markdown_lines(answer: Answer, block: Block, linked: bool) -> list[str]:
         if linked and _ADDRESS.fullmatch(url):
             text = f"<{url}>".join(text.rsplit(escape(url), 1))
         return [first + text, *(f"{' ' * len(first)}- “{escape(w)}”" for w in words_behind(answer, block.source))]
-    return [_FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip())]
+    line, said_by = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip()), map(escape, block.said_by)
+    if block.kind in _LISTS:
+        return [line, *(f"  - {said}" for said in said_by)]
+    return [line, *(part for said in said_by for part in ("", f"*{said}*"))]
 
 
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
     "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}em,li li,details,blockquote{color:#5a6472;"
-    "font-size:.9rem;font-style:normal}blockquote{margin:1rem 0}li{margin:.35rem 0}a{color:#1f4e79}"
+    "font-size:.9rem;font-style:normal}blockquote{margin:1rem 0}li{margin:.35rem 0}"
+    "li li{margin:0;list-style:none}a{color:#1f4e79}"
 )
 _CITED = re.compile(r"(?<!\\)\[(\d+)\](?![^<\s]*>)")  # not within an address
 _FOLDED = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*?</ul>)", re.DOTALL)
@@ -113,28 +130,34 @@ _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 _STYLES = {
     "title": "Title",
     "head": "Heading 1",
-    **dict.fromkeys(("also", "case", "objection", "document", "more"), "List Bullet"),
+    **dict.fromkeys(("also", "case", "objection", "document", "more", "unknown"), "List Bullet"),
+    "row": "List Bullet 2",
 }
 _ITALIC = ("read_as", "strength", "against", "how_to")
 
 
-def to_docx(answer: Answer, *, explain: bool = False, asked: str = "") -> bytes:
+def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: Sequence[Block] = ()) -> bytes:
     """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell;
-    `asked`: when (ISO)."""
+    `asked`: when (ISO); `blocks`: in place of the whole answer's."""
     import docx
+    from docx.shared import Pt
 
     document = docx.Document()
     about = document.core_properties
     about.title, about.author, about.comments = _xml(answer.question)[:255], "Steelman", ""
     about.created = about.modified = datetime.fromisoformat(asked) if asked else datetime.now(UTC)
-    for kind, group in groupby(_blocks(answer, explain), key=lambda b: b.kind):
+    for kind, group in groupby(blocks or _blocks(answer, explain), key=_group):
         if kind in _HEADINGS:
             document.add_heading(_HEADINGS[kind], 1)
         for block in group:
             number = f"[{block.source.number}] " if block.source else ""
-            paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(kind))
+            paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(block.kind))
             if kind in _ITALIC:
                 paragraph.runs[0].italic = True
+            for said in block.said_by:
+                paragraph.paragraph_format.keep_with_next, paragraph.paragraph_format.space_after = True, Pt(0)
+                paragraph = document.add_paragraph(style="List Continue")
+                paragraph.add_run(_xml(said)).font.size = Pt(9)
             for words in words_behind(answer, block.source) if block.source else ():
                 document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
     document.add_paragraph(_xml(plain(closing(answer, asked=asked))))

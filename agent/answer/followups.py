@@ -1,4 +1,4 @@
-"""Follow-ups that argue with the thread's latest answer: 'Strongest case against 2?', and which ones to offer.
+"""Follow-ups that argue with the thread's latest answer: 'What speaks against 2?', and which ones to offer.
 
 A counter-argument makes the same point with the opposite stance (Wachsmuth et al. 2018, 'Retrieval of the Best
 Counterargument without Prior Topic Knowledge'). The run that follows searches for the perspective that contradicts what
@@ -12,7 +12,9 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.state import OTHER_WAYS, STATE_VERSION, Perspective, RunState, Target
 from tools.errors import QuestionError
 
-_AGAINST = re.compile(r"(?:/against|strongest (?:case against|counter-argument to)) (?P<what>.+?)[\s?.!]*", re.I)
+_AGAINST = re.compile(
+    r"(?:/against|what speaks against|strongest (?:case against|counter-argument to)) (?P<what>.+?)[\s?.!]*", re.I
+)
 _NUMBER = re.compile(r"[\[(#]?(\d{1,3})[\])]?")
 _COMMAND = re.compile(r"/[a-z]+(?: \S+){0,2}", re.I)
 _NO_ANSWER = (
@@ -162,4 +164,4 @@ def suggestions(answer: Answer) -> list[str]:
         own = {n: _support(answer, found[1]) for n, found in claims if found and found[0].id == perspective.id}
         if facing and cased and own:
             numbers.append(max(own, key=lambda n: (own[n], -n)))
-    return [f"Strongest counter-argument to {n}?" for n in numbers[:2]]
+    return [f"What speaks against {n}?" for n in numbers[:2]]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agent.answer.earlier import upgraded
 from tools.passages import SourceKind
@@ -16,6 +16,8 @@ Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 passages, and nothing was written."""
 Status = Literal["supported", "thin", "not_found"]
 Strength = Literal["strong", "some", "weak", "none"]
+STANCES = ("supports", "opposes", "other")
+"""The stances of sides in the one order in which sides stand: Yes is left of No, or above it."""
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
 _STRONG_SOURCES, _STRONG_SHOWN = 4, 2
@@ -268,6 +270,12 @@ class Answer(Part):
     @classmethod
     def _upgrade(cls, stored: Any) -> Any:
         return upgraded(stored, SCHEMA_VERSION)
+
+    @field_validator("perspectives")
+    @classmethod
+    def _in_order(cls, sides: list[AnswerPerspective]) -> list[AnswerPerspective]:
+        """What supports stands first in every rendering, then what opposes, then the others."""
+        return sorted(sides, key=lambda side: STANCES.index(side.stance))
 
 
 def strength(sources: int, shown: int) -> Strength:

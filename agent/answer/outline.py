@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer import words
+from agent.answer import lines, words
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.summary import all_looked_into, is_read
+from agent.answer.summary import all_looked_into
 from tools.errors import as_installed
 
 Kind = (
     Literal["title", "read_as", "summary", "tried", "crux", "also", "folded", "how_to"]
     | Literal["head", "strength", "thesis", "case", "looked_for", "against", "objection"]
-    | Literal["source", "document", "note", "more", "nearest"]
+    | Literal["source", "document", "row", "note", "more", "nearest", "unknown"]
 )
 _OMITTED_IF_EMPTY = ("read_as", "how_to", "looked_for", "note")
 
@@ -26,8 +26,8 @@ class Block:
 
     `citations`: the numbers that follow the text, None where there can be none. `quoted`: the text is a source's own
     words, to be set in quotation marks. `label`: what stands before a perspective's statement, or in its place; or a
-    claim's reason. `source`: the citation whose line the text is. `speaker` says what is quoted. `answers`: the numbers
-    that a claim replies to.
+    claim's reason. `source`: the citation whose line the text is. `speaker` says what is quoted, in short;
+    `said_by` are the lines below the text that tell it in full. `answers`: the numbers that a claim replies to.
     """
 
     kind: Kind
@@ -38,15 +38,18 @@ class Block:
     source: Citation | None = None
     speaker: str = ""
     answers: Sequence[int] = ()
+    said_by: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("text", "label", "speaker"):  # no rendering shows what a terminal or a page would obey
             object.__setattr__(self, name, words.plain(getattr(self, name)))
+        object.__setattr__(self, "said_by", [words.plain(line) for line in self.said_by])
 
     @property
     def marked(self) -> str:
-        """The text with its label and speaker, in quotation marks where it is quoted; without its citations."""
-        text = words.by(f"“{self.text}”" if self.quoted else self.text, self.speaker)
+        """The text with its label, in quotation marks where it is quoted; without its citations, and with the speaker
+        only where no line below tells it."""
+        text = words.by(f"“{self.text}”" if self.quoted else self.text, "" if self.said_by else self.speaker)
         return f"{self.label}: {text}" if self.label and text else self.label or text
 
     @property
@@ -72,8 +75,9 @@ def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
     """One perspective: its statement and its strength first, then its case, and what is missing from it."""
     line, own = words.line_of(answer, side), words.quoted_head(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
+    said_by = lines.told_by(answer, own) if own else ()
     return _shown(
-        Block("head", words.named(answer, side), cited, label=words.label(answer, side), speaker=speaker),
+        Block("head", words.named(answer, side), cited, False, words.label(answer, side), None, speaker, (), said_by),
         Block("strength", words.strength_of(answer, side)),
         *(_claim(answer, "thesis", c) for c in words.case(side) if c.role == "thesis"),
         *(_claim(answer, "case", c) for c in words.case(side) if c.role != "thesis"),
@@ -112,10 +116,23 @@ def sources(answer: Answer, explain: bool = False) -> list[Block]:
 
 
 def documents(answer: Answer) -> list[Block]:
-    """The documents that were read, with what each argues; and how many others were found."""
-    read = [Block("document", words.document_line(answer, d), d.quoted or None) for d in answer.documents if is_read(d)]
-    more = len(answer.documents) - len(read)
-    return [*read, *([Block("document", f"{more} more found, not read")] if read and more else [])]
+    """How many documents were read and quoted; then each that was read, those of one file below its name."""
+    listed = [Block("document", lines.headline(answer))] if (files := lines.by_file(answer)) else []
+    for name, rows in files:
+        listed += [Block("document", lines.file_line(name, rows))] if name else []
+        told = ((lines.document_line(answer, row, name), row.quoted or None) for row in rows)
+        listed += [Block("row" if name else "document", line, quoted) for line, quoted in told]
+    return listed
+
+
+def copied(answer: Answer, side: AnswerPerspective) -> str:
+    """A side as plain text, each claim with its numbers and below them the sources of these."""
+    blocks = [b for b in perspective(answer, side) if b.citations or b.kind == "against"]
+    cited = {n for b in blocks for n in b.citations or ()}
+    sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
+    head = f"{answer.neutral_question} {words.called(answer, side)}"
+    told = (line for b in blocks for line in (f"{b.marked} {b.cited}".rstrip(), *(f"  {said}" for said in b.said_by)))
+    return "\n".join([head, *told, "", *sources])
 
 
 def ending(answer: Answer, explain: bool = False) -> list[Block]:
@@ -128,8 +145,9 @@ def ending(answer: Answer, explain: bool = False) -> list[Block]:
 
 def _claim(answer: Answer, kind: Kind, claim: AnswerClaim) -> Block:
     text = words.decontextualised(claim) if claim.quoted else claim.text
-    why, speaker = words.reason_of(claim), words.said_by(answer, claim)
-    return Block(kind, text, claim.citations, claim.quoted, why, speaker=speaker, answers=claim.answers)
+    why, speaker = words.reason_of(claim), lines.in_short(answer, claim)
+    said_by = () if kind == "crux" else lines.told_by(answer, claim)  # of a crux the numbers are enough
+    return Block(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by)
 
 
 def _shown(*blocks: Block) -> list[Block]:
@@ -143,6 +161,7 @@ _FIRST = {
     **dict.fromkeys(("also", "document", "more", "nearest"), "  • "),
     **dict.fromkeys(("case", "objection"), f"{_INDENT}• "),
     "folded": "    ",
+    "row": "    – ",
 }
 """What the first line of a block begins with, by its kind."""
 

@@ -11,7 +11,6 @@ from agent.answer.model import (
     FOOTER_NOTE_KINDS,
     Answer,
     AnswerClaim,
-    AnswerDocument,
     AnswerPerspective,
     Citation,
     CoverageLine,
@@ -44,14 +43,6 @@ _LONGEST_SPEAKER = 140  # characters of who says something, of one for no side w
 _LONGEST_BRIEF = 160
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
-_NOT_QUOTED = {
-    "repeats": "not quoted: says the same as another",
-    "no_claim": "not quoted: others were surer",
-    "no_side": "side not clear",
-    "off_question": "off the question",
-    "unread": "not read",
-}
-_FACING = ("for", "For"), ("for", "Against")
 LABELS = {"supports": "For", "opposes": "Against", "other": "Other way"}
 
 
@@ -131,17 +122,11 @@ def how_to_get_sides(answer: Answer) -> str:
     return HOW_TO_GET_SIDES if sideless and provider_kinds(answer) == ["embedded"] else ""
 
 
-def claim_text(claim: AnswerClaim, speaker: str = "") -> str:
-    """The claim's words: in quotation marks and with their speaker where they are the source's own, else without."""
-    return by(f"“{decontextualised(claim)}”", speaker or claim.speaker) if claim.quoted else claim.text
-
-
-def said_by(answer: Answer, claim: AnswerClaim) -> str:
-    """Who says a quotation; of one for no side also where and when."""
-    cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
-    facts = [fact for c in cited for fact in (claim.speaker, c.publisher or c.title or c.document_id, day(c.date))]
-    told = [shorten(fact, _LONGEST_SPEAKER // 3, placeholder=" …") for fact in dict.fromkeys(facts)]
-    return ", ".join(filter(None, told)) if facts else claim.speaker
+def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
+    """The claim's words: in quotation marks and with their speaker where they are the source's own, else without.
+    speaker: another form of it, or an empty one where it stands elsewhere."""
+    who = claim.speaker if speaker is None else speaker
+    return by(f"“{decontextualised(claim)}”", who) if claim.quoted else claim.text
 
 
 def reason_of(claim: AnswerClaim) -> str:
@@ -208,9 +193,14 @@ def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> s
 
 def place_of(words: Citation | Quotation | Passage) -> str:
     """'p. 14, “Costs”': where quoted words stand in their document; empty where that is not known."""
-    pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
     section = f"“{shorten(words.section, _LONGEST_NAME, placeholder=' …')}”" if words.section else ""
-    return ", ".join(filter(None, (pages if words.page else "", section)))
+    return ", ".join(filter(None, (pages_of(words), section)))
+
+
+def pages_of(words: Citation | Quotation | Passage) -> str:
+    """'p. 14' or 'pp. 14–15'; empty where the document has no pages."""
+    pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
+    return pages if words.page else ""
 
 
 def kind_of(citation: Citation) -> str:
@@ -230,18 +220,6 @@ def source_line(citation: Citation) -> str:
     return (
         " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
         + f" {place}"
-    )
-
-
-def document_line(answer: Answer, document: AnswerDocument) -> str:
-    """'Who pays? · Fell Blog · 3 May 2025 · for ‘Yes’': title, publisher, date, its sides, and why it is not quoted."""
-    names = {s.id: called(answer, s) for s in answer.perspectives}
-    told = [(s.argues, names[s.perspective]) for s in document.stances if s.perspective in names]
-    sides = [f"{name.lower()} it" if (a, name) in _FACING else f"{a} ‘{name}’" for a, name in told]
-    why = _NOT_QUOTED.get(document.not_quoted, "" if sides or not names else _NOT_QUOTED["no_side"])
-    title = ", ".join(filter(None, (document.title or document.id, document.file)))
-    return " · ".join(
-        filter(None, (title, document.publisher, day(document.date), ", ".join(filter(None, [*sides, why]))))
     )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.inference import Models
+from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions, in_time
 from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
@@ -23,7 +23,7 @@ from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
 from tools.language.sentences import passage_sentences
 from tools.models.encoders.encoder import MiniLM
-from tools.models.judges.quoting import QuotingWeights, argues
+from tools.models.judges.quoting import argues
 from tools.passages import Passage
 from tools.selection.methods import Pool
 from tools.selection.names import needs_clusters
@@ -151,9 +151,9 @@ def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
     return SentenceEvidence(case=[passage for _, passage in case], strongest=strongest)
 
 
-def arguing_passages(reading: SentenceScores, quoting: QuotingWeights) -> list[int]:
+def arguing_passages(reading: SentenceScores, judge: RunJudge) -> list[int]:
     """A passage of each document whose speaker argues for the perspective: the one with that speaker's surest part."""
-    arguing = argues(reading.features, reading.grounds, reading.rescored, quoting)
+    arguing = argues(reading.features, reading.grounds, reading.rescored & judge.reads_closely, judge.quoting)
     sure = np.where(arguing, np.nan_to_num(reading.confidence), -1.0)
     best: dict[tuple[str, str], int] = {}
     for i in (int(i) for i in np.argsort(-sure, kind="stable") if arguing[i]):

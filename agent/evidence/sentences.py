@@ -164,7 +164,8 @@ async def _view(models: Models, brief: Brief, units: list[QuotablePart], vectors
 def _scored(
     view: _Unscored, stances: NDArray[np.float64], rescored: NDArray[np.bool_], *, turned: bool
 ) -> SentenceScores:
-    """stances: as they were asked for the first of two contrary perspectives. turned: the view is the other one's."""
+    """stances: as they were asked for the first of two contrary perspectives, or for a lone one and its denial. turned:
+    the view is the other one's."""
     brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, units) * (-1 if turned else 1)
     if brief.well_judged:
@@ -173,13 +174,13 @@ def _scored(
     sure = side_probability(features, quoting)
     if not brief.well_judged:  # else the judge of documents found the passages on the question
         sure = sure * relevance_probability(view.grounds, quoting)
-    fit = view.on_topic & rescored & ~_contradicting(brief, units)
-    fit &= ~np.array([takes_no_side(u.shown) for u in units], bool)
-    fit &= supports_perspective(stances)
-    fit &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
-    # A mined statement is itself a sentence of a source.
+    # A mined statement is itself a sentence of a source, and surely for itself.
     stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
+    sure = np.where(stated, 1.0, sure)
+    fit = view.on_topic & rescored & ~_contradicting(brief, units) & supports_perspective(stances)
+    fit &= ~np.array([takes_no_side(u.shown) for u in units], bool)
     case = fit & case_of(sure, features, quoting) | stated & view.on_topic
+    case &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
     rank = _ranked(brief, units, sure, view.nearness)
     about, vectors, question = view.on_topic, view.vectors, view.question_vector
     return SentenceScores(units, features, view.grounds, sure, about, rescored, case, rank, vectors, question)

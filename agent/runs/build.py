@@ -54,7 +54,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         search=search,
         models=models,
         frame=partial(frame_by_classifier, models),
-        sample_question=partial(sample_question_for, models=models, search=search, store=store),
+        sample_question=None if models.remote_judge else partial(sample_question_for, models, search, store),
         expand=partial(expand_by_rules, models),
         requery=queries_by_rules,
         write=partial(quotations, models),

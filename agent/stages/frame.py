@@ -42,7 +42,9 @@ async def _framed(providers: Providers, state: RunState, options: RunOptions) ->
     """The framing: what the run began with, or what frames it. A question that wants something argued against is the
     thread's question with that in its focus: there is nothing left to ask."""
     if "framing" in state:
-        return RunState(framing=await _as_sample_question(providers, state["framing"], options))
+        alone = not state.get("earlier") and options.collections == (SAMPLES,) and not (options.web and providers.web)
+        framing = state["framing"]
+        return RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
     if against := state.get("against"):
         asked, focus, claim = against["question"], against["text"], against["statement"]
         counter = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
@@ -53,11 +55,10 @@ async def _framed(providers: Providers, state: RunState, options: RunOptions) ->
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState, options: RunOptions) -> FramingState:
-    """Where the samples alone are searched, the framing of their question on the same topic, whose wording the embedded
-    judge reads best; the answer says how the question was read. Else, and of a question that names alternatives or has
-    open answers, the framing as it is."""
-    alone = options.collections == (SAMPLES,) and not (options.web and providers.web)
-    if not alone or not providers.sample_question or framing["focus"] or framing["form"] not in ANSWERS:
+    """The framing of the samples' question on the same topic: the embedded judge reads its wording best, and the answer
+    says how the question was read. Without such a question the framing as it is. A question that names alternatives or
+    has open answers stays as it is too."""
+    if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
     try:
         known = await in_time(options, "frame", providers.sample_question(framing["question"]))

@@ -30,6 +30,7 @@ from tools.passages import Passage
 
 _POOL = 60  # passages of each query
 _MOST = 15
+_LIKE = 6  # sentences like a quotation
 
 
 class _Ranking(NamedTuple):
@@ -47,9 +48,9 @@ class _Ranking(NamedTuple):
 _FOLLOW_UP, _FACT = _Ranking(0.43, 0.085, 0.2, 0.1, most=1), _Ranking(0.5, 0.0, 1.3, 0.35, most=2)
 """Fitted on 270 follow-ups to 54 local disputes, and on 142 questions of fact on 36 of them."""
 _ON_SUBJECT = 0.25  # cosine of a passage to the thread's question with the typed words; below it, other subjects begin
+_RELATED = 0.2  # cosine of a passage to the same from which its sentences are listed
 _NEAR = 0.4  # least cosine of the nearest sentence; below it the documents do not speak of the question
 _KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which they are about it, near or not
-_RELATED = 0.2  # cosine of a passage to the same from which its sentences are listed
 _LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell", "really"}
 _ASKS_FIGURE = re.compile(
     r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
@@ -113,15 +114,38 @@ async def _best_sentences(
     by = _FOLLOW_UP if framing["focus"] else _FACT
     fit = cosine + by.passage * to_typed + by.length * lengths + by.words * held + by.figure * figures
     fit += np.minimum(to_whole, _ON_SUBJECT)
-    listed = to_whole >= _RELATED
-    chosen, shown = dict[str, _Part](), Counter[int]()
+    listed = to_whole >= min(_RELATED, to_whole.max() / 2)  # another encoder's cosines may all be small
+    chosen, shown = list[_Part](), Counter[int]()
     for part in (parts[int(at)] for at in np.argsort(-fit, kind="stable") if listed[at]):
-        repeats = any(part.text in other or other in part.text for other in chosen)
+        repeats = any(_repeats(part, other) for other in chosen)
         if len(chosen) < _MOST and shown[part.passage.id] < by.most and not repeats:
             shown[part.passage.id] += 1
-            chosen[part.text] = part
-    await _keep(providers, [p.passage for p in chosen.values()])
-    return [_claim(part) for part in chosen.values()], found
+            chosen.append(part)
+    await _keep(providers, [part.passage for part in chosen])
+    return [_claim(part) for part in chosen], found
+
+
+def _repeats(part: _Part, other: _Part) -> bool:
+    """Whether they are the same words, or one of two sentences of a passage holds the other."""
+    within = part.passage.id == other.passage.id and not part.shown
+    return part.text == other.text or (within and (part.text in other.text or other.text in part.text))
+
+
+async def more_like(providers: Providers, question: str, words: str, options: RunOptions) -> list[tuple[str, Passage]]:
+    """Sentences near to a quotation of an answer to the question, the nearest first, with their passages. The quotation
+    itself and what stands next to it in its sentence are left out."""
+    found, passages = await search_store(providers, words, replace(options, pool=_POOL))
+    parts = [part for i in found.ids for part in parts_of(passages[i]) if words not in part.text]
+    parts = [part for part in {p.text: p for p in parts}.values() if part.text not in words]
+    near = await similarity_to(providers, [words, question], list({p.passage.id for p in parts}))
+    parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= _RELATED]
+    vectors = await providers.models.encode([words, *(p.text for p in parts)])
+    cosine, chosen = vectors[1:] @ vectors[0], dict[int, tuple[str, Passage]]()
+    for at in np.argsort(-cosine, kind="stable"):
+        part = parts[int(at)]
+        if cosine[at] >= _NEAR and len(chosen) < _LIKE:
+            chosen.setdefault(part.passage.id, (part.text, part.passage))
+    return list(chosen.values())
 
 
 async def _searched(

@@ -47,6 +47,7 @@ def reviewed(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspe
     known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")
+    perspectives.sort(key=lambda side: get_args(Stance).index(side["stance"]))  # Yes stands before No
     return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in perspectives]
 
 

@@ -67,7 +67,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
             if not brief.well_judged and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
         if reading and not brief.well_judged:
-            stances[brief.perspective["id"]] = arguing_passages(reading, brief.judge.quoting)
+            stances[brief.perspective["id"]] = arguing_passages(reading, brief.judge)
     drafts = deduplicated(claims)
     report(runtime, "written", claims=len(drafts))
     with suppress(DeadlineError):
@@ -88,7 +88,7 @@ async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], 
     passages = {p.id: p for brief in briefs for p in brief.passages}
     if any(brief.well_judged for brief in briefs):
         passages = await asyncio.to_thread(providers.passages, without_side(state))
-    asked = asked_query(state["framing"]), state["question"]
+    asked = asked_query(state["framing"]), "" if providers.plan else state["question"]  # a model may have translated it
     return await also_claims(providers.models, *asked, list(passages.values()), [c["text"] for c in claims])
 
 

@@ -1,4 +1,4 @@
-"""Whether two statements about one thing say the same of it."""
+"""Whether two statements about one thing say the same of it, and whether words show a side at all."""
 
 import re
 from collections.abc import Sequence
@@ -18,18 +18,17 @@ _BEYOND, _BEYOND_COMPARED = 5, 15  # words that a clause may have beyond those o
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
 
 
-_REPLY = re.compile(r"[\"'“‘]*(?:(?:yes|no)\b(?=[,.!;:–—])|[^.?!,]{0,40}, (?:yes|no)(?=[.!]))", re.I)
+_REPLY = re.compile(r"[\"'“‘]*(?:(?:yes|no)\b(?=[,.!;:–—])(?!\. ?\d)|[^.?!,]{0,40}, (?:yes|no)(?=[.!]))", re.I)
 _UNDECIDED = re.compile(
-    r"\b(?:not|n't|nobody|no one|cannot|never) (?:\w+ ){0,2}(?:knows?|known|say|tell|predict|judge|decided?|sure|clear|"
-    r"shown|settled)\b[^.;]{0,30}\b(?:whether|if)\b"
-    r"|\b(?:unclear|unknown|uncertain|undecided|open question|remains to be seen|too early|too soon)\b[^.;]{0,30}"
-    r"\b(?:whether|if|to)\b",
+    r"(?:n['’]t|\b(?:not|nobody|no one|cannot|never)) (?:\w+ ){0,2}(?:knows?|known|say|tell|predict|sure|clear)\b"
+    r"[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\b(?:unclear|unknown|uncertain|undecided|open question)\b[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\bremains to be seen\b|\btoo (?:early|soon) to (?:say|tell|know|judge)\b",
     re.I,
 )
 _CONCEDES = re.compile(
-    r"[\"'“‘]*(?:(?:I|we) (?:know|grant|admit|accept|concede|agree|can see|see why|understand|do(?: not|n['’]t) "
-    r"(?:deny|doubt))|it(?: is|['’]s) true|true,|granted|admittedly|to be sure|of course|no doubt)\b"
-    r"(?!.*\b(?:but|yet|however|still|only)\b)",
+    r"[\"'“‘]*(?:I (?:know|grant|admit|concede|accept|understand|can see|do(?: not|n['’]t) (?:deny|doubt))|"
+    r"granted(?=,| that\b)|admittedly|to be sure)\b(?!.*\b(?:but|yet|however|still|only|should|must)\b)",
     re.I | re.S,
 )
 

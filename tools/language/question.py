@@ -48,7 +48,7 @@ MOST_OPTIONS = 6
 _LONGEST_OPTION = 12  # words
 _SHORT = 4  # words of an alternative that is a name or a thing
 _SURE = 0.5  # what is refused has to be this likely to ask nothing
-_NAMED = 2  # how much likelier a choice is where the text names alternatives: in doubt a question has sides
+_NAMED = 0.5  # by which a fact counts less where the text names alternatives: in doubt a question has sides
 
 _POLITE = re.compile(
     r"^(?:(?:so|but|and|ok|okay|well|please|pls|honestly|hi|hey|hello|also|now|then|um|mate|seriously|"
@@ -84,7 +84,8 @@ def read_question(typed: str, vector: NDArray[np.float32]) -> Question:
     if not any(c.isalpha() for c in text):
         return Question("none", text)
     chances, options = chances_of_kinds(text, vector), alternatives(text)
-    chances[KINDS.index("choice")] *= _NAMED if options else 0
+    chances[KINDS.index("choice")] *= bool(options)
+    chances[KINDS.index("plain")] *= _NAMED if options else 1
     chances[KINDS.index("none")] *= bool(chances[KINDS.index("none")] >= _SURE)
     kind = KINDS[int(np.argmax(chances))]
     text = text[:1].upper() + text[1:]

@@ -123,8 +123,9 @@ class EmbeddedJudge(LocalJudge):
         turned = [p.form == "statement" and p.statement != q.statement for p, q in zip(parts, first, strict=True)]
         scores = _by_side(np.where(np.array(turned, bool)[:, None], scores[:, ::-1], scores), parts)
         for i, p in enumerate(parts):
-            affirmed = p.query if p.affirms else ""
-            said, sides = _words(p.text), [_words(affirmed or p.statement), _words(p.contrary)]
+            said, sides = _words(p.text), [_words(p.statement), _words(p.contrary)]
+            if p.form == "answer":  # its query is the statement that is affirmed or denied
+                sides = [_words(p.query), []] if p.affirms else [[], _words(p.query)]
             if said and said in sides and not p.text.endswith("?"):
                 scores[i] = [float(side == said) for side in sides]
         return best_window_scores(scores, places, len(pairs))

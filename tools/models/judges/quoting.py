@@ -36,14 +36,13 @@ _EXTREME = 0.002
 
 @dataclass(frozen=True, slots=True)
 class QuotingWeights:
-    """Weights of the three leanings; of the features of relevance, with their offset; and two thresholds.
+    """Weights of the three leanings; weights and offset of the features of relevance; and thresholds.
 
-    near: the cosine of the nearest sentence to the question below which nothing is shown. case: the probability, that a
-    sentence speaks to the dispute and argues for the side, from which it is of the side's case. alone: the log odds of
-    the sentence itself that it needs besides. told: the log odds of
-    a speaker from which a document argues for a side: the mean over all that this speaker says, times the probability
-    that it speaks to the dispute, and `closer` times those of a sentence that the larger model read. All are fitted by
-    `python -m evals quotes --fit`, except `near`, `alone` and `closer`, which were chosen.
+    near: the cosine of the nearest sentence to the question below which no side has a case. case: the probability that
+    a sentence speaks to the dispute and argues for the side, from which it is of its case. alone: the log odds of the
+    sentence itself that it needs besides. told: the log odds from which a document argues for a side, by its
+    speaker's mean plus `closer` times a sentence that the larger model read, times the probability of relevance.
+    `python -m evals quotes --fit` fits all but `near`, `alone` and `closer`, which were chosen.
     """
 
     own: float
@@ -124,8 +123,8 @@ def case_of(sure: Floats, features: Floats, quoting: QuotingWeights) -> NDArray[
 def argues(features: Floats, grounds: Floats, closely: NDArray[np.bool_], quoting: QuotingWeights) -> NDArray[np.bool_]:
     """Whether the speaker of each text surely argues for the first side, by all that was read of this speaker, (n,).
     closely: which texts the larger model read, (n,)."""
-    read_closer = quoting.closer * np.where(closely, features[:, 0], 0.0)
-    return np.asarray(features[:, 2] * relevance_probability(grounds, quoting) + read_closer >= quoting.told)
+    speaker = features[:, 2] + quoting.closer * np.where(closely, features[:, 0], 0.0)
+    return np.asarray(speaker * relevance_probability(grounds, quoting) >= quoting.told)
 
 
 def side_confidence(features: Floats, grounds: Floats, quoting: QuotingWeights) -> Floats:

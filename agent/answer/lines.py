@@ -1,0 +1,139 @@
+"""The lines that stand under a quotation, who says it and where; and the list of what was read."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from textwrap import shorten
+
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
+from agent.answer.retrieved import Evidence
+from agent.answer.summary import is_read
+from agent.answer.words import called, day, kind_of, numbers, pages_of, plain
+from tools.language.words import count
+
+_LONGEST = 80  # characters of a name
+_LONGEST_IN_SHORT = 46
+_PART = re.compile(r"(.+), ((?:row|message) .+)")  # the id of a document that is a part of a file
+_WHY_NOT = {
+    "repeats": "says the same as another",
+    "no_claim": "not among the surest",
+    "no_side": "",
+    "off_question": "about something else",
+    "unread": "not read",
+}
+
+
+def said_by(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
+    """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim, with its number."""
+    cited = {c.number: c for c in answer.citations}
+    return [(n, _in_one_line(cited[n], claim)) for n in claim.citations if n in cited]
+
+
+def told_by(answer: Answer, claim: AnswerClaim) -> list[str]:
+    """The same as lines; each of several begins with its number."""
+    told = said_by(answer, claim)
+    return [f"{numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
+
+
+def in_short(answer: Answer, claim: AnswerClaim) -> str:
+    """Who says a quotation, for a rendering that lists its sources below; of one for no side also where and when."""
+    cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
+    facts = [fact for c in cited for fact in (claim.speaker, _published(c), day(c.date))]
+    told = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
+    return ", ".join(filter(None, told)) if facts else claim.speaker
+
+
+def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
+    quoted: list[Citation | Quotation] = [source, *source.more]
+    places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
+    pages = [pages_of(where) for where in places[:1]]
+    name = _published(source)
+    on = "" if day(source.date) in name else day(source.date)  # minutes have it in their title
+    facts = dict.fromkeys((source.speaker or claim.speaker, name, kind_of(source), on, *pages))
+    return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
+
+
+def _published(source: Citation) -> str:
+    return source.publisher or titled(source, source.document_id)
+
+
+def titled(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
+    """The title; of a document without one 'survey.csv, row 3', or its file's name. own: its id; filed: the file is to
+    be named with a row."""
+    file, name = _file_and_name(source, own)
+    return source.title or ", ".join(filter(None, (file if filed else "", name)))
+
+
+def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
+    """('survey.csv', 'row 3') of a row or a message, ('', 'letter.md') of a file, ('', address) of a web page."""
+    if source.file or source.url:
+        return source.file, f"row {own}" if source.file else own
+    part = _PART.fullmatch(PurePath(own).name)
+    return (part[1], part[2]) if part else ("", PurePath(own).name)
+
+
+# What was read
+
+
+def headline(answer: Answer) -> str:
+    """'Read 9 of 9, quoted 6.'"""
+    read, quoted = sum(map(is_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
+    return f"Read {read:,} of {len(answer.documents):,}, quoted {quoted:,}."
+
+
+def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
+    """The documents that were read in their order, those of one table or mailbox together under its name."""
+    files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
+    for document in filter(is_read, answer.documents):
+        name, _ = _file_and_name(document, document.id)
+        files.setdefault((name, document.collection, "" if name else document.id), []).append(document)
+    return [(name if len(rows) > 1 else "", rows) for (name, *_), rows in files.items()]
+
+
+def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> str:
+    """'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted': title and what `document_facts` tells.
+    file: under which the document stands."""
+    return " · ".join([titled(document, document.id, filed=not file), *document_facts(answer, document)])
+
+
+def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
+    """Publisher, kind and date as far as they are known, as what it was read, and whether it is quoted or why not."""
+    kind = "" if document.kind == "unknown" else document.kind
+    quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
+    on = "" if day(document.date) in document.title else day(document.date)
+    return list(filter(None, (document.publisher, kind, on, taken_as(answer, document), quoted)))
+
+
+def taken_as(answer: Answer, document: AnswerDocument) -> str:
+    """'read as Yes', 'read as both', 'side not clear'; empty where the question has no sides, or why the document is
+    not quoted tells enough."""
+    sides = {side.id: side for side in answer.perspectives}
+    told = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
+    if not told:
+        return "side not clear" if sides and document.not_quoted not in ("off_question", "repeats") else ""
+    facing = {side.stance for argues, side in told if argues == "for"} >= {"supports", "opposes"}
+    named = [_named(answer, argues, side) for argues, side in told if not (facing and side.stance != "other")]
+    return f"read as {', '.join([*(['both'] if facing else []), *named])}"
+
+
+def _named(answer: Answer, argues: str, side: AnswerPerspective) -> str:
+    name = shorten(plain(called(answer, side)), _LONGEST, placeholder=" …")
+    return name if argues == "for" else f"against {name}"
+
+
+def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
+    """'survey.csv · 12 documents, 3 quoted': what stands above those of one file."""
+    return f"{name} · {count(len(rows), 'document')}, {sum(bool(d.quoted) for d in rows):,} quoted"
+
+
+def surest(answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[Evidence]]) -> tuple[int, str]:
+    """The passage of the document with its surest sentence, and that sentence; of a document that is not quoted the
+    passage that was judged surest. Passage 0, which there is not, where none is kept."""
+    cited = [c for c in answer.citations if c.number in document.quoted]
+    found = [(c.support or 0, c.passage_id, c.quote) for c in cited]
+    found += [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.more]
+    if not found:
+        own = document.collection, document.id, document.file
+        read = [(e.support, e.passage) for e in judged()]
+        found = [(s, p.id, p.text) for s, p in read if (p.collection, p.document_id, p.file) == own]
+    return max(found, default=(0, 0, ""))[1:]

@@ -1,0 +1,40 @@
+"""The documents that were read for an answer: what each was taken for, and whether it is quoted or why it is not."""
+
+import streamlit as st
+
+from agent.answer.lines import by_file, document_facts, file_line, headline, surest, titled
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument
+from agent.answer.words import DOCUMENTS
+from ui import cited_view, source_view
+from ui.service import PageService
+from ui.shown import escaped, label, text
+
+_SHOWN = 50  # documents at first, and more with each click
+
+
+def show(service: PageService, answer: Answer) -> None:
+    """The list, folded; on paper it is open."""
+    if not (files := by_file(answer)):
+        return
+    key = f"read-{answer.run_id}"
+    most, shown = st.session_state.get(key, _SHOWN), 0
+    with st.expander(f"{DOCUMENTS}: {headline(answer).lower()}", key="folded-documents"):
+        for name, rows in files:
+            if name and shown < most:
+                st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")
+            for row in rows[: max(0, most - shown)]:
+                _row(service, answer, row, shown := shown + 1)
+        if shown < sum(len(rows) for _, rows in files):
+            st.button("More", key="more-read", on_click=st.session_state.update, kwargs={key: most + _SHOWN})
+
+
+def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:
+    """Its title, which opens it at its surest sentence; what is known of it, and its numbers."""
+    with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
+        title = titled(document, document.id, filed=False)
+        if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):
+            passage, words = surest(answer, document, lambda: service.evidence(answer.run_id))
+            source_view.open_document(title, service.store.document_passages(passage), [words])
+        cited = AnswerClaim(text="", citations=document.quoted, quoted=False)
+        facts = " · ".join(document_facts(answer, document))
+        cited_view.line(answer, f'<p class="sm-small">{text(facts)}</p>', cited, f"list-{place}")

@@ -1,0 +1,43 @@
+"""The debate sheet: an answer on one page, to print or to take along."""
+
+from functools import partial
+
+import streamlit as st
+
+from agent.answer.files import file_name
+from agent.answer.model import Answer
+from agent.answer.outline import Block
+from agent.answer.sheet import SHEET_ENDINGS, sheet_file, strongest, unknown
+from agent.answer.words import closing
+from agent.runs.store import RunRow
+from ui import ask_view, say
+from ui.shown import text
+
+_CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
+
+
+def show(run: RunRow, answer: Answer) -> None:
+    """The whole sheet; what is printed is the sheet alone."""
+    with st.container(horizontal=True, key="end"):
+        st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
+        for ending, called in _CALLED.items():
+            made, name = (
+                partial(sheet_file, answer, ending, run.created_at),
+                file_name(answer.question, f"-sheet{ending}"),
+            )
+            st.download_button(called, made, name, on_click="ignore", key=f"sheet{ending}", type="tertiary")
+    say.title(answer.question)
+    if answer.crux:
+        say.line(answer.crux.text)
+    with st.container(key="sides-sheet"):
+        for side in filter(None, (strongest(answer, side) for side in answer.perspectives)):
+            st.html("".join(map(_shown, side)))
+    st.html("".join(map(_shown, unknown(answer))))
+    say.small(closing(answer, asked=run.created_at))
+
+
+def _shown(block: Block) -> str:
+    below = "".join(f'<p class="sm-small">{text(said)}</p>' for said in block.said_by)
+    if block.kind == "head":
+        return f"<h2>{text(block.marked)}</h2>{below}"
+    return f'<p class="sm-claim sm-apart">{text(block.marked)}</p>{below}'
