@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agent.state import Form
 from tools.errors import DeadlineError, GreetingError, QuestionError, SettingsError
-from tools.language.greetings import reply_to_greeting
-from tools.language.identification import is_of_another_script, question_language, question_words, reads_as_english
+from tools.language.identification import (
+    is_of_another_script,
+    question_language,
+    question_words,
+    reads_as_english,
+    reply_to_greeting,
+)
 from tools.selection.names import COVERAGE, parse_selection
 from tools.store.store import SAMPLES
 

@@ -6,7 +6,7 @@ from agent.answer.files import file_name
 from agent.options import EXAMPLE, check_question
 from agent.samples import sample_questions
 from tools.errors import GreetingError
-from tools.language.greetings import reply_to_greeting
+from tools.language.identification import reply_to_greeting
 
 HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
 

@@ -83,7 +83,7 @@ def test_yes_stands_before_no_on_the_page_in_its_comparison_and_on_the_sheet_wha
     page()
     sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not."), stands("p3", "other", "Or so.")
     told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
-    order = ["For", "Against", "Other"]
+    order = ["For", "Against", "Other way"]
     for run in "0" * 12, "1" * 12:  # odd and even
         stored = told.model_copy(update={"perspectives": [*reversed(told.perspectives)]})
         store_answer(settings, stored, run)
@@ -196,7 +196,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     app = click(page(run="6" * 12), "Debate sheet")
     assert not app.exception
     shown = html(app)
-    heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other: A yearly pass", "<h2>What is not known</h2>"]
+    heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other way: A yearly pass", "<h2>What is not known</h2>"]
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
     assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 2 March 2025</p>" in shown
