@@ -29,6 +29,7 @@ GROUPS = {
     "Train": {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
+        "corrections": "what readers changed in answers, as labelled pairs for judge-train",
         "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
     },
     "Speed": {"bench": "the second `ask`, the judge, ingesting, an index of many passages"},

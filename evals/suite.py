@@ -239,13 +239,13 @@ def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
 # Files that a suite writes beside its result
 
 
-def write_new(path: Path, content: str, option: str) -> None:
+def write_new(path: Path, content: str | bytes, option: str) -> None:
     """Writes a file that `option` names, and makes its folder. Raises InputError where it is there already or cannot be
     written."""
     refuse_existing(path, option)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as exc:
         raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
 

@@ -398,3 +398,35 @@ def test_what_cannot_be_is_refused(settings: Settings) -> None:
             reply = httpx.get(f"{address}/v1/runs?{given}")
             assert (reply.status_code, reply.headers["content-type"]) == (422, "application/problem+json")
             assert message in reply.json()["detail"]
+
+
+def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(client: httpx.Client) -> None:
+    before = client.post("/v1/ask", json={"question": QUESTION}).json()
+    path = f"/v1/runs/{before['run_id']}"
+    first, second = before["perspectives"]
+    text, number = first["claims"][0]["text"], first["claims"][0]["citations"][0]
+    reply = client.post(f"{path}/corrections", json={"citation": number, "to": second["id"], "text": text})
+    assert reply.status_code == 200, reply.text
+    moved = Answer.model_validate(reply.json())
+    assert [text in [c.text for c in side.claims] for side in moved.perspectives] == [False, True]
+    assert [n.text for n in moved.notes if n.kind == "corrected"] == ["A reader changed 1 quotation."]
+    assert client.get(path).json()["answer"] == reply.json()
+    for wrong in ({"citation": 999, "to": "also"}, {"citation": number, "to": "p77"}):
+        refused = client.post(f"{path}/corrections", json=wrong)
+        assert (refused.status_code, refused.json()["type"]) == (404, "urn:steelman:problem:unknown-quotation")
+    follow_up = {"question": f"Strongest case against {number}?", "thread": before["run_id"]}
+    assert client.post("/v1/ask", json=follow_up).json()["against"]["side"] == second["name"]
+    assert client.delete(f"{path}/corrections").json() == before == client.delete(f"{path}/corrections").json()
+
+
+def test_a_key_corrects_its_own_answers_alone(settings: Settings) -> None:
+    with closing(Database(settings.database_path)) as database:
+        keys = [Keys(database).make(name)[1] for name in ("laptop", "phone")]
+    mine, other = ({"Authorization": f"Bearer {key}"} for key in keys)
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        answer = client.post("/v1/ask", json={"question": QUESTION}, headers=mine).json()
+        path, body = f"/v1/runs/{answer['run_id']}/corrections", {"citation": 1, "to": "off"}
+        assert client.post(path, json=body, headers=other).status_code == 404
+        assert client.post(path, json=body, headers=mine).status_code == 200
+        assert client.delete(path, headers=other).status_code == 404
+        assert client.delete(path, headers=mine).json() == answer

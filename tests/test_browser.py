@@ -84,6 +84,26 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
     visitor.answered(question)
 
 
+def test_a_quotation_is_moved_by_keyboard_and_put_back(samples_page: PageServer, phones: str, visit: Visit) -> None:
+    visitor = visit(samples_page, width=390).go(phones).answered(PHONES)
+    before = visitor.page.get_by_test_id("stMain").inner_text()
+    menu = visitor.page.get_by_role("button", name="Wrong side?").first
+    words = menu.locator("p").bounding_box()
+    assert words is not None
+    assert words["width"] < 30, "three dots stand for the words"
+    menu.focus()
+    visitor.page.keyboard.press("Enter")
+    visitor.text(re.compile("^Wrong side: it argues for")).wait_for()
+    assert visitor.width()[0] <= 390
+    visitor.page.keyboard.press("Enter")
+    undo = visitor.button("Moved. Undo")
+    undo.wait_for()
+    visitor.text("A reader changed 1 quotation.").wait_for()
+    visitor.until(lambda: undo.evaluate("e => e === document.activeElement"), "the focus on the way back", 5)
+    visitor.page.keyboard.press("Enter")
+    visitor.until(lambda: visitor.page.get_by_test_id("stMain").inner_text() == before, "the answer as it was", 10)
+
+
 def sidebar(visitor: Visitor) -> "Visitor":
     """The visitor with the sidebar open."""
     if (closed := visitor.page.get_by_test_id("stExpandSidebarButton")).is_visible():

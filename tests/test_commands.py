@@ -116,7 +116,7 @@ def test_a_finished_run_is_shown_again(cli: Cli, settings: Settings) -> None:
     assert f"{run_id}  " in cli("runs")[1]
     with closing(Database(settings.database_path)) as database, database.write() as db:  # as the version before kept it
         (kept,) = db.execute("SELECT answer FROM runs").fetchone()
-        assert '"schema_version":"4.0"' in kept
+        assert '"schema_version":"4.1"' in kept
         db.execute("UPDATE runs SET answer = ?", (kept.replace('"4.0"', '"3.0"').replace('"speaker":"",', ""),))
     assert cli("ask", "--resume", run_id[:6], "--json")[1] == out
 

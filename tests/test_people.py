@@ -136,7 +136,7 @@ def test_only_whoever_began_a_run_stops_it_or_goes_on_with_it(settings: Settings
     service = PageService(settings)
     try:
         RunStore(service.rows._db).create("c1", "c1", "Why?", RunOptions.of().to_dict(), "somebody", "")
-        for work in (service.of(ANN).cancel, service.of(ANN).resume):
+        for work in (service.of(ANN).cancel, service.of(ANN).resume, service.of(ANN).corrections):
             with pytest.raises(InputError, match="not yours"):
                 work("c1")
         assert service.rows.get("c1").status == "running"

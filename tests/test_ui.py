@@ -158,6 +158,38 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
 
 
+def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)
+    app, key, changed = page(run="7" * 12), "more-p1-1", "A reader changed 1 quotation."
+    before, carts = html(app), "A toll would keep heavy carts on the highway."
+    menu = app.menu_button(key=key)
+    no, third = (f"Wrong side: it argues for ‘{name}’" for name in ("No", "A yearly pass"))
+    off = "Off the question: take it out"
+    assert menu.label == "Wrong side?"
+    assert menu.options == [no, third, "No side: move it to ‘Also on this question’", off]
+    menu.click(no).run()
+    assert not app.exception
+    assert changed in html(app)
+    assert any("10 claims from" in m.value for m in app.markdown)
+    assert {b.key for b in app.button if b.key and b.key.startswith("undo-")} == {"undo-move", "undo-last"}
+    again = page(run="7" * 12)
+    assert changed in html(again)
+    assert "undo-move" not in {b.key for b in again.button}  # that is told where it was done
+    assert html(click(again, "Undo the last change of a quotation")) == before
+    again.menu_button(key=key).click(off).run()
+    assert (carts in html(again), changed in html(again)) == (False, True)
+    assert html(click(again, "Moved. Undo")) == before
+
+
+def test_nobody_corrects_what_another_asked(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)  # everybody's
+    app = page(ANN, run="7" * 12)
+    assert "A toll would keep heavy carts on the highway." in html(app)
+    assert [len(app.menu_button), len(page(run="7" * 12).menu_button)] == [0, 14]
+
+
 def test_a_document_opens_at_its_surest_sentence(page: Callable[..., AppTest], settings: Settings) -> None:
     app = until(ask(page(), QUESTION), answered)
     with closing(Database(settings.database_path)) as database:

@@ -11,10 +11,10 @@ import pytest
 from test_answer import claim, made, state
 from written_answers import answer, cited, stands
 
+from agent.answer.assemble import speaker_of
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.followups import resolve
 from agent.answer.model import Answer, AnswerClaim
-from agent.answer.numbering import speaker_of
 from agent.answer.outline import copied, to_terminal
 from agent.answer.retrieved import Retrieved
 from agent.answer.words import document_facts, source_line
@@ -135,7 +135,7 @@ def test_a_number_is_of_one_speaker_in_one_document() -> None:
 
 def test_the_author_does_not_stand_for_whom_a_passage_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     reported = {"Bans fail.": UNNAMED, "Bans work.": "Ines Hald"}
-    monkeypatch.setattr("agent.answer.numbering.reported_speaker", lambda quote, _: reported.get(quote, ""))
+    monkeypatch.setattr("agent.answer.assemble.reported_speaker", lambda quote, _: reported.get(quote, ""))
     column = spoken(1, author="A. Moen")
     assert [speaker_of(column, q) for q in ("Bans fail.", "Bans work.", "Mine.")] == [UNNAMED, "Ines Hald", "A. Moen"]
     assert speaker_of(replace(column, speaker="Cllr A"), "Bans fail.") == "Cllr A"

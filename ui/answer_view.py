@@ -48,10 +48,12 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _nearest(service, answer)
     if answer.crux:
         cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
-    parts = partial(_sides, service, run, answer), partial(_also, answer)
+    by = cited_view.Corrector(service, run, answer)
+    parts = partial(_sides, by, answer), partial(_also, by, answer)
     for show_part in reversed(parts) if words.is_sideless(answer) else parts:
         show_part()
     show_notes(answer)
+    by.undo()
     _more_time(service, run, answer)
     read_view.show(service, answer)
     _end(service, run, answer)
@@ -59,11 +61,11 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _conversation(answer)
 
 
-def _also(answer: Answer) -> None:
+def _also(by: cited_view.Corrector, answer: Answer) -> None:
     """What is on the question and stands under no side; and how the sides could be told, where none was."""
     if answer.also and answer.perspectives:
         st.html(f"<h2>{words.also_heading(answer)}</h2>")
-    cited_view.claims(answer, answer.also, "also", words.FIRST_ALSO)
+    cited_view.claims(by, answer.also, "also", words.FIRST_ALSO)
     if said := words.how_to_get_sides(answer):
         say.small(said)
 
@@ -100,14 +102,14 @@ def _thread(service: PageService, run: RunRow) -> None:
 # The sides
 
 
-def _sides(service: PageService, run: RunRow, answer: Answer) -> None:
+def _sides(by: cited_view.Corrector, answer: Answer) -> None:
     """Those for and against face each other; the others stand below them, as many in a row as have room."""
     for name, sides in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
         with st.container(key=f"sides-{name}"):
             for side in sides:
                 with st.container(border=True, key=f"card-{side.stance}-{side.id}"):
-                    _card(answer, side)
-                    _acts(service, run, answer, side)
+                    _card(by, answer, side)
+                    _acts(by.service, by.run, answer, side)
 
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
@@ -126,7 +128,7 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
                 st.code(copied(answer, side), language=None, wrap_lines=True)
 
 
-def _card(answer: Answer, side: AnswerPerspective) -> None:
+def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective) -> None:
     strength = words.strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
@@ -134,13 +136,13 @@ def _card(answer: Answer, side: AnswerPerspective) -> None:
     own = words.quoted_head(side)
     if said := words.named(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
-        cited_view.sourced(answer, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
-    cited_view.claims(answer, words.case(side), side.id)
+        cited_view.sourced(by, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
+    cited_view.claims(by, words.case(side), side.id)
     if not side.claims and (tried := words.looked_for(answer, side, words.line_of(answer, side))):
         say.small(tried)
     if side.objections:
         st.markdown(f":small[{words.AGAINST_IT}]")
-        cited_view.claims(answer, side.objections, f"{side.id}-against")
+        cited_view.claims(by, side.objections, f"{side.id}-against")
     if more := source_view.listed(side):
         with st.expander("What else its sources say"):
             st.html(more)

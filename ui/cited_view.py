@@ -1,17 +1,19 @@
 """Claims, below each who says it and where; and the numbers of citations, the source that each opens beside them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
 from agent.answer import commands
+from agent.answer.corrections import ALSO, OFF
 from agent.answer.lines import said_by
 from agent.answer.model import Answer, AnswerClaim, Citation
-from agent.answer.words import claim_text, numbers, reason_of
+from agent.answer.words import called, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view
 from ui.service import PageService
-from ui.shown import text
+from ui.shown import escaped, label, text
 
 _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
@@ -20,6 +22,42 @@ _SURE = (
     "A model read these words beside each side of the question, and takes them to be on this side with this "
     "probability. It can be wrong: read the words."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Corrector:
+    """'Wrong side?' beside quotations: whoever asked moves them to where they belong, and can take it back."""
+
+    service: PageService
+    run: RunRow
+    answer: Answer
+
+    def menu(self, claim: AnswerClaim, stands: str, key: str) -> None:
+        """Where a claim can be moved. stands: the list that it is in, a side's id or `ALSO`; key: of its line."""
+        if self.run.person != self.service.person:
+            return
+        names = {s.id: escaped(label(called(self.answer, s))) for s in self.answer.perspectives}
+        places = {f"Wrong side: it argues for ‘{names[place]}’": place for place in names if place != stands}
+        places |= {} if stands == ALSO else {"No side: move it to ‘Also on this question’": ALSO}
+        places |= {"Off the question: take it out": OFF}
+        if chosen := st.menu_button("Wrong side?", list(places), key=f"more-{key}", type="tertiary"):  # drawn as ⋯
+            corrections = self.service.corrections(self.run.id)
+            corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
+            st.session_state["moved"] = self.run.id, stands
+            moves.then(focus=".st-key-undo-move button")
+            st.rerun()
+
+    def undo(self, stands: str = "") -> None:
+        """The way back: in the list from which something was moved just now, and below all where anything was."""
+        now = st.session_state.get("moved") == (self.run.id, stands)
+        before = not stands and any(note.kind == "corrected" for note in self.answer.notes)
+        if not (now or before) or self.run.person != self.service.person:
+            return
+        words, key = ("Moved. Undo", "undo-move") if now else ("Undo the last change of a quotation", "undo-last")
+        if st.button(words, key=key, type="tertiary"):
+            self.service.corrections(self.run.id).undo(self.run.id)
+            st.session_state.pop("moved", None)
+            st.rerun()
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
@@ -31,31 +69,34 @@ def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
             _number(answer, number, said, f"cite-{key}-{number}")
 
 
-def claims(answer: Answer, of: Sequence[AnswerClaim], key: str, opened: int = _OPEN) -> None:
+def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OPEN) -> None:
     """Claims, each with its reason and what it replies to; all but the first ones are folded."""
     for number, claim in enumerate(of[:opened]):
-        _claim(answer, claim, f"{key}-{number}")
+        _claim(by, claim, f"{key}-{number}")
     if len(of) > opened:
         with st.expander(f":small[+ {len(of) - opened} more]", key=f"folded-{key}"):
             for number, claim in enumerate(of[opened:], start=opened):
-                _claim(answer, claim, f"{key}-{number}")
+                _claim(by, claim, f"{key}-{number}")
+    by.undo(key)
 
 
-def _claim(answer: Answer, claim: AnswerClaim, key: str) -> None:
+def _claim(by: Corrector, claim: AnswerClaim, key: str) -> None:
     reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason else ""
     replies = f' <span class="sm-reason">(answers {numbers(claim.answers)})</span>' if claim.answers else ""
     said = text(claim_text(claim, speaker=""))
-    sourced(answer, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>', claim, key)
+    sourced(by, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>', claim, key)
 
 
-def sourced(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
+def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
     """A claim's words, and below them who says them, where and when, each source beside its number."""
     with st.container(gap=None):
         st.html(words)
-        for number, told in said_by(answer, claim):
+        for number, told in said_by(by.answer, claim):
             with st.container(horizontal=True, gap=None, wrap=False):
-                _number(answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
+                _number(by.answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
                 st.html(f'<p class="sm-small">{text(told)}</p>')
+                if number == claim.citations[-1]:
+                    by.menu(claim, key.rpartition("-")[0], key)
 
 
 def _number(answer: Answer, number: int, words: str, key: str) -> None:

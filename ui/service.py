@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
 from agent.answer.commands import Reply, like
+from agent.answer.corrections import Corrections
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
@@ -152,7 +153,14 @@ class PageService:
 
     def _check_own(self, run_id: str) -> None:
         if self.rows.get(run_id).person != self.person:
-            raise InputError("this question is not yours. Whoever asked it can stop it and continue it.")
+            raise InputError(
+                "this question is not yours. Whoever asked it can stop it, continue it and correct its answer."
+            )
+
+    def corrections(self, run_id: str) -> Corrections:
+        """What readers changed in answers, for a run of the person's. Raises InputError for one that is not theirs."""
+        self._check_own(run_id)
+        return Corrections(self._runs.database)
 
     def finish_uploads(self) -> None:
         """Continues the uploads that another process, or the service before this one, was at work on and left."""

@@ -43,7 +43,8 @@ blockquote, .sm-sample, .sm-group, .sm-side {{ border-left: 3px solid {_LINE}; p
 .stColumn:has(.st-key-source) > .stVerticalBlock {{ height: 100%; }}
 [data-testid="stLayoutWrapper"]:has(> .st-key-source) {{ position: sticky; top: 4.2rem; }}
 .st-key-source {{ max-height: calc(100vh - 9rem); overflow-y: auto; background: {_GROUND}; }}
-[class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem; align-items: start; }}
+[class*="st-key-cite-"] button, .stMenuButton button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem;
+  align-items: start; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
 .stMain .stDownloadButton button {{ color: {_LINK} !important; }}
 button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
@@ -60,8 +61,8 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 .sm-row {{ display: grid; grid-template-columns: 3.2rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
   border-bottom: 1px solid {_LINE}; font-size: .95rem; }}
 .sm-row span {{ grid-column: 2; overflow-wrap: anywhere; }}
-[class*="st-key-more-"] button p {{ font-size: 0; }}
-[class*="st-key-more-"] button p::after {{ content: "⋯"; font-size: 1.1rem; }}
+[class*="st-key-more-"] button p {{ display: block; width: 1.2rem; overflow: hidden; text-overflow: clip !important; }}
+[class*="st-key-more-"] button p::before {{ content: "⋯"; font-size: 1.1rem; margin-right: 2rem; }}
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] :is(button, button *) {{ justify-content: start; text-align: left; }}
 @media (max-width: 1279px) {{
@@ -77,8 +78,8 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stBottom, .stDownloadButton, .stPopover,
-  .stExpander:not([class*="st-key-folded-"] *),
-  .stTooltipIcon, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
+  .stExpander:not([class*="st-key-folded-"] *), [class*="st-key-undo-"],
+  .stTooltipIcon, .stMenuButton, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agent.answer.assemble import citation_of
 from agent.answer.model import Answer
-from agent.answer.numbering import citation_of
 from agent.answer.outline import body, opening
 from agent.answer.words import plain, source_line
 from tools.language.grounding import stems

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from agent.answer.model import AnswerDocument, Citation, shared_fields
+from agent.answer.model import AnswerDocument, Citation, in_order, shared_fields
 from agent.answer.retrieved import judged_passages
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
@@ -11,7 +11,6 @@ from agent.state import RunState
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
 
-_ORDER = ("", "no_claim", "repeats", "no_side", "off_question", "unread")
 _Stance = tuple[str, str]
 """A perspective's id, and 'for' or 'against'."""
 
@@ -67,7 +66,7 @@ def documents_of(
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
         known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
         found.append(AnswerDocument.model_validate(known | {"not_quoted": "" if cited else unquoted}))
-    return sorted(found, key=lambda d: (_ORDER.index(d.not_quoted), d.quoted))
+    return in_order(found)
 
 
 def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _Stance]]:

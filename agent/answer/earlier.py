@@ -2,7 +2,7 @@
 
 from typing import Any
 
-_EARLIER = ("2.0", "3.0")
+_EARLIER = ("2.0", "3.0", "4.0")
 _RENAMED_FIELDS = {"pairs_judged": "passages_judged"}
 _DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen")
 _RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}, "strength": {"unsure": "none"}}

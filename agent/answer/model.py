@@ -1,24 +1,26 @@
 """The one public result of a run, for the command line, the page, programs and evals."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agent.answer.earlier import upgraded
 from tools.passages import SourceKind
 
-SCHEMA_VERSION: Literal["4.0"] = "4.0"
+SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'answered': a side has a case. 'no_sides': only `also` has something. 'retrieved': the run was to end with its
 passages, and nothing was written."""
 Status = Literal["supported", "thin", "not_found"]
 Strength = Literal["strong", "some", "weak", "none"]
+NotQuoted = Literal["", "no_claim", "repeats", "no_side", "off_question", "unread"]
+"""Why a document is not quoted, in the order in which documents are listed; see `AnswerDocument`."""
 STANCES = ("supports", "opposes", "other")
 """The stances of sides in the one order in which sides stand: Yes is left of No, or above it."""
-FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
+FOOTER_NOTE_KINDS = ("corrected", "skipped", "failed", "late", "unjudged", "degraded")
 """The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
 _STRONG_SOURCES, _STRONG_SHOWN = 4, 2
 
@@ -189,7 +191,12 @@ class AnswerDocument(SourceFacts):
     file: str = ""
     stances: list[DocumentStance]
     quoted: list[int]
-    not_quoted: Literal["", "repeats", "off_question", "no_side", "unread", "no_claim"]
+    not_quoted: NotQuoted
+
+
+def in_order(documents: Iterable[AnswerDocument]) -> list[AnswerDocument]:
+    """The quoted ones by their numbers, then those that take a side, then the others."""
+    return sorted(documents, key=lambda d: (get_args(NotQuoted).index(d.not_quoted), d.quoted))
 
 
 class CoverageLine(Part):
@@ -206,7 +213,7 @@ class CoverageLine(Part):
 
 
 class Note(Part):
-    """Something that the reader should know: what failed, what was not found, what was dropped.
+    """Something that the reader should know: what failed, what was not found, what was dropped, what a reader changed.
 
     `hint`: the part of the text that only helps at the keyboard of the machine that answered, such as a command to
     type; left out of the JSON where there is none, and of an answer that goes elsewhere. `brief`: the text in a few
@@ -214,8 +221,9 @@ class Note(Part):
     """
 
     kind: Literal[
-        "failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded", "late", "skipped"
-    ]
+        "failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded", "late", "skipped",
+        "corrected",
+    ]  # fmt: skip
     text: str
     hint: str = Field(default="", exclude_if=lambda hint: not hint)
     brief: str = Field(default="", exclude_if=lambda brief: not brief)
@@ -246,7 +254,7 @@ class Answer(Part):
     first.
     """
 
-    schema_version: Literal["4.0"] = SCHEMA_VERSION
+    schema_version: Literal["4.1"] = SCHEMA_VERSION
     run_id: str
     question: str
     neutral_question: str

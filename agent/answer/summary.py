@@ -5,8 +5,9 @@ left out, what was not looked at.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import shorten
+from typing import cast
 
-from agent.answer.model import AnswerDocument, AnswerPerspective, Note, Outcome
+from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome
 from agent.state import RunState, Target
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
@@ -27,6 +28,17 @@ def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocum
     if late and outcome == "nothing_found":
         return f"{late} Nothing was found by then, which does not say that there is nothing."
     return f"{_summary(outcome, state, documents)} {late}".rstrip()
+
+
+def summary_of(answer: Answer) -> str:
+    """The summary of an answer whose documents have changed since it was made."""
+    late = "judge" if "all was judged" in answer.summary else "search"
+    state = {
+        "framing": {"focus": answer.focus},
+        "perspectives": [side.model_dump() for side in answer.perspectives],
+        "notes": [{"stage": late, "kind": note.kind} for note in answer.notes],
+    } | ({"against": answer.against.model_dump()} if answer.against else {})
+    return summarise(answer.outcome, cast(RunState, state), answer.documents)
 
 
 def all_looked_into(kinds: Iterable[str]) -> bool:
@@ -131,13 +143,17 @@ def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
         text = f"{count(state['unjudged'], 'passage')} found were left unread: a question reads only so many."
         notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
-    if len(facing := sorted((s for s in sides if s.stance != "other"), key=lambda s: len(s.claims))) == 2:
-        few, many = (len(s.claims) for s in facing)
-        if many > 2 * max(1, few):
-            shown = f"{many} claims are shown for ‘{facing[1].name}’ and {few} for ‘{facing[0].name}’"
-            text = f"{shown}: that does not say how much there is for either."
-            notes.append(Note(kind="balance", text=text))
-    return notes
+    return [*notes, *balance_notes(sides)]
+
+
+def balance_notes(sides: Sequence[AnswerPerspective]) -> list[Note]:
+    """That far more is shown for one of two facing sides, where it is."""
+    facing = sorted((s for s in sides if s.stance != "other"), key=lambda s: len(s.claims))
+    few, many = (len(s.claims) for s in facing) if len(facing) == 2 else (0, 0)
+    if many <= 2 * max(1, few):
+        return []
+    shown = f"{many} claims are shown for ‘{facing[1].name}’ and {few} for ‘{facing[0].name}’"
+    return [Note(kind="balance", text=f"{shown}: that does not say how much there is for either.")]
 
 
 def query_notes(state: RunState) -> list[Note]:

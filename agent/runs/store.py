@@ -10,12 +10,13 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from agent.answer.corrections import Corrections
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.run_passages import KeptPassages, WebPassages, drop_stored_copies
@@ -113,7 +114,7 @@ class RunStore:
 
     def __init__(self, database: Database, person: str | None = None) -> None:
         """person: who reads here; see `SEEN`."""
-        self._db, self._person = database, person
+        self._db, self._person, self._corrections = database, person, Corrections(database)
 
     def create(
         self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, person: str = ""
@@ -124,7 +125,8 @@ class RunStore:
             db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def get(self, run_id: str) -> RunRow:
-        """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""
+        """The run, its answer with the reader's corrections; an unambiguous beginning of its id is enough. Raises
+        UnknownRunError."""
         asked = {"id": run_id, "person": self._person}
         query = f"SELECT * FROM runs WHERE {{}} = :id AND {SEEN} LIMIT 2"
         begins = query.format("substr(id, 1, length(:id))")
@@ -132,7 +134,8 @@ class RunStore:
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
-        return run_row(rows[0])
+        run = run_row(rows[0])
+        return replace(run, answer=self._corrections.laid_over(run.id, run.answer)) if run.answer else run
 
     def latest(self, limit: int) -> list[RunRow]:
         query = "SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?"
@@ -145,10 +148,10 @@ class RunStore:
 
     def thread_answers(self, thread: str, by: str = "") -> list[str]:
         """The answers (as JSON) of a thread's finished runs, oldest first: all, or those by a time (ISO, UTC)."""
-        query = f"""SELECT answer FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {SEEN}
+        query = f"""SELECT id, answer FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {SEEN}
             AND (:by = '' OR finished_at <= :by) ORDER BY created_at, rowid"""
         asked = {"thread": thread, "person": self._person, "by": by}
-        return [r["answer"] for r in self._db.rows(query, asked)]
+        return [self._corrections.laid_over(r["id"], r["answer"]) for r in self._db.rows(query, asked)]
 
     def claim(self, run_id: str, owner: str) -> bool:
         """Makes `owner` the run's only worker; False when the run is done, which it stays.

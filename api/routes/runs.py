@@ -2,22 +2,25 @@
 runs, which stop, go on and are deleted; and the judge by itself.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Body, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
+from agent.answer.corrections import Corrections
 from agent.answer.model import Answer, Citation
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
 from api.events import EVENT_STREAM, EVENTS, event_stream
-from api.forms import IDEMPOTENCY_KEY, Cursor, RunId
+from api.forms import IDEMPOTENCY_KEY, ONE_LINE, Cursor, RunId
 from api.problems import LOCATED, ProblemError
 from api.schemas import AskRequest, Cancelled, Judged, JudgeRequest, ResumeRequest, RetrieveRequest, RunDetails, RunList
 from api.service import Service, TheService
+from tools.errors import InputError, as_sentence
 
 questions = APIRouter()
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -190,6 +193,34 @@ async def delete_run(run_id: RunId, service: TheService, caller: TheCaller) -> N
     """Removes the run, its answer and the pages that it read."""
     await service.run(caller, run_id)
     await service.runs.delete(run_id)
+
+
+@router.post("/{run_id}/corrections")
+async def correct_answer(
+    run_id: RunId,
+    citation: Annotated[int, Body(ge=1, le=2**31, description="The number of a source.")],
+    to: Annotated[
+        str, Body(pattern=ONE_LINE, max_length=40, description="A side's `id`, `also`, or `off` the question.")
+    ],
+    service: TheService,
+    caller: TheCaller,
+    text: Annotated[str, Body(description="The one claim of these words; left out, all that cite the number.")] = "",
+) -> Answer:
+    """Moves quotations of the answer that stand on the wrong side. The answer is read so from then on."""
+    await _ended(service, caller, run_id)
+    try:
+        await asyncio.to_thread(Corrections(service.runs.database).add, run_id, to, text=text, number=citation)
+    except InputError as exc:
+        raise ProblemError(404, "unknown-quotation", as_sentence(str(exc))) from exc
+    return await service.answer(run_id)
+
+
+@router.delete("/{run_id}/corrections")
+async def undo_correction(run_id: RunId, service: TheService, caller: TheCaller) -> Answer:
+    """Takes the last correction of the answer back, if there is one."""
+    await _ended(service, caller, run_id)
+    await asyncio.to_thread(Corrections(service.runs.database).undo, run_id)
+    return await service.answer(run_id)
 
 
 async def _ended(service: TheService, caller: TheCaller, run_id: str) -> None:

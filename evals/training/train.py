@@ -26,13 +26,13 @@ _BROAD = {
     "arguana": 6, "arc_stance": 6, "procon20": 8, "read_labels": 8,
     "ibm_gpr_sentence": 3, "ibm_ce_emnlp15": 4, "arc_gist": 2, "debatepedia": 4, "climate_fever": 4, "healthver": 3,
     "perspectrum_support": 5, "theperspective": 3, "fnc_arc": 2, "iam_window": 3, "vast_sentswap": 0.5, "wice": 0.5,
-    "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2,
+    "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2, "corrections": 4,
 }  # fmt: skip
 _NEAR = {
     "read_labels": 28.0, "readings": 32, "read_sentences": 22, "written": 24, "berds": 10, "procon20": 8,
     "argkp_topic": 8, "arguana": 5, "polarities": 4, "arc_stance": 6, "perspectrum_support": 5, "theperspective": 3,
     "argkp21": 3, "iam_window": 2, "ibm_ce_emnlp15": 3, "ibm_gpr_sentence": 2, "debatepedia": 2, "climate_fever": 3,
-    "healthver": 2,
+    "healthver": 2, "corrections": 8,
 }  # fmt: skip
 _SENTENCES = {False: {"contrasts": 25.0, "disputes": 40.0}, True: {"contrasts": 60.0, "disputes": 180.0}}
 """What a judge of sentences draws beside these, in the broad and in the near part."""

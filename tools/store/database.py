@@ -21,9 +21,9 @@ add up for hours; the machine keeps the file's pages once for all of them."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-SCHEMA_VERSION = 4
-"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; a file of the version
-before gets what `FROM_3` changes, no other is read."""
+SCHEMA_VERSION = 5
+"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; a file of a version in
+`UPGRADES` gets what changed after that, no other is read."""
 FROM_3 = (
     "ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE documents ADD COLUMN provenance TEXT NOT NULL DEFAULT ''",
@@ -33,6 +33,13 @@ FROM_3 = (
     "ALTER TABLE web_passages ADD COLUMN speaker TEXT NOT NULL DEFAULT ''",
     "UPDATE OR IGNORE documents SET external_id = nfc(external_id), origin = nfc(origin), shown_id = nfc(shown_id)",
 )
+FROM_4 = (
+    # What readers changed in answers; `agent/answer/corrections.py` says what is in it.
+    """CREATE TABLE IF NOT EXISTS corrections (
+        id INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+        claim TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, at TEXT NOT NULL)""",
+)
+UPGRADES: dict[int, Sequence[str]] = {3: FROM_3, 4: FROM_4}
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     -- person, here and below: who made it, of those who log in to the page. It is empty for what is everybody's.
@@ -218,22 +225,19 @@ class Database:
                 return
         with self.write() as connection:
             version = _version(connection)  # another process may have made it meanwhile
-            if version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-                for statement in SCHEMA.split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif version == 3:
-                connection.create_function("nfc", 1, lambda name: unicodedata.normalize("NFC", name))
-                for statement in FROM_3:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif version != SCHEMA_VERSION:
+            fresh = version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+            if not fresh and version not in (*UPGRADES, SCHEMA_VERSION):
                 raise StoreError(
                     f"{self.path} was written by another version of Steelman (schema {version}, this one reads "
                     f"{SCHEMA_VERSION}).",
                     hint=f"Keep it by moving {self.path.parent} away, or set STEELMAN_DATA_DIR to a new folder; then "
                     "ingest your documents again.",
                 )
+            connection.create_function("nfc", 1, lambda name: unicodedata.normalize("NFC", name))
+            changes = (s for before in range(version, SCHEMA_VERSION) for s in UPGRADES.get(before, ()))
+            for statement in (*SCHEMA.split(";"), *FROM_4) if fresh else changes:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _version(connection: sqlite3.Connection) -> int:

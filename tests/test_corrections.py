@@ -1,0 +1,358 @@
+"""What a reader changed in an answer: laid over it when it is read, by its owner alone, and taken back."""
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Suite
+from hostile import HOSTILE
+from judge_data import write_judge_data
+from toll_run import CLAIMS, TEXTS, toll_answer, toll_run
+from written_answers import stands
+
+from agent.answer.commands import summarised
+from agent.answer.corrections import ALSO, OFF, Corrections, claim_key, corrected
+from agent.answer.files import as_file
+from agent.answer.followups import resolve
+from agent.answer.model import (
+    Answer,
+    AnswerClaim,
+    CoverageLine,
+    DocumentResponse,
+    DocumentStance,
+    ResponseGroup,
+    ResponseSentence,
+)
+from agent.answer.outline import to_terminal
+from agent.answer.summary import summary_of
+from agent.answer.words import strength_of
+from agent.options import RunOptions
+from agent.runs.store import RunStore
+from agent.settings import Settings
+from agent.state import Claim
+from evals.__main__ import main
+from evals.training.corrections import statement_of
+from evals.training.data import load_corpus, rows_of
+from tools.errors import InputError
+from tools.store.database import FROM_3, SCHEMA_VERSION, Database
+
+MILK = TEXTS[12]
+
+
+def quoting() -> Answer:
+    """The toll's answer in the sources' own words, without claims that share a passage."""
+    claims = [c for c in CLAIMS if not c["text"].startswith("Reason ")]
+    own = [Claim(**{**c, "text": TEXTS[c["passages"][0]], "written": False, "role": "case"}) for c in claims]
+    return toll_answer(toll_run(claims=own, drafts=own))
+
+
+def moving(answer: Answer, *moves: tuple[str, str]) -> Answer:
+    keys = {
+        c.text: claim_key(answer, c) for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims))
+    }
+    return corrected(answer, {keys[text]: to for text, to in moves})
+
+
+def texts(answer: Answer, side: str) -> list[str]:
+    return [c.text for s in answer.perspectives if s.id == side for c in s.claims]
+
+
+def line(answer: Answer, side: str) -> CoverageLine:
+    return next(c for c in answer.coverage if c.perspective == side)
+
+
+def noted(answer: Answer) -> list[str]:
+    return [note.text for note in answer.notes if note.kind == "corrected"]
+
+
+def test_a_quotation_on_the_wrong_side_moves_with_all_that_is_counted_from_it() -> None:
+    before = quoting()
+    after = moving(before, (MILK, "p1"))
+    assert [len(s.claims) for s in before.perspectives] == [2, 5, 1]
+    assert [len(s.claims) for s in after.perspectives] == [3, 4, 1]
+    assert texts(after, "p1")[-1] == MILK
+    assert [(line(a, "p1").passages, line(a, "p1").sources) for a in (before, after)] == [(2, 2), (3, 3)]
+    assert [(line(a, "p2").passages, line(a, "p2").sources) for a in (before, after)] == [(5, 4), (4, 3)]
+    assert [line(a, "p2").strength for a in (before, after)] == ["strong", "some"]
+    assert line(after, "p3") == line(before, "p3")
+    assert "4 quotations from 3 sources" in strength_of(after, after.perspectives[1])
+    assert before.summary != after.summary
+    assert ["2 argue yes, 5 no" in before.summary, "3 argue yes, 4 no" in after.summary] == [True, True]
+    document = next(d for d in after.documents if d.id == "bridge/12.md")
+    assert document.stances == [DocumentStance(perspective="p1", argues="for")]
+    assert noted(after) == ["A reader changed 1 quotation."]
+    assert Answer.model_validate_json(after.model_dump_json()) == after
+
+
+def test_numbers_stay_and_the_judge_says_nothing_of_where_a_reader_put_it() -> None:
+    before = quoting()
+    after = moving(before, (MILK, "p1"))
+    assert [c.number for c in after.citations] == [c.number for c in before.citations]
+    (claim,) = (c for s in after.perspectives for c in s.claims if c.text == MILK)
+    cited = next(c for c in after.citations if c.number in claim.citations)
+    assert (cited.quote, cited.support) == (MILK, None)
+    assert all(c.support == 0.95 for c in after.citations if c.number != cited.number and c.quote != TEXTS[8])
+
+
+def test_what_is_made_from_the_answer_follows() -> None:
+    after = moving(quoting(), (MILK, "p1"), (TEXTS[1], OFF))
+    said = "A reader changed 2 quotations."
+    for made in (*(as_file(after, ending).decode() for ending in (".md", ".html")), to_terminal(after, 100, False)):
+        flat = " ".join(made.split())
+        assert said in flat
+        assert TEXTS[1] not in flat
+        assert flat.index(TEXTS[2]) < flat.index(MILK) < flat.index(TEXTS[3])
+    assert TEXTS[1] not in "".join(text for text, _ in summarised(after).lines)
+    number = next(c.citations[0] for s in after.perspectives for c in s.claims if c.text == MILK)
+    target = resolve(f"Strongest case against {number}?", [after])
+    assert target
+    assert (target["side"], target["text"]) == ("Yes", MILK)
+
+
+def test_off_the_question_takes_the_source_with_it_and_also_keeps_it() -> None:
+    before = quoting()
+    off = moving(before, (MILK, OFF))
+    gone = next(c.number for c in before.citations if c.quote == MILK)
+    assert gone not in {c.number for c in off.citations}
+    document = next(d for d in off.documents if d.id == "bridge/12.md")
+    assert (document.quoted, document.stances, document.not_quoted) == ([], [], "off_question")
+    beside = moving(before, (MILK, ALSO))
+    assert [(c.text, c.role) for c in beside.also] == [(TEXTS[8], "also"), (MILK, "also")]
+    document = next(d for d in beside.documents if d.id == "bridge/12.md")
+    assert (document.quoted, document.stances, document.not_quoted) == ([gone], [], "")
+    from_also = moving(before, (TEXTS[8], "p2"))
+    assert (from_also.also, texts(from_also, "p2")[-1]) == ([], TEXTS[8])
+    assert {c.role for c in from_also.perspectives[1].claims} == {"case"}
+
+
+def test_an_objection_is_moved_too() -> None:
+    after = moving(quoting(), (TEXTS[7], "p3"))
+    assert (texts(after, "p3"), after.perspectives[2].objections) == ([TEXTS[6], TEXTS[7]], [])
+    document = next(d for d in after.documents if d.id == "bridge/07.md")
+    assert document.stances == [DocumentStance(perspective="p3", argues="for")]
+
+
+def test_a_document_with_another_quotation_for_the_side_stays_there() -> None:
+    before = quoting()
+    assert next(d for d in before.documents if d.id == "bridge/04.md").quoted
+    after = moving(before, (TEXTS[4], "p1"))  # 14 is of the same document, and stays
+    document = next(d for d in after.documents if d.id == "bridge/04.md")
+    assert {s.perspective for s in document.stances} == {"p1", "p2"}
+
+
+def test_claims_of_a_model_move_and_nothing_replies_to_what_is_gone() -> None:
+    before = toll_answer()
+    carts = before.perspectives[0].claims[1]
+    assert carts.answers
+    after = moving(before, ("Carters would drive through the ford, where two horses have drowned.", "p1"))
+    assert all(not {*c.answers} & {*carts.answers} for s in after.perspectives for c in s.all_claims)
+    assert len(after.perspectives[0].claims) == 3
+    assert after.perspectives[0].claims[-1].quoted is False
+
+
+def test_a_side_without_a_claim_is_empty_and_an_answer_without_one_says_so() -> None:
+    before = quoting()
+    one = moving(before, (TEXTS[1], OFF), (TEXTS[2], OFF))
+    assert (one.perspectives[0].claims, line(one, "p1").strength, one.outcome) == ([], "none", "answered")
+    assert one.crux is None
+    everything = [c.text for s in before.perspectives for c in s.all_claims]
+    no_sides = moving(before, *((text, ALSO) for text in everything))
+    assert (no_sides.outcome, len(no_sides.also)) == ("no_sides", len(everything) + 1)
+    nothing = moving(before, *((text, OFF) for text in (*everything, TEXTS[8])))
+    assert (nothing.outcome, nothing.citations) == ("nothing_found", [])
+    assert "was found" in nothing.summary
+    for told in (one, no_sides, nothing):
+        assert to_terminal(told, 100, False)
+        assert all(c.number for c in told.citations)
+
+
+def test_a_side_named_by_a_quotation_is_named_by_the_next_or_goes() -> None:
+    before = quoting()
+    named = [s.model_copy(update={"statement": s.claims[0].text, "stance": "other"}) for s in before.perspectives]
+    before = before.model_copy(update={"perspectives": named})
+    after = moving(before, (TEXTS[1], OFF), (TEXTS[6], OFF))
+    assert [s.id for s in after.perspectives] == ["p1", "p2", "p3"][:2]
+    assert (after.perspectives[0].statement, [c.perspective for c in after.coverage]) == (TEXTS[2], ["p1", "p2"])
+
+
+def test_without_a_change_the_answer_is_the_same() -> None:
+    for answer in (quoting(), toll_answer()):
+        assert corrected(answer, {}) is answer
+        assert corrected(answer, {"0" * 16: "p1"}) is answer
+        assert summary_of(answer) == answer.summary
+        back = corrected(answer, {claim_key(answer, c): "p2" for c in answer.perspectives[1].claims})
+        assert back is answer
+
+
+# The table
+
+
+@pytest.fixture
+def database(settings: Settings) -> Iterator[Database]:
+    with contextlib.closing(Database(settings.database_path)) as opened:
+        yield opened
+
+
+def store(database: Database, answer: Answer, run: str = "a" * 12, person: str = "") -> Corrections:
+    RunStore(database).create(run, run, answer.question, RunOptions.of().to_dict(), "somebody", person)
+    RunStore(database).finish(run, "somebody", "done", {}, answer.model_copy(update={"run_id": run}).model_dump_json())
+    return Corrections(database)
+
+
+def read(database: Database, run: str = "a" * 12) -> Answer:
+    return Answer.model_validate_json(RunStore(database).get(run).answer or "")
+
+
+def test_corrections_are_kept_beside_the_answer_and_the_last_is_taken_back(database: Database) -> None:
+    run = "a" * 12
+    corrections = store(database, quoting())
+    stored = read(database)
+    corrections.add(run, "p1", "ann", text=MILK)
+    corrections.add(run, OFF, "ann", text=TEXTS[3])
+    rows = [tuple(r) for r in database.rows("SELECT run_id, target, person FROM corrections ORDER BY id")]
+    assert rows == [(run, "p1", "ann"), (run, OFF, "ann")]
+    with contextlib.closing(Database(database.path)) as another:
+        assert texts(read(another), "p1")[-1] == MILK
+        assert noted(read(another)) == ["A reader changed 2 quotations."]
+        (before,) = RunStore(another).thread_answers(run)
+        assert Answer.model_validate_json(before) == read(another)
+    corrections.undo(run)
+    assert (TEXTS[3] in texts(read(database), "p2"), texts(read(database), "p1")[-1]) == (True, MILK)
+    corrections.undo(run)
+    corrections.undo(run)  # there is none left
+    assert read(database) == stored
+
+
+def test_a_second_click_changes_nothing_and_the_way_back_counts_as_none(database: Database) -> None:
+    run = "a" * 12
+    corrections = store(database, quoting())
+    for to in ("p1", "p1", ALSO, "p2", "p2"):
+        corrections.add(run, to, text=MILK)
+    assert len(database.rows("SELECT id FROM corrections")) == 3
+    assert noted(read(database)) == []
+    RunStore(database).delete(run)
+    assert corrections.runs() == []
+
+
+def test_what_is_no_quotation_or_no_side_is_refused(database: Database) -> None:
+    corrections = store(database, quoting())
+    for text, to, why in ((MILK, "p9", "There are: p1, p2, p3, also, off"), ("Mill.", "p1", "no such quotation")):
+        with pytest.raises(InputError, match=why):
+            corrections.add("a" * 12, to, text=text)
+    with pytest.raises(InputError, match="no answer"):
+        corrections.add("b" * 12, "p1", text=MILK)
+
+
+def test_hostile_words_are_moved_as_they_are(database: Database) -> None:
+    answer = quoting()
+    hostile = AnswerClaim(text=HOSTILE, citations=[1], role="also")
+    store(database, answer.model_copy(update={"also": [hostile]})).add("a" * 12, "p1", HOSTILE, text=HOSTILE)
+    assert texts(read(database), "p1")[-1] == HOSTILE
+
+
+def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
+    path = tmp_path / "steelman.db"
+    for version in (4, 3):
+        with contextlib.closing(Database(path)) as database:
+            store(database, quoting(), run=str(version) * 12)
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("DROP TABLE corrections")
+            for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", " ".join(FROM_3)) * (version == 3):
+                db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+            db.execute(f"PRAGMA user_version = {version}")
+        with contextlib.closing(Database(path)) as database:
+            Corrections(database).add(str(version) * 12, "p1", text=MILK)
+            assert texts(read(database, str(version) * 12), "p1")[-1] == MILK
+            assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
+
+
+def test_the_stored_answer_is_read_in_one_place() -> None:
+    """Whoever reads the column would not see what a reader changed."""
+    reading = [
+        file.relative_to(ROOT).as_posix()
+        for package in ("agent", "api", "ui", "evals")
+        for file in (ROOT / package).rglob("*.py")
+        if re.search(r"SELECT[^\"]*\banswer\b[^\"]* FROM runs", file.read_text())
+    ]
+    assert sorted(reading) == ["agent/answer/corrections.py", "agent/runs/store.py"]
+
+
+# What the judge learns from them
+
+
+@pytest.fixture
+def run_suite_here(capsys: pytest.CaptureFixture[str]) -> Suite:
+    """Runs a suite over the data folder of this test."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main([*map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_training_reads_them_as_pairs(database: Database, run_suite_here: Suite, tmp_path: Path) -> None:
+    run, file = "a" * 12, tmp_path / "data" / "judge" / "train" / "corrections.jsonl.gz"
+    corrections = store(database, quoting())
+    for text, to in ((MILK, "p1"), (TEXTS[1], OFF), (TEXTS[3], ALSO), (TEXTS[8], "p3")):
+        corrections.add(run, to, text=text)
+    status, out, _ = run_suite_here("corrections", "--out", file)
+    assert (status, "quotations 4, claims of models 0, pairs 5" in out) == (0, True)
+    told = [(row["passage"], row["statement"], row["label"]) for row in rows_of(file)]
+    asked, third = "Should the village charge a toll on its bridge?", "Each household should buy a yearly pass."
+    assert sorted(told) == sorted(
+        [
+            (MILK, asked, "support"),  # for Yes, and against No, which no rule makes a statement of here
+            *((TEXTS[1], said, "unrelated") for said in (asked, third)),
+            (TEXTS[3], asked, "none"),
+            (TEXTS[8], third, "support"),
+        ]
+    )
+    status, _, error = run_suite_here("corrections", "--out", file)
+    assert (status, "is there already" in error) == (2, True)
+    folder = write_judge_data(tmp_path / "more")
+    file.rename(folder / "judge" / "train" / file.name)
+    corpus = load_corpus(folder)
+    read = corpus.training["corrections"] + corpus.held_out["corrections"]
+    assert {(e.text, e.statement, e.target) for e in read} >= {(MILK, asked, (1, 0, 0)), (TEXTS[1], third, (0, 0, 1))}
+
+
+def test_without_a_change_no_pair_is_written(database: Database, run_suite_here: Suite, tmp_path: Path) -> None:
+    store(database, quoting())
+    status, out, _ = run_suite_here("corrections", "--out", tmp_path / "none.jsonl")
+    assert (status, out.strip()) == (0, "quotations 0, claims of models 0, pairs 0")
+
+
+@pytest.mark.parametrize(
+    ("question", "yes", "no"),
+    [
+        (
+            "Should schools ban smartphones?",
+            ("Schools should ban smartphones.", True),
+            ("Schools should not ban smartphones.", True),
+        ),
+        ("Why not toll it?", ("Why not toll it?", True), ("Why not toll it?", False)),
+    ],
+)
+def test_the_sides_of_a_question_are_written_as_statements(question: str, yes: object, no: object) -> None:
+    sides = [stands("p", "supports", f"{word}: {question}", name=word) for word in ("Yes", "No")]
+    assert [statement_of(side) for side in sides] == [yes, no]
+    assert statement_of(stands("p", "other", "Sell it.")) == ("Sell it.", True)
+
+
+def test_what_else_a_side_says_goes_with_what_was_moved_and_no_further() -> None:
+    before = quoting()
+    facts = {"document_id": "d", "collection": "bridge", "title": "", "publisher": "", "url": ""}
+    kept, moved = (ResponseSentence(text=text, passage_id=1, support=0.9) for text in ("Kept.", MILK))
+    numbers = [
+        before.perspectives[1].claims[0].citations[0],
+        next(c.number for c in before.citations if c.quote == MILK),
+    ]
+    said = [DocumentResponse(citation=n, thesis=kept, evidence=[moved, kept], **facts) for n in numbers]
+    no = before.perspectives[1].model_copy(update={"groups": [ResponseGroup(sources=2, responses=said)]})
+    before = before.model_copy(update={"perspectives": [before.perspectives[0], no, before.perspectives[2]]})
+    (group,) = moving(before, (MILK, "p1")).perspectives[1].groups
+    assert (group.sources, [(r.citation, r.evidence) for r in group.responses]) == (1, [(numbers[0], [kept])])
