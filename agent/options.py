@@ -12,8 +12,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agent.state import Form
-from tools.errors import DeadlineError, QuestionError, SettingsError
-from tools.language.identification import is_of_another_script, question_language, question_words, reads_as_english
+from tools.errors import DeadlineError, GreetingError, QuestionError, SettingsError
+from tools.language.identification import (
+    is_of_another_script,
+    question_language,
+    question_words,
+    reads_as_english,
+    reply_to_greeting,
+)
 from tools.selection.names import COVERAGE, parse_selection
 from tools.store.store import SAMPLES
 
@@ -115,14 +121,16 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
 
 _JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
 _FEWEST_TO_TELL = 3  # words by which a language is not told where it is none of those that are often asked in
-_EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
+EXAMPLE = "Should schools ban smartphones?"
+"""A question that the samples answer."""
+_EXAMPLE = f"Ask something that people disagree on, such as: {EXAMPLE}"
 
 
 def check_question(text: str, *, english_only: bool = True) -> str:
     """The question with its white space folded and without invisible marks.
 
-    Raises QuestionError for one that cannot be answered. The embedded providers read English, so with them a question
-    in another language is refused in so many words.
+    Raises GreetingError for a greeting, QuestionError for what else cannot be answered. The embedded providers read
+    English, so with them a question in another language is refused in so many words.
     """
     try:
         text.encode("utf-8")
@@ -142,20 +150,22 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     words = question_words(question)
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
+    if reply := reply_to_greeting(question):
+        raise GreetingError(f"{reply} {_EXAMPLE}")
     if english_only and not reads_as_english(question):
         language = question_language(question)
         if not language and len(words) <= _FEWEST_TO_TELL and not is_of_another_script(question):
             return question  # 'UBI', 'mumbai vs delhi': so few words may be names
         but = f" but as {language}" if language else ""
         raise QuestionError(
-            f"'{_short(question)}' does not read as English{but}, and the embedded providers read English only. "
+            f"'{_short(question)}' does not read as English{but}, and Steelman's built-in models read English only. "
             "Ask it in English, or set a chat model that knows the language: the answer is then in English."
         )
     return question
 
 
 def check_form(form: Form, question: str) -> None:
-    """Raises QuestionError for a greeting, an order or text in no language."""
+    """Raises QuestionError for an order or text in no language."""
     if form == "none":
         raise QuestionError(f"no question was found in '{_short(question)}'. {_EXAMPLE}")
 

@@ -126,7 +126,7 @@ class Service:
             except JudgeError as exc:
                 if models.judge_required:
                     raise
-                notes.append(f"{as_sentence(str(exc))} The embedded judge stood in for it.")
+                notes.append(f"{as_sentence(str(exc))} The built-in judge stood in for it.")
                 chosen = models.judge(models.own_judge.name)
                 scores = await chosen.support(pairs, _JUDGING_SECONDS)
         probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]

@@ -54,6 +54,6 @@ ROWS = [
         [{"statement": said} for said in ("Hold it on Tuesdays", "Let the traders vote", "Ask the villages")],
         "no_sides",
         "Hold it on Tuesdays > ; Let the traders vote > ; Ask the villages > ;",
-        "ANSWER     Ask the villages",
+        "ANSWER 3   Ask the villages",
     ),
 ]

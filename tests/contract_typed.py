@@ -49,6 +49,10 @@ ROWS = [
     Row("a command that there is not", in_chat, f"{FIRST}/shout\n", 0, "there is no command /shout", LISTED),
     Row("a command before any answer", in_chat, "/newer\n", 0, "needs an answer to work on", "Ask a question first"),
     Row("a source that the answer lacks", in_chat, f"{FIRST}/only 99\n", 0, "needs the number of a source", "1, 2"),
+    Row("a greeting", in_chat, "Hello!\n", 0, "Hello! Ask something that people disagree on", "ban smartphones?"),
+    Row("thanks", in_chat, f"{FIRST}thanks\n", 0, "You are welcome! Ask something"),
+    Row("thanks", http, "Thank you!", 422, "You are welcome! Ask something"),
+    Row("thanks", chat_app, "Thank you!", 200, "You are welcome! Ask something"),
     Row("the commands, before any answer", in_chat, "/help\n", 0, "/against N", "/only N"),
     Row(
         "a follow-up's title",

@@ -111,7 +111,7 @@ def test_what_is_on_the_question_stands_under_no_side() -> None:
     assert (answer.nearest_questions, answer.summary) == ([], "What the sources say on this:")
     sided = made(state([on_it], support={"p1": {1: 0.1, 4: 0.1}}))
     assert (sided.outcome, [s.name for s in sided.perspectives]) == ("no_sides", ["side 1", "side 2", "side 3"])
-    assert sided.summary == "2 documents are on this; the judge could not tell which side any of them takes."
+    assert sided.summary == "2 documents are on this; Steelman could not tell which side any of them takes."
     assert made(state([on_it, claim("p1", "One.", 1)])).outcome == "answered"
 
 
@@ -119,8 +119,8 @@ def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
     claims = [claim("p1", f"{n}.", 1) for n in range(5)] + [claim("p2", "Two.", 2)]
     dropped = [{"perspective": "p1", "text": "x", "check": "side"}]
     notes = {n.kind: n.text for n in made(state(claims, dropped=dropped, unjudged=30)).notes}
-    assert notes["dropped"] == "1 sentence did not pass verification and was left out."
-    assert notes["unjudged"].startswith("30 passages stayed unjudged")
+    assert notes["dropped"] == "1 sentence did not stand up to the check against the sources and was left out."
+    assert notes["unjudged"].startswith("30 passages found were left unread")
     assert notes["balance"] == (
         "5 claims are shown for ‘side 1’ and 1 for ‘side 2’: that does not say how much there is for either."
     )
@@ -140,18 +140,18 @@ def document(*stances: tuple[str, Any], not_quoted: Any = "") -> AnswerDocument:
     return AnswerDocument.model_validate({**facts, "stances": told, "quoted": [], "not_quoted": not_quoted})
 
 
-def summary(*stances: Any, documents: list[AnswerDocument], judge: str = "the judge", focus: str = "") -> str:
+def summary(*stances: Any, documents: list[AnswerDocument], focus: str = "") -> str:
     """The first line on sides p0, p1 … of these stances."""
     sides = [side(i, f"S{i}.", stance) for i, stance in enumerate(stances)]
     state: Any = {"perspectives": sides, "framing": FRAMING | {"focus": focus}}
-    return summarise("answered", state, documents, judge)
+    return summarise("answered", state, documents)
 
 
-@pytest.mark.parametrize(("stage", "headline"), [("search", "searched"), ("judge", "judged")])
+@pytest.mark.parametrize(("stage", "headline"), [("search", "searched"), ("judge", "read")])
 def test_time_that_ran_out_is_the_headline_of_nothing(stage: StageName, headline: str) -> None:
     failures = [StageNote(stage=stage, message="the time for it was used up.", kind="late")]
     state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], notes=failures)
-    said = summarise("nothing_found", state, [], "the judge")
+    said = summarise("nothing_found", state, [])
     assert said.startswith(f"Time ran out before all was {headline}. Nothing was found by then, which does not say")
 
 
@@ -172,7 +172,7 @@ def test_the_first_line_counts_each_document_once() -> None:
         document(not_quoted="unread"),
     ]
     told = "1 argues for, 2 against, 1 both, 1 for another way and 1 only against another way"
-    assert summary(*FACED, documents=mixed) == f"Of 7 documents on this, {told}; for 1 the judge could not tell."
+    assert summary(*FACED, documents=mixed) == f"Of 7 documents on this, {told}; for 1 Steelman could not tell."
     assert summary(*FACED, documents=mixed, focus="the cost").startswith(
         "On the cost, of 7 documents on this, 1 argues"
     )
@@ -184,20 +184,19 @@ def test_the_first_line_counts_each_document_once() -> None:
     assert summary(*["other"] * 5, documents=many) == "Of 2 documents on this, 2 argue for one of the answers."
 
 
-def test_what_the_judge_could_not_tell_is_said_of_the_judge_and_of_no_document() -> None:
+def test_what_could_not_be_told_is_said_of_the_reader_and_of_no_document() -> None:
     untold, yes = document(not_quoted="no_side"), document(("p0", "for"))
-    embedded = "the embedded judge"
-    assert summary(*FACED, documents=[untold] * 5, judge=embedded) == (
-        "5 documents are on this; the embedded judge could not tell which side any of them takes."
+    assert summary(*FACED, documents=[untold] * 5) == (
+        "5 documents are on this; Steelman could not tell which side any of them takes."
     )
-    assert summary(*FACED, documents=[untold], judge=embedded).startswith(
-        "1 document is on this; the embedded judge could not tell which side it takes"
+    assert summary(*FACED, documents=[untold]).startswith(
+        "1 document is on this; Steelman could not tell which side it takes"
     )
-    assert summary(*FACED, documents=[yes, yes, untold], judge=embedded) == (
-        "Of 3 documents on this, 2 argue for; for 1 the embedded judge could not tell."
+    assert summary(*FACED, documents=[yes, yes, untold]) == (
+        "Of 3 documents on this, 2 argue for; for 1 Steelman could not tell."
     )
     by_name = made(state([claim("p1", "One.", 1)], support={"p1": {1: 0.9, 3: 0.1}}, served_by={"judge": "embedded-x"}))
-    assert by_name.summary.endswith("for 1 the embedded judge could not tell.")
+    assert by_name.summary.endswith("for 1 Steelman could not tell.")
 
 
 def test_documents_are_counted_by_the_stance_of_all_their_sentences_and_copies_once() -> None:
@@ -222,8 +221,8 @@ def test_a_sides_line_counts_what_is_shown_and_its_sources() -> None:
         ("none", 0, 0),
     ]
     assert [strength_of(answer, s) for s in answer.perspectives] == [
-        "weak: 2 quotations from 1 source (Sample Press)",
-        "weak: 1 quotation from 1 source (b)",
+        "2 quotations from one source alone: Sample Press",
+        "1 quotation from 2 documents that count as one source",
         "nothing sure enough to quote for this side",
     ]
     assert strength_of(made(state([])), answer.perspectives[2]) == "nothing found"

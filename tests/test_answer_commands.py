@@ -30,12 +30,12 @@ def told(typed: str, given: Answer = GIVEN) -> str:
 def test_each_command_tells_what_the_answer_holds() -> None:
     assert "• For: “A bridge joins both halves of a town.” [1]" in told("/summarise")
     assert told("/newer").splitlines() == [
-        "What rests on 1 source from 2024 on",
+        "What the sources dated 2024 or later say",
         "  • For: “Ferries stop when the river freezes.” [2]",
         "  • Against: “Piers pollute a harbour.” [2]",
         "  • Left out, having no date: [3]",
     ]
-    assert told("/only 1") == "What rests on 1 source [1]\n  • For: “A bridge joins both halves of a town.” [1]"
+    assert told("/only 1") == "What source [1] says\n  • For: “A bridge joins both halves of a town.” [1]"
     for side in ("2", "Against", "against"):
         assert told(f"/more {side}") == "What else the sources of ‘Against’ say\n  • “Boats last longer.” [3]"
     assert all(word in told("/help") for word in ("/summarise", "/more N", "/against N", "/newer", "/only N"))

@@ -280,7 +280,7 @@ def test_a_judge_that_was_insisted_on_and_fails_is_a_problem_of_the_judge() -> N
                 reply = httpx.post(f"{address}/v1/judge", json=pairs, timeout=30)
                 assert reply.status_code == status, reply.text
         assert reply.json()["judge"] == "quick"
-        assert "The embedded judge stood in for it." in reply.json()["notes"][0]
+        assert "The built-in judge stood in for it." in reply.json()["notes"][0]
 
 
 def test_a_key_judges_and_stores_few_requests_at_once(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:

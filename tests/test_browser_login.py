@@ -72,7 +72,7 @@ def ask(visitor: Visitor, question: str) -> str:
 
 
 def unknown(visitor: Visitor, address: str) -> None:
-    visitor.go(address).text("There is no such run.").wait_for()
+    visitor.go(address).text("There is no answer at this address.").wait_for()
     visitor.button("Log out").wait_for()  # all of the page is there
 
 

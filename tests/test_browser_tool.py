@@ -99,7 +99,7 @@ def test_another_view_opens_at_its_top_and_over_it_no_sidebar(
     visitor.button("Compare").scroll_into_view_if_needed()
     assert scrolled(visitor) > 400
     visitor.button("Compare").click()
-    visitor.text("A plain ranked list of what was found").wait_for()
+    visitor.text("Compare with another answer").wait_for()
     visitor.until(lambda: scrolled(visitor) == 0, "the top", 5)
     sidebar(visitor).page.get_by_test_id("stSidebar").get_by_role("button", name=PHONES).first.click()
     visitor.ended().page.get_by_test_id("stExpandSidebarButton").wait_for()  # there while it is closed
@@ -115,7 +115,7 @@ def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServ
     visitor.page.get_by_role("button", name="Summarise").click()
     visitor.text("In short").wait_for()
     visitor.page.get_by_role("button", name="Only newer sources").click()
-    visitor.text(re.compile("What rests on .* from .* on")).wait_for()
+    visitor.text(re.compile("What the sources dated .* or later say")).wait_for()
     assert visitor.run_id == run
     assert visitor.page.locator("[class*=st-key-reply-]").count() == 2  # in their order
     visitor.until(lambda: begins_in_sight(visitor, ".st-key-reply-2"), "the newest", 5)

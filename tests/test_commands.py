@@ -106,7 +106,7 @@ def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Setting
     status, out, _ = cli("ask", QUESTION)
     assert status == NOTHING_FOUND
     assert "Nothing on this was found" in out
-    assert "Nearest topics here:" in out
+    assert "The nearest questions that the samples answer:" in out
 
 
 def test_a_finished_run_is_shown_again(cli: Cli, settings: Settings) -> None:
@@ -207,7 +207,7 @@ def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: 
     status, out, err = cli("chat")
     assert status == OK
     assert one_line(err)
-    assert "What rests on 1 source [1]\n  • " in out
+    assert "What source [1] says\n  • " in out
     assert [line for line in out.splitlines() if line.endswith("?")] == [
         QUESTION,
         "What about the cost?",
@@ -440,7 +440,7 @@ def test_progress_is_shown_to_a_terminal_only(settings: Settings) -> None:
         pass
     os.close(controller)
     assert json.loads(out)["outcome"] == "answered"
-    for told in ("Reading", "Sides: ", "Searching", "Judging", "Writing", "Checking", "Done."):
+    for told in ("Reading", "Sides: ", "Searching", "Reading what was found", "Writing", "Checking", "Done."):
         assert told in shown.decode()
 
 

@@ -173,7 +173,7 @@ def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServ
     server.on("", Reply("oh dear", status=500))
     status, out, err = cli("ask", QUESTION, "--deadline", "10")
     assert (status, err) == (DEGRADED, "")
-    assert "The model test-model failed, and embedded providers stood in." in " ".join(out.split())
+    assert "The model test-model failed, and Steelman's built-in models stood in." in " ".join(out.split())
     assert KEY not in out
 
 
@@ -280,7 +280,7 @@ async def test_everything_is_scored_again_when_the_judge_fails(
     assert judge.failed
     assert answer.outcome == "answered"
     assert answer.providers["judge"] == "quick"
-    assert [t for t in notes(answer, "degraded") if "The embedded judge scored everything again." in t]
+    assert [t for t in notes(answer, "degraded") if "the one that is built in read everything again." in t]
     assert len(notes(answer, "degraded")) == 1
     # No number is left in which the other judge's 0.7 has a part.
     if chat:

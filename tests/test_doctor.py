@@ -79,7 +79,7 @@ def test_what_answers(server: ModelServer, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-test")
     assert main(["doctor"]) == 0
     told = lines(capsys)
-    assert told["chat model"].startswith(f"ok small at {server.url}; the embedded one stands in")
+    assert told["chat model"].startswith(f"ok small at {server.url}; the built-in one stands in")
     assert "large" in told["judge"]
     assert "stands in when it fails" in told["judge"]
     assert "not asked" in told["web search"]
@@ -159,7 +159,7 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
         assert (await runs.answer(run_id)).outcome == "answered"
     on = {name: f for name, f in found.items() if f.state != "off"}
     assert {f.state for f in on.values()} == {"ok"}, on
-    assert on["encoder"].detail == "instant, 384 dimensions, embedded"
+    assert on["encoder"].detail == "instant, 384 dimensions, built in"
     assert on["judge"].detail == "instant-judge, accepts a passage from 0.50 on, in this process"
     assert "samples (40 passages)" in on["data"].detail
     assert sum(f.seconds for f in on.values()) < 2
@@ -283,7 +283,7 @@ def test_the_doctor_names_each_vendor_with_its_address(server: ModelServer) -> N
     server.on(lambda _: True, Reply({"models": [{"name": "m-1:latest"}, {"name": "m-2"}]}), path="/api/tags")
     given = {"openai_base_url": server.url, "model": "small", "ollama_host": server.root}
     for name, said in (
-        ("m-1", f"small at {server.url}, ollama:m-1 at {server.root}; the embedded one stands in"),
+        ("m-1", f"small at {server.url}, ollama:m-1 at {server.root}; the built-in one stands in"),
         ("m-3", f"{server.root} does not offer ollama:m-3. It offers: m-1:latest, m-2."),
     ):
         found = parts(load_settings(**given, model_write=f"ollama:{name}"))

@@ -60,7 +60,7 @@ def test_each_document_stands_in_the_answer_once_with_what_it_argues_and_why_it_
     ]
     assert answer.summary == (
         "Of 11 documents on this, 2 argue yes, 5 no, 1 for another way and 1 only against another way; "
-        "for 2 the judge could not tell."
+        "for 2 Steelman could not tell."
     )
     assert answer.documents[0].model_dump(exclude={"stances", "quoted", "not_quoted", "id", "file"}) == {
         "collection": "bridge",
@@ -109,12 +109,12 @@ def test_several_sides_of_one_stance_are_one_class_of_documents() -> None:
         support={"p1": {1: 0.95, 2: 0.05}, "p4": {1: 0.95, 2: 0.95}, "p2": {3: 0.95, 4: 0.95}},
         claims=[CLAIMS[0], *CLAIMS[2:4]],
     )
-    assert toll_answer(state).summary == "Of 5 documents on this, 2 argue yes and 2 no; for 1 the judge could not tell."
+    assert toll_answer(state).summary == "Of 5 documents on this, 2 argue yes and 2 no; for 1 Steelman could not tell."
 
 
 def test_a_side_of_one_source_names_the_one_that_makes_its_case() -> None:
     answer = toll_answer(toll_run(claims=CLAIMS[-2:]))
-    assert strength_of(answer, answer.perspectives[2]) == "weak: 1 claim from 1 source (Carters' Union)"
+    assert strength_of(answer, answer.perspectives[2]) == "1 claim from one source alone: Carters' Union"
 
 
 def test_six_hundred_passages_and_twelve_sides_are_told_in_no_time() -> None:

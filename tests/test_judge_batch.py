@@ -339,7 +339,7 @@ async def test_verdicts_stand_when_the_judge_fails_on_what_a_second_search_found
             state = await runs.state(answer.run_id)
     assert answer.providers["judge"].startswith("batch-judge-m")
     assert all(state["coverage"][p]["ids"] for p in ("p1", "p2"))
-    assert any("What the last search found was not judged" in n.text for n in answer.notes)
+    assert any("What the last search found was not read" in n.text for n in answer.notes)
     assert not [n for n in answer.notes if n.kind == "degraded"]
 
 

@@ -170,7 +170,7 @@ def test_plain_keeps_every_script_and_what_joins_its_letters() -> None:
 
 def test_the_sides_of_a_question_without_yes_and_no_are_its_answers() -> None:
     sided, beside = answer_with("x").perspectives
-    for perspectives, heading in (([beside, sided], "## Other: x"), ([beside], "## Answer: x")):
+    for perspectives, heading in (([beside, sided], "## Other way: x"), ([beside], "## Answer: x")):
         assert heading in to_markdown(answer_with("x", perspectives=perspectives))
 
 

@@ -83,7 +83,7 @@ def test_yes_stands_before_no_on_the_page_in_its_comparison_and_on_the_sheet_wha
     page()
     sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not."), stands("p3", "other", "Or so.")
     told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
-    order = ["For", "Against", "Other"]
+    order = ["For", "Against", "Other way"]
     for run in "0" * 12, "1" * 12:  # odd and even
         stored = told.model_copy(update={"perspectives": [*reversed(told.perspectives)]})
         store_answer(settings, stored, run)
@@ -112,7 +112,7 @@ def test_what_stands_under_no_side_is_first_where_no_side_has_a_case(
     app = page(run="4" * 12)
     assert not app.exception
     shown = html(app)
-    first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer</b>")
+    first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer 1</b>")
     assert first < shown.index("“Sentence 1.”") < shown.index("Ann Lee, The Courier, news, 1 March 2025") < side
     assert first < shown.index("STEELMAN_JUDGE=hub:NAME") < side
     assert next(e.label for e in app.expander) == ":small[+ 2 more]"
@@ -127,7 +127,7 @@ def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
     app = until(ask(page(), QUESTION), lambda a: "<b>Against</b>" in html(a))
     assert 'class="sm-claim case"' not in html(app)
     assert 'class="sm-claim thesis"' not in html(app)
-    assert "weak" in app.markdown[0].help  # the words are explained where they stand
+    assert "one source" in app.markdown[0].help  # what counts is explained where they stand
     assert [e.label for e in app.expander] == [
         "Documents: read 40 of 40, quoted 1."
     ]  # no more of a side without a case
@@ -148,7 +148,7 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
     assert '<span class="sm-reason">(answers [5])</span>' in html(app)
-    assert "<h2>Also on this question</h2>" in html(app)
+    assert "<h2>Also on this question, side not clear</h2>" in html(app)
     assert documents.label == "Documents: read 13 of 14, quoted 9."
     assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]
     listed = "".join(e.proto.body for e in documents.get("html"))
@@ -228,7 +228,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     app = click(page(run="6" * 12), "Debate sheet")
     assert not app.exception
     shown = html(app)
-    heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other: A yearly pass", "<h2>What is not known</h2>"]
+    heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other way: A yearly pass", "<h2>What is not known</h2>"]
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
     assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 2 March 2025</p>" in shown
@@ -263,7 +263,7 @@ def test_a_run_is_stopped_and_goes_on(page: Callable[..., AppTest]) -> None:
     app = ask(page(), QUESTION)
     click(app, "Stop")
     until(app, lambda a: "was stopped" in html(a))
-    click(app, "Go on with it")
+    click(app, "Continue")
     until(app, answered)
 
 
@@ -273,8 +273,8 @@ def test_a_run_whose_process_was_killed_goes_on(page: Callable[..., AppTest], se
         with database.write() as db:
             db.execute("UPDATE runs SET heartbeat = 0")
     app = page(run="a" * 12)
-    assert "This run was interrupted: its process is gone." in html(app)
-    until(click(app, "Go on with it"), answered)
+    assert "This question was interrupted: the process that worked on it is gone." in html(app)
+    until(click(app, "Continue"), answered)
 
 
 def test_a_follow_up_stands_in_its_thread(page: Callable[..., AppTest]) -> None:
@@ -326,7 +326,7 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
         "<b>In short</b>",
         "You asked: /only 2",
         "You asked: Only newer",
-        "<b>What rests on",
+        "<b>What source [2] says",
     ]
     assert sorted(told[:4], key=said.index) == told[:4]
     assert told[4] in said
@@ -388,18 +388,64 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
     app = until(ask(page(), QUESTION), answered)
     listed = [b.key for b in app.button if b.key and b.key.startswith("cite-list-")]
     assert len(listed) >= 2
-    assert [b.label for b in app.download_button] == ["Markdown", "Web page", "Word", "JSON"]
+    assert [b.label for b in app.download_button] == [
+        "Word",
+        "Web page",
+        "Plain text (Markdown)",
+        "For programs (JSON)",
+    ]
     copied, *_, link = [c.value for c in app.code]
     assert "[1] " in copied
     assert link.endswith(f"?run={shown_run(app)}")
 
 
-def test_the_answer_stands_beside_a_plain_list_of_what_was_found(page: Callable[..., AppTest]) -> None:
-    app = click(until(ask(page(), QUESTION), answered), "Compare")
-    assert "A plain ranked list of what was found" in html(app)
+def test_the_answer_stands_beside_the_ranked_passages_of_its_run(page: Callable[..., AppTest]) -> None:
+    app = click(click(until(ask(page(), QUESTION), answered), "Compare"), "Ranked passages")
+    assert "<h1>Ranked passages</h1>" in html(app)
     assert len([e for e in app.get("html") if '<p class="sm-claim' in e.proto.body]) == 2
     click(app, "Back to the answer")
     assert answered(app)
+
+
+def compared(app: AppTest) -> bool:
+    return "quoted by both answers" in html(app)
+
+
+def test_an_answer_is_compared_with_another_one_from_the_history(page: Callable[..., AppTest]) -> None:
+    first = shown_run(until(ask(page(), QUESTION), answered))
+    second = shown_run(until(ask(page(), "Should ferries run at night?"), lambda a: "Compare" in labels(a)))
+    app = page(run=first, view="compare")  # the address that showed the ranked passages, which are a click away
+    assert "Ranked passages" in labels(app)
+    (choice,) = app.selectbox
+    assert [option.partition(" · ")[0] for option in choice.options] == ["Should ferries run at night?"]
+    choice.select_index(0).run()
+    assert (shown_run(app), app.query_params["with"]) == (first, second)
+    assert compared(app)
+    assert html(app).index(f"<h2>{QUESTION}</h2>") < html(app).index("<h2>Should ferries run at night?</h2>")
+
+
+def test_the_same_is_asked_again_in_other_places_and_stands_beside(page: Callable[..., AppTest]) -> None:
+    first = shown_run(until(ask(page(), QUESTION), answered))
+    app = page(run=first, view="compare")
+    assert not app.selectbox[0].options
+    app.checkbox[0].check()
+    until(click(app, "Ask again"), compared)
+    assert (shown_run(app), html(app).count(f"<h2>{QUESTION}</h2>")) == (first, 2)
+    assert app.query_params["with"] != first
+    gone = page(run=first, view="compare", **{"with": "f" * 12})
+    assert "There is no answer at this address." in html(gone)
+    assert len(gone.selectbox) == 1
+
+
+def test_a_greeting_is_greeted_with_an_example_to_ask(page: Callable[..., AppTest]) -> None:
+    app = ask(page(), "Hello there!")
+    assert "Hello! Ask something that people disagree on" in html(app)
+    assert 'role="alert"' not in html(app)
+    assert not shown_run(app)
+    until(click(app, "Ask: Should schools ban smartphones?"), shown_run)
+    assert "<h1>Should schools ban smartphones?</h1>" in html(app)
+    below = until(ask(page(), QUESTION), answered)
+    assert "You are welcome!" in html(ask(below, "Thank you!"))
 
 
 def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -441,7 +487,7 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
 
 def test_the_settings_show_what_doctor_shows(page: Callable[..., AppTest], settings: Settings) -> None:
     shown = html(page(view="settings"))
-    for said in ("What is on", "embedded", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
+    for said in ("What is on", "built in", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
         assert said in shown
     assert "FAILS" not in shown
 
@@ -499,9 +545,9 @@ def test_neither_of_two_people_sees_what_the_other_asked(page_of: Callable[..., 
     assert "Ann" in html(ann)
     assert "you alone can open it" in html(ann)
     bob = page_of(BOB, run=asked)
-    assert "There is no such run." in html(bob)
-    assert "There is no such run." in html(page_of(BOB, run=asked, view="compare"))
-    assert "There is no such run." in html(page_of(BOB, run=asked[:6]))
+    assert "There is no answer at this address." in html(bob)
+    assert "There is no answer at this address." in html(page_of(BOB, run=asked, view="compare"))
+    assert "There is no answer at this address." in html(page_of(BOB, run=asked[:6]))
     assert [b.key for b in bob.button if str(b.key).startswith(("open-", "delete-"))] == [f"open-{'c' * 12}"]
     assert "It is everybody" in html(menu(bob, "c" * 12))
     assert "Delete" not in labels(bob)
@@ -511,7 +557,9 @@ def test_neither_of_two_people_sees_what_the_other_asked(page_of: Callable[..., 
     assert QUESTION not in labels(other)
     assert QUESTION in labels(page_of(ANN))
     assert answered(page_of(ANN | {"email": "new@example.org", "name": "Ann B."}, run=asked))
-    assert "There is no such run." in html(page_of(BOB | {"sub": "Ann", "iss": "https://other.example.org"}, run=asked))
+    assert "There is no answer at this address." in html(
+        page_of(BOB | {"sub": "Ann", "iss": "https://other.example.org"}, run=asked)
+    )
 
 
 def test_documents_are_their_persons_and_settings_nobodys(page_of: Callable[..., AppTest]) -> None:

@@ -18,7 +18,7 @@ from tools.errors import BudgetError
 NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
 """'degraded': another provider stood in; 'late': time ran out first; 'skipped': not looked at or asked; 'unjudged':
 found, and not judged or checked; 'scope': done in another way than usual, which changes little."""
-NOT_ALL_JUDGED = "Not every passage that was found was judged."
+NOT_ALL_JUDGED = "Not everything that was found was read."
 
 
 @dataclass

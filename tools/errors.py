@@ -50,6 +50,10 @@ class QuestionError(InputError):
     """The question cannot be answered: empty, too long, another language, or without sides."""
 
 
+class GreetingError(QuestionError):
+    """What was typed greets or thanks: no mistake, and no question. The text replies to it."""
+
+
 class SettingsError(InputError):
     """A setting or an option has a value that it cannot have."""
 

@@ -7,7 +7,7 @@ from itertools import groupby
 import streamlit as st
 
 from agent.answer import commands, words
-from agent.answer.files import as_file
+from agent.answer.files import as_file, file_name
 from agent.answer.followups import suggestions
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import copied
@@ -21,10 +21,7 @@ from ui.shown import escaped, label, text
 
 _NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
 _OUT_OF_TIME = ("late", "unjudged")
-_STRENGTH = (
-    "How much is shown, not who is right. **strong**: four independent sources or more. **some**: two or three, or a "
-    "single claim. **weak**: one source."
-)
+_SOURCES = "How much is shown, not who is right. One publisher, and what says the same as another, count as one source."
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
@@ -135,7 +132,7 @@ def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective) -> 
     strength = words.strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
-        st.markdown(f":small[{strength}]", help=_STRENGTH, width="content")
+        st.markdown(f":small[{strength}]", help=_SOURCES, width="content")
     own = words.quoted_head(side)
     if said := words.named(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
@@ -176,7 +173,7 @@ def _conversation(answer: Answer) -> None:
                 claim = AnswerClaim(text=said, citations=cited, quoted=False)
                 cited_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")
     if replies:
-        say.small("These replies are told from the answer alone, and are gone when the page is loaded anew.")
+        say.small("These replies come from the answer alone, and are gone when the page is loaded anew.")
 
 
 def _suggested(service: PageService, answer: Answer) -> None:
@@ -191,26 +188,30 @@ def _suggested(service: PageService, answer: Answer) -> None:
                 ask_view.begin(service, question, thread=answer.run_id)
 
 
+def searched(service: PageService, run: RunRow, answer: Answer) -> str:
+    """'Searched: mine, the web.'"""
+    places = [service.called(name) for name in service.places(run.id)["collections"]]
+    places += ["the web"] if answer.perspectives and _NO_WEB not in words.undone(answer.notes) else []
+    return f"Searched: {', '.join(places)}."
+
+
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:
-    searched = [service.called(name) for name in service.places(run.id)["collections"]]
-    searched += ["the web"] if answer.perspectives and _NO_WEB not in words.undone(answer.notes) else []
-    say.small(f"Searched: {', '.join(searched)}.")
+    say.small(searched(service, run, answer))
     say.small(words.closing(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
             for ending, called in _FORMATS.items():
-                made, name = partial(as_file, answer, ending, asked=run.created_at), f"steelman-{run.id}{ending}"
+                made, name = partial(as_file, answer, ending, asked=run.created_at), file_name(answer.question, ending)
                 st.download_button(called, made, name, on_click="ignore", key=f"as{ending}")
         if answer.outcome == "answered":
             page = {"run": answer.run_id, "view": "sheet"}
             st.button(SHEET, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
-        if answer.citations:
-            beside = {"run": answer.run_id, "view": "compare"}
-            st.button("Compare", key="compare", type="tertiary", on_click=ask_view.go, kwargs=beside)
+        beside = {"run": answer.run_id, "view": "compare"}
+        st.button("Compare", key="compare", type="tertiary", on_click=ask_view.go, kwargs=beside)
         with st.popover("Link", type="tertiary"):
             who = "you alone" if run.person else "who can open this page"
             say.small(f"The answer's permanent address; {who} can open it.")
             st.code(f"{(st.context.url or '').partition('?')[0]}?run={answer.run_id}", language=None, wrap_lines=True)
 
 
-_FORMATS = {".md": "Markdown", ".html": "Web page", ".docx": "Word", ".json": "JSON"}
+_FORMATS = {".docx": "Word", ".html": "Web page", ".md": "Plain text (Markdown)", ".json": "For programs (JSON)"}

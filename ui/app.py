@@ -75,7 +75,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
     try:
         run = service.rows.get(run_id)
     except UnknownRunError:
-        say.warning("There is no such run. It may have been deleted.")
+        say.warning(ask_view.GONE)
         ask_view.form(opened)
         return
     if (answer := answer_of(run)) is None:
@@ -83,13 +83,12 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         ask_view.form(opened, shown=run.id)
         return
     answer = rights.seen(answer, service.settings)
-    if st.query_params.get("view") == "compare":
-        from ui import vote_view
+    if (view := st.query_params.get("view")) in ("compare", "ranked"):
+        from ui import compare_view
 
-        st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
-        vote_view.compare(answer, service.ranked(run.id))
+        compare_view.show(service, run, answer, view)
         return
-    if st.query_params.get("view") == "sheet":
+    if view == "sheet":
         from ui import sheet_view
 
         sheet_view.show(run, answer)

@@ -9,14 +9,15 @@ import streamlit as st
 
 from agent.answer.commands import Reply, Search, run_command
 from agent.answer.model import Answer
-from agent.options import Depth
+from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
-from tools.errors import SteelmanError
+from tools.errors import GreetingError, SteelmanError
 from tools.store.store import SAMPLES
 from ui import moves, rights, say
 from ui.service import PageService, answer_of
 from ui.shown import escaped, text
 
+GONE = "There is no answer at this address. It may have been deleted."
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
 
 
@@ -71,7 +72,7 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
     places = usual if thread else usual | st.session_state.get("places", {})
     with st.popover("Options", type="tertiary"):
         depths = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
-        depth = st.segmented_control("Depth", list(_DEPTHS), default="normal", help=depths)
+        depth = st.segmented_control("How thorough", list(_DEPTHS), default="normal", help=depths)
         names = [c.name for c in service.store.collections()] or [SAMPLES]
         at_first = [name for name in names if name in places["collections"]]
         called = {name: escaped(service.called(name)) for name in names}
@@ -155,16 +156,27 @@ def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Se
 def begin(
     service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
 ) -> None:
-    """Starts the run and goes to its address; says what is wrong with a question that cannot be asked."""
-    visitor = st.session_state.setdefault("visitor", object())
+    """Starts the run and goes to its address, or to its comparison with the run that `beside` names among the options;
+    says what is wrong with a question that cannot be asked."""
+    visitor, beside = st.session_state.setdefault("visitor", object()), options.pop("beside", "")
     try:
         with st.spinner("Reading the question …"):
             run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
+    except GreetingError as exc:
+        say.warning(str(exc))
+        st.button(f"Ask: {EXAMPLE}", key="example", on_click=_ask_example)
+        return
     except SteelmanError as exc:
         say.error(rights.cause(exc))
         return
-    go(run=run_id)
+    go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
     st.rerun()
+
+
+def _ask_example() -> None:
+    """As if its topic were chosen on the empty page."""
+    st.session_state["topic"] = EXAMPLE
+    go()
 
 
 def go(**query: str) -> None:

@@ -19,8 +19,8 @@ _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
 _NONE = "", 0, "", ""
 _SURE = (
-    "The judge is the model that reads each passage beside each side. The number, from 0 to 1, is how likely it is by "
-    "the judge that the passage argues for the side, or of an objection, against it. It can be wrong: read the words."
+    "A model read these words beside each side of the question, and takes them to be on this side with this "
+    "probability. It can be wrong: read the words."
 )
 
 
@@ -125,8 +125,9 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         key, back = "close-source", (_NONE, opener)
         st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
     st.html(source_view.card(citation, passages, words))
-    if citation.support is not None:
-        st.markdown(f":small[The judge: {citation.support:.2f}]", help=_SURE)
+    of_these = (more.support for more in citation.more if more.quote == words)
+    if (sure := next(of_these, citation.support)) is not None:
+        st.markdown(f":small[{sure:.0%} likely to be on this side]", help=_SURE)
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):
             quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]

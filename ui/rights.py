@@ -28,8 +28,8 @@ _CAUSES = {
 }
 """Visitors read these instead of texts that may hold addresses, folders and a server's own words."""
 _UNDONE = {
-    "failed": "A part of the run failed, and what it would have found is missing.",
-    "degraded": "A provider failed, and another one stood in for it.",
+    "failed": "A part of the search or the reading failed, and what it would have found is missing.",
+    "degraded": "A model or a server failed, and another one stood in for it.",
     "late": "Time ran out before all was done.",
     "scope": "",
 }

@@ -154,7 +154,7 @@ class PageService:
     def _check_own(self, run_id: str) -> None:
         if self.rows.get(run_id).person != self.person:
             raise InputError(
-                "this run is not yours. Whoever began it can stop it, go on with it and correct its answer."
+                "this question is not yours. Whoever asked it can stop it, continue it and correct its answer."
             )
 
     def corrections(self, run_id: str) -> Corrections:

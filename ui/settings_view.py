@@ -25,12 +25,12 @@ _GROUPS = {
         "anthropic_api_key": "Anthropic's key",
         "google_api_key": "Google's key",
     },
-    "Another model for a stage": {
+    "Another model for a part of the work": {
         "model_expand": "For reading the question and planning the sides",
-        "model_queries": "For more queries",
+        "model_queries": "For searching again",
         "model_write": "For writing",
     },
-    "Judge": {
+    "Judge, which tells the side of a text": {
         "judge": "Who judges",
         "judge_url": "The judge's server",
         "judge_model": "The judge's model",
@@ -132,7 +132,7 @@ def _serving(settings: Settings, part: str) -> str:
         "web search": engine.title if engine else "",
         "language": "",
     }
-    return rights.masked(provider_name(names[part]), settings) or "embedded" if part in names else ""
+    return rights.masked(provider_name(names[part]), settings) or "built in" if part in names else ""
 
 
 def _found(finding: Finding) -> str:

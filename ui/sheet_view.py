@@ -4,6 +4,7 @@ from functools import partial
 
 import streamlit as st
 
+from agent.answer.files import file_name
 from agent.answer.model import Answer
 from agent.answer.outline import Block
 from agent.answer.sheet import SHEET_ENDINGS, sheet_file, strongest, unknown
@@ -20,7 +21,10 @@ def show(run: RunRow, answer: Answer) -> None:
     with st.container(horizontal=True, key="end"):
         st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
         for ending, called in _CALLED.items():
-            made, name = partial(sheet_file, answer, ending, run.created_at), f"steelman-{run.id}-sheet{ending}"
+            made, name = (
+                partial(sheet_file, answer, ending, run.created_at),
+                file_name(answer.question, f"-sheet{ending}"),
+            )
             st.download_button(called, made, name, on_click="ignore", key=f"sheet{ending}", type="tertiary")
     say.title(answer.question)
     if answer.crux:

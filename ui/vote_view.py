@@ -1,19 +1,16 @@
-"""An answer beside a plain list of what its run found; and the preference study: one ballot at a time, two pages beside
-each other, four questions and a reason. Each choice is stored as it is made, so that a reload loses nothing. Votes
-belong to the person who logged in, or without logins to a random token in a cookie of the voter's browser.
+"""The preference study: one ballot at a time, two pages beside each other, four questions and a reason. Each choice is
+stored as it is made, so that a reload loses nothing. Votes belong to the person who logged in, or without logins to a
+random token in a cookie of the voter's browser.
 """
 
 import re
 import secrets
-from collections.abc import Sequence
 from hashlib import sha256
 
 import streamlit as st
 
-from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote, answer_page, ranked_page
-from agent.answer.model import Answer
+from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
 from tools.language.words import count
-from tools.passages import Passage
 from tools.store.store import Store
 from ui import say
 from ui.shown import text
@@ -79,16 +76,6 @@ def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) ->
     if st.button("Next", type="primary", disabled=len(choices) < len(CRITERIA)):
         del st.query_params["n"]
         st.rerun()
-
-
-def compare(answer: Answer, ranked: Sequence[Passage]) -> None:
-    """The answer and the plain list beside each other, each named, in the one layout that voters see."""
-    say.title(answer.question)
-    pages = {"This answer": answer_page(answer), "A plain ranked list of what was found": ranked_page(answer, ranked)}
-    for column, (name, page) in zip(st.columns(2), pages.items(), strict=True):
-        with column:
-            say.small(name)
-            st.container(border=True).html(html_of(page) or "<p>What was found is not kept any more.</p>")
 
 
 def html_of(page: Page) -> str:

@@ -23,8 +23,8 @@ STAGES: tuple[tuple[str, str], ...] = (
     ("frame", "question"),
     ("expand", "sides"),
     ("search", "search"),
-    ("judge", "judge"),
-    ("again", "again"),
+    ("judge", "read"),
+    ("again", "search again"),
     ("write", "write"),
     ("verify", "check"),
 )
@@ -155,8 +155,8 @@ def _control(service: PageService, run: RunRow) -> None:
         return
     failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
     failure = rights.cause(RunFailure(**failed[-1]).cause()) if failed else ""
-    say.warning(INTERRUPTED if run.interrupted else failure or "This run was stopped.")
-    if own and st.button("Go on with it", key="resume"):
+    say.warning(INTERRUPTED if run.interrupted else failure or "This question was stopped before it had an answer.")
+    if own and st.button("Continue", key="resume"):
         service.resume(run.id)
 
 

@@ -28,7 +28,6 @@ from agent.answer.model import (
 from agent.answer.retrieved import coverage_in
 from agent.answer.summary import (
     deleted_source_notes,
-    judge_in,
     notes_of,
     query_notes,
     summarise,
@@ -130,7 +129,7 @@ def assemble(
         focus="" if against else framing["focus"],
         against=Countered(**shared_fields(against, Countered)) if against else None,
         outcome=outcome,
-        summary=summarise(outcome, state, documents, judge_in(served_by)),
+        summary=summarise(outcome, state, documents),
         crux=crux[0] if crux and outcome == "answered" else None,
         perspectives=sides,
         also=also,

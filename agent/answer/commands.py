@@ -9,7 +9,6 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.words import called, claim_text, day, numbers, plain
 from agent.options import Depth
 from tools.errors import QuestionError
-from tools.language.words import count
 from tools.passages import Passage
 
 _CLAIMS = 2  # of a side, in a summary
@@ -67,7 +66,8 @@ def newer(answer: Answer, _: str = "") -> Reply:
     if not (dates := sorted(c.date for c in answer.citations if c.date)):
         return Reply("None of the sources of this answer has a date.")
     since = median_high(dates)
-    told = _resting(answer, {c.number for c in answer.citations if c.date >= since}, f"from {day(since)} on")
+    recent = {c.number for c in answer.citations if c.date >= since}
+    told = _resting(answer, recent, f"the sources dated {day(since)} or later say")
     undated = [c.number for c in answer.citations if not c.date]
     return Reply(told.heading, [*told.lines, *([("Left out, having no date:", undated)] if undated else [])])
 
@@ -76,7 +76,7 @@ def only(answer: Answer, what: str) -> Reply:
     """What rests on one source, by its number."""
     if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
         raise QuestionError(f"/only needs the number of a source: {_listed([c.number for c in answer.citations])}.")
-    return _resting(answer, kept, f"[{what}]")
+    return _resting(answer, kept, f"source [{what}] says")
 
 
 def like(answer: Answer, found: Sequence[tuple[str, Passage]]) -> Reply:
@@ -140,7 +140,7 @@ def _resting(answer: Answer, known: set[int], what: str) -> Reply:
     claims = [(_said(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
     claims += [(claim_text(c), c) for c in answer.also]
     lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]
-    return Reply(f"What rests on {count(len(known), 'source')} {what}", lines)
+    return Reply(f"What {what}", lines)
 
 
 def _listed(names: Sequence[object]) -> str:

@@ -4,6 +4,7 @@ import html
 import io
 import re
 import tempfile
+import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -55,7 +56,7 @@ def to_markdown(
             lines += [*(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
-    lines.append(escape(plain(closing(answer, whole_id=remote, asked=asked))))
+    lines.append(escape(plain(closing(answer, run=answer.run_id if remote else "", asked=asked))))
     return "\n".join(lines) + "\n"
 
 
@@ -180,11 +181,23 @@ _FORMATS: dict[str, Callable[[Answer, bool, str], bytes]] = {
     ".json": lambda answer, *_: (answer.model_dump_json(indent=2) + "\n").encode(),
 }
 ENDINGS = tuple(_FORMATS)
+_LONGEST_SLUG = 60  # characters of a file's name before its ending
 
 
 def as_file(answer: Answer, ending: str, *, explain: bool = False, asked: str = "") -> bytes:
     """What a file of that ending, one of ENDINGS, holds. `explain`: with all the notes tell; `asked`: when (ISO)."""
     return _FORMATS[ending](answer, explain, asked)
+
+
+def file_name(question: str, ending: str) -> str:
+    """A name in small letters and ASCII that tells the question: 'should-schools-ban-smartphones.docx'."""
+    ascii_only = unicodedata.normalize("NFKD", re.sub(r"['’]", "", question)).encode("ascii", "ignore").decode()
+    slug = "-".join(re.findall(r"[a-z0-9]+", ascii_only.casefold()))
+    if "-" not in slug:  # a word alone may be a name that Windows keeps for itself
+        slug = f"steelman-{slug}".rstrip("-")
+    if len(slug) > _LONGEST_SLUG:
+        slug = slug[: _LONGEST_SLUG + 1].rpartition("-")[0]
+    return f"{slug}{ending}"
 
 
 def check_ending(path: Path) -> None:

@@ -257,7 +257,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
     if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
         page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
     if answer.citations:
-        page.wrap(words.plain(words.closing(answer)))
+        page.wrap(words.plain(words.closing(answer, run=answer.run_id[:6])))
     page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 
 

@@ -3,7 +3,7 @@ left out, what was not looked at.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import cast
 
@@ -15,20 +15,19 @@ from tools.language.question import ANSWERS
 from tools.language.words import count
 from tools.passages import Passage
 
-THOUGH = "though not all could be searched, read or judged; the notes say what failed"
+THOUGH = "though not all could be searched and read; the notes say what failed"
 """What stands beside 'nothing was found' where something failed."""
 _NAMED = 4  # answers of which each is named with its documents, at most
 _NOT_DONE = ("failed", "degraded", "late")
 
 
-def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument], judge: str) -> str:
-    """What the documents say, from counts alone; and whether time ran out before all was looked into. judge: what to
-    call the judge that told the documents' sides."""
+def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
+    """What the documents say, from counts alone; and whether time ran out before all was looked into."""
     stages = {f["stage"] for f in state.get("notes", []) if f.get("kind") == "late"}
-    late = f"Time ran out before all was {'judged' if stages == {'judge'} else 'searched'}." if stages else ""
+    late = f"Time ran out before all was {'read' if stages == {'judge'} else 'searched'}." if stages else ""
     if late and outcome == "nothing_found":
         return f"{late} Nothing was found by then, which does not say that there is nothing."
-    return f"{_summary(outcome, state, documents, judge)} {late}".rstrip()
+    return f"{_summary(outcome, state, documents)} {late}".rstrip()
 
 
 def summary_of(answer: Answer) -> str:
@@ -39,12 +38,7 @@ def summary_of(answer: Answer) -> str:
         "perspectives": [side.model_dump() for side in answer.perspectives],
         "notes": [{"stage": late, "kind": note.kind} for note in answer.notes],
     } | ({"against": answer.against.model_dump()} if answer.against else {})
-    return summarise(answer.outcome, cast(RunState, state), answer.documents, judge_in(answer.providers))
-
-
-def judge_in(providers: Mapping[str, str]) -> str:
-    """What to call the judge, by what served each stage."""
-    return "the embedded judge" if providers.get("judge", "").startswith("embedded") else "the judge"
+    return summarise(answer.outcome, cast(RunState, state), answer.documents)
 
 
 def all_looked_into(kinds: Iterable[str]) -> bool:
@@ -53,7 +47,7 @@ def all_looked_into(kinds: Iterable[str]) -> bool:
     return not any(kind in _NOT_DONE for kind in kinds)
 
 
-def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument], judge: str) -> str:
+def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
     if "against" in state:
         return _countering(outcome, state["against"])
     if outcome == "retrieved":
@@ -65,7 +59,7 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
         return f"Nothing on {about} was found{_where(documents)}{_what_was_not_done(state)}."
     if not state["perspectives"]:
         return "What the sources say on this:"
-    census = _census(state, documents, judge)
+    census = _census(state, documents)
     return f"On {focus}, {census[:1].lower()}{census[1:]}" if focus else census
 
 
@@ -81,19 +75,19 @@ def _what_was_not_done(state: RunState) -> str:
     return "" if done and not state.get("unread_pages") else f", {THOUGH}"
 
 
-def _census(state: RunState, documents: Sequence[AnswerDocument], judge: str) -> str:
-    """'Of 14 documents on this, 5 argue yes and 4 no; for 5 the judge could not tell.' Copies count once."""
+def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
+    """'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.' Copies count once."""
     on_question = [d for d in documents if d.not_quoted not in ("repeats", "off_question", "unread")]
     argued = Counter(_argued(d, state) for d in on_question if d.stances)
     untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
     if not argued:
         found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
         undone = _what_was_not_done(state)
-        return f"{whole} {found} on this; {judge} could not tell {which}{undone}." if untold else ""
+        return f"{whole} {found} on this; Steelman could not tell {which}{undone}." if untold else ""
     told = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
     told[0] = told[0].replace(" ", " argues " if told[0].startswith("1 ") else " argue ", 1)
     listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-    return f"Of {whole} on this, {listed}" + (f"; for {untold} {judge} could not tell." if untold else ".")
+    return f"Of {whole} on this, {listed}" + (f"; for {untold} Steelman could not tell." if untold else ".")
 
 
 def is_read(document: AnswerDocument) -> bool:
@@ -147,7 +141,7 @@ def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = stage_notes(state)
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
-        text = f"{count(state['unjudged'], 'passage')} stayed unjudged, past the budget."
+        text = f"{count(state['unjudged'], 'passage')} found were left unread: a question reads only so many."
         notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
     return [*notes, *balance_notes(sides)]
 
@@ -195,7 +189,7 @@ def stage_notes(state: RunState) -> list[Note]:
         notes.append(Note(kind="scope", text=text))
     if dropped := sum(d["check"] != "unchecked" for d in state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
-        text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
+        text = f"{count(dropped, 'sentence')} did not stand up to the check against the sources and {was} left out."
         notes.append(Note(kind="dropped", text=text))
     return notes
 

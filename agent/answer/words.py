@@ -29,11 +29,11 @@ FIRST_ALSO = 5
 """Sentences of `also` that are shown at once; the others are folded."""
 WHERE_MORE = "with --explain, on the page, or in the answer's JSON (`also`)."
 HOW_TO_GET_SIDES = (
-    "To have this told by sides, set a key for a chat model, run a chat model of your own, or download a larger judge "
-    "(STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
+    "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
+    "judge (STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
 )
 DOCUMENTS = "Documents"
-NEAREST = "Nearest topics here:"
+NEAREST = "The nearest questions that the samples answer:"
 REMINDER = "Check what matters to you against the sources."
 MORE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""
@@ -43,7 +43,7 @@ _LONGEST_SPEAKER = 140  # characters of who says something, of one for no side w
 _LONGEST_BRIEF = 160
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
-LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
+LABELS = {"supports": "For", "opposes": "Against", "other": "Other way"}
 
 
 def plain(text: str) -> str:
@@ -54,11 +54,13 @@ def plain(text: str) -> str:
 
 
 def label(answer: Answer, side: AnswerPerspective) -> str:
-    """What stands above a side: where it stands on the question, or that it is an answer to one without yes and no."""
+    """What stands above a side: where it stands on the question, or its number among the answers to one
+    without yes and no, by which the commands know it, too."""
     if side.id == OTHER_WAYS or is_answer(side.name, side.statement):
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
-    return LABELS[side.stance] if sided else "Answer"
+    number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""
+    return LABELS[side.stance] if sided else f"Answer{number}"
 
 
 def called(answer: Answer, side: AnswerPerspective) -> str:
@@ -111,7 +113,7 @@ def is_sideless(answer: Answer) -> bool:
 
 def also_heading(answer: Answer) -> str:
     """What stands above `also`."""
-    return "On this question" if is_sideless(answer) else "Also on this question"
+    return "On this question" if is_sideless(answer) else "Also on this question, side not clear"
 
 
 def how_to_get_sides(answer: Answer) -> str:
@@ -161,18 +163,19 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 
 def strength_of(answer: Answer, side: AnswerPerspective) -> str:
-    """'strong: 5 quotations from 4 sources', or that nothing is sure enough. A side that rests on one source names
-    it."""
+    """'5 quotations from 4 sources', or that nothing is sure enough. A side that rests on one source names it, or says
+    how many documents count as that one."""
     line, shown = line_of(answer, side), side.claims
     if answer.outcome == "retrieved":
         return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
     if not shown:
         return "nothing found" if answer.outcome == "nothing_found" else NOT_SURE
     cited = {n for c in shown for n in c.citations}
-    only = next((_owner(c) for c in answer.citations if c.number in cited and line.sources == 1), "")
-    sources = count(line.sources, "source") + (f" ({only})" if only else "")
+    behind = {(c.collection, c.document_id): _owner(c) for c in answer.citations if c.number in cited}
+    several = f"{len(behind)} documents that count as one source"
+    one = f"one source alone: {next(iter(behind.values()))}" if len(behind) == 1 else several
     called = "quotation" if all(c.quoted for c in shown) else "claim"
-    return f"{line.strength}: {count(len(shown), called)} from {sources}"
+    return f"{count(len(shown), called)} from {one if behind and line.sources == 1 else count(line.sources, 'source')}"
 
 
 def _owner(source: Citation) -> str:
@@ -235,16 +238,16 @@ def _brief(note: Note) -> str:
     return as_sentence(note.brief or shorten(note.text, _LONGEST_BRIEF, placeholder=" …"))
 
 
-def closing(answer: Answer, *, whole_id: bool = False, asked: str = "") -> str:
-    """Which run, when it was asked, who served it, how long it took and what it cost."""
-    run_id = answer.run_id if whole_id else answer.run_id[:6]
-    kinds = provider_kinds(answer)
-    when = [f"asked on {day(datetime.fromisoformat(asked).astimezone().date().isoformat())}"] if asked else []
-    parts = [f"{REMINDER} Run {run_id}", *when, f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
+def closing(answer: Answer, *, run: str = "", asked: str = "") -> str:
+    """When it was asked, how long it took and by whom, what it cost; and the id of the run where that is of use."""
+    when = f"on {day(datetime.fromisoformat(asked).astimezone().date().isoformat())} " if asked else ""
+    served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
+    by_whom = " and ".join(served).replace("embedded", "Steelman's built-in models")
+    said = f"{REMINDER} Answered {when}in {answer.timings['total']:.1f} s by {by_whom}"
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
-        parts.append(f"{tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"))
-    return " · ".join(parts)
+        said += f"; {tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}")
+    return f"{said}. Run {run}." if run else f"{said}."
 
 
 def provider_kinds(answer: Answer) -> list[str]:

@@ -23,7 +23,7 @@ from agent.runs.progress import Progress
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event
 from agent.settings import Settings, load_settings
-from tools.errors import InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
+from tools.errors import GreetingError, InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
 from tools.web.hosts import host_of
 
 
@@ -167,6 +167,8 @@ def _converse(runner: asyncio.Runner, runs: Runs, args: argparse.Namespace, term
             continue
         try:
             thread = runner.run(_reply(runs, question, args, thread))
+        except GreetingError as exc:
+            print(exc)
         except SteelmanError as exc:
             print(f"steelman: {plain(str(exc))}", file=sys.stderr)
 

@@ -126,7 +126,7 @@ def _on(checks: "_Checks", *, ask: bool) -> Iterator[tuple[str, Callable[[], str
     if uses_chat(settings):
         yield "chat model", partial(checks.chat, ask=ask)
     else:
-        yield "language", lambda: "embedded (English, by rules and verbatim quotation)"
+        yield "language", lambda: "built in (English, by rules and verbatim quotation)"
     yield "judge", partial(checks.served_judge, ask=ask) if build_judge(settings) else checks.own_judge
     if build_engine(settings):
         yield "web search", partial(checks.web, ask=ask)
@@ -165,7 +165,7 @@ class _Checks:
 
     def encoder(self) -> str:
         settings, encoder = self.settings, self._encoder()
-        where = without_login(settings.embeddings_url) or ("sentence-transformers" if settings.encoder else "embedded")
+        where = without_login(settings.embeddings_url) or ("sentence-transformers" if settings.encoder else "built in")
         return f"{encoder.name}, {encoder.dimensions} dimensions, {where}"
 
     def indexes(self) -> str:
@@ -266,7 +266,7 @@ class _Checks:
 
 
 def _instead(*, insisted: bool, what: str) -> str:
-    return "fails without it" if insisted else f"the embedded {what} stands in when it fails"
+    return "fails without it" if insisted else f"the built-in {what} stands in when it fails"
 
 
 def _wait(work: Coroutine[Any, Any, T], what: str) -> T:

@@ -173,7 +173,7 @@ class RunJudge(Judge):
                 raise DeadlineError(f"{self.name} at {without_login(self.address)} gave no verdict in time.")
             return scores
         except BudgetError as exc:
-            current_log().note("unjudged", f"Not everything was judged by {self.name}: {exc}")
+            current_log().note("unjudged", f"Not everything was read by {self.name}: {exc}")
             return np.full((len(pairs), width), np.nan, np.float32)
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc

@@ -8,8 +8,8 @@ _STAGES = {
     "frame": (2, "Reading the question."),
     "expand": (8, "Planning the sides."),
     "search": (20, "Searching for each side."),
-    "again": (30, "Searching again for sides that are not covered."),
-    "judge": (45, "Judging what was found."),
+    "again": (30, "Searching again for sides with too little."),
+    "judge": (45, "Reading what was found."),
     "lookup": (60, "Looking up what the sources say."),
     "select": (75, "Choosing passages."),
     "write": (80, "Writing."),
@@ -42,7 +42,7 @@ class Progress:
         if event.kind == "stage":
             return _STAGES[data["stage"]][1] if data["stage"] in _STAGES else ""
         if event.kind == "queued":
-            return f"Waiting behind {count(data['ahead'], 'run')}."
+            return f"Waiting behind {count(data['ahead'], 'question')}."
         if event.kind == "framed":
             return f"Read as: {data['neutral']}"
         if event.kind == "sides":

@@ -50,7 +50,7 @@ STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
 _CLOSE_SECONDS = 3600.0
 """A run whose owner is silent for so long is closed. Until then a process that was stopped (Ctrl-Z) may go on."""
-INTERRUPTED = "This run was interrupted: its process is gone."
+INTERRUPTED = "This question was interrupted: the process that worked on it is gone."
 _OWNED = "owner = ? AND status = 'running'"
 WITHOUT_ANSWER = (
     "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, person"

@@ -112,7 +112,7 @@ def _to_read(
 def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: int) -> None:
     """late: passages without a verdict. With time left it was the replies that gave none."""
     if late and time_left(options_of(runtime), "judge") < _SOON:
-        current_log().note("late", f"{count(late, 'passage')} could not be judged in time.", NOT_ALL_JUDGED)
+        current_log().note("late", f"{count(late, 'passage')} could not be read in time.", NOT_ALL_JUDGED)
     for side, found in coverage.items():
         report(runtime, "judged", side=side, **{name: found[name] for name in ("status", "passages", "sources")})
 
@@ -176,7 +176,7 @@ async def _read(
     except JudgeError as exc:
         if not (again and judge.reads_documents):
             raise
-        current_log().note("unjudged", f"What the last search found was not judged: {exc}", NOT_ALL_JUDGED)
+        current_log().note("unjudged", f"What the last search found was not read: {exc}", NOT_ALL_JUDGED)
         nothing = np.full((len(sides), len(passages)), np.nan, np.float32)
         return PassageVerdicts(nothing, nothing, nothing[0])
 

@@ -135,12 +135,12 @@ class Fallback:
                 raise
             except ProviderError as exc:
                 if not self.stands_in:
-                    text = f"{as_sentence(str(exc))} Mend it, or let the embedded provider stand in (auto)."
+                    text = f"{as_sentence(str(exc))} Mend it, or let Steelman's built-in models stand in (auto)."
                     raise type(exc)(text, hint=exc.hint) from exc
                 if isinstance(exc, ProviderDownError):
                     log.down.add(name)
-                failure = f"{as_sentence(str(exc))} The embedded provider stood in for it ({self.stage})."
-                log.note("degraded", failure, f"The model {name} failed, and embedded providers stood in.")
+                failure = f"{as_sentence(str(exc))} Steelman's built-in models stood in for it ({self.stage})."
+                log.note("degraded", failure, f"The model {name} failed, and Steelman's built-in models stood in.")
             else:
                 self.record(name)
                 return result, failure
@@ -182,13 +182,13 @@ def fall_back_to_own_judge(providers: Providers, failure: JudgeError) -> RunStat
     """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
     if providers.models.judge_required:
         raise failure
-    stood_in = "embedded judge scored everything again."
-    what = f"{as_sentence(str(failure))} The {stood_in}"
+    stood_in = "the one that is built in read everything again."
+    what = f"{as_sentence(str(failure))} Instead {stood_in}"
     degraded = StageNote(
         stage="judge",
         message=what[0].upper() + what[1:],
         hint=failure.hint,
         kind="degraded",
-        brief=f"The judge failed, and the {stood_in}",
+        brief=f"The model that tells the sides failed, and {stood_in}",
     )
     return RunState(judge=providers.models.own_judge.name, notes=[degraded])

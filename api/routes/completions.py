@@ -13,6 +13,7 @@ from api.events import EVENT_STREAM
 from api.outside import link
 from api.routes.runs import IdempotencyKey
 from api.service import TheService
+from tools.errors import GreetingError
 
 router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])
 _CHUNK = {
@@ -24,7 +25,7 @@ _CHUNK = {
 _REPLY = {
     "type": "object",
     "description": "OpenAI's chat.completion. `steelman` beside its members tells the run, its thread and the outcome; "
-    "it is null where an app's task was answered, such as a title: that is no run.",
+    "it is null where an app's task, such as a title, or a greeting was answered: that is no run.",
     "required": ["id", "object", "created", "model", "choices", "usage", "steelman"],
 }
 _REPLIES: dict[int | str, dict[str, Any]] = {
@@ -46,9 +47,9 @@ async def chat_completion(
     Its sources are the message's annotations, and `[n]` in the text stands for source n. What came before is the
     question's context, and its thread where it holds an earlier reply of Steelman's: 'What about the cost?' and
     '/against 2' go on from that. With `stream` the reply is server-sent chunks, ended by
-    `data: [DONE]`. What an app asks on its own account (a title for the chat, tags, follow-ups, search queries) is
-    answered at once and begins no run. Where and how to look is said in `steelman`. System messages, temperature and
-    whatever else shapes a model's text change nothing.
+    `data: [DONE]`. What an app asks on its own account (a title for the chat, tags, follow-ups, search queries) and a
+    greeting are answered at once and begin no run. Where and how to look is said in `steelman`. System messages,
+    temperature and whatever else shapes a model's text change nothing.
     """
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
     if task := task_of(conversation.messages):
@@ -57,9 +58,13 @@ async def chat_completion(
         reply, headers = Reply(conversation.model, None, task.reply(known)), {}
     else:
         asked = await question_of(service, caller, conversation)
-        run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
-        run, headers = await service.run(caller, run_id), {"Content-Location": f"/v1/runs/{run_id}"}
-        reply = Reply(conversation.model, run, base=link("") or str(request.base_url).rstrip("/"), aside=asked.aside)
+        try:
+            run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
+            run, headers = await service.run(caller, run_id), {"Content-Location": f"/v1/runs/{run_id}"}
+            base = link("") or str(request.base_url).rstrip("/")
+            reply = Reply(conversation.model, run, base=base, aside=asked.aside)
+        except GreetingError as exc:
+            reply, headers = Reply(conversation.model, None, str(exc)), {}
     if conversation.stream:
         return reply.streamed(service, include_usage)
     return JSONResponse(await reply.whole(service), headers=headers)

@@ -90,7 +90,7 @@ class BatchJudge(Judge):
         except BudgetError as exc:
             if np.isnan(found[-1]).all():
                 raise
-            current_log().note("unjudged", f"Not every passage was judged: {exc}", NOT_ALL_JUDGED)
+            current_log().note("unjudged", f"Not every passage was read: {exc}", NOT_ALL_JUDGED)
         return verdicts_of(sides, found[: len(sides)], found[len(sides) : -1], found[-1])
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:

@@ -109,7 +109,7 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
         if asked.stopped is not None:
             if asked.answered == 0:
                 raise asked.stopped
-            current_log().note("unjudged", f"Not every passage was judged: {asked.stopped}", NOT_ALL_JUDGED)
+            current_log().note("unjudged", f"Not every passage was read: {asked.stopped}", NOT_ALL_JUDGED)
         if asked.unusable * 2 > asked.answered:
             self._form = None  # it may have become another server
             why = asked.problem or "it says neither Yes nor No."

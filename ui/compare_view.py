@@ -1,0 +1,89 @@
+"""Two answers beside each other, the second one chosen from what was asked, or asked now in other places; or an answer
+beside the ranked passages of its run, as a search engine would list them."""
+
+from datetime import datetime
+from typing import Any
+
+import streamlit as st
+
+from agent.answer import commands, words
+from agent.answer.ballots import answer_page, ranked_page
+from agent.answer.model import Answer
+from agent.runs.store import RunRow
+from tools.errors import UnknownRunError
+from tools.language.words import count
+from ui import answer_view, ask_view, rights, say, watch_view
+from ui.service import PageService, answer_of
+from ui.shown import escaped, label, text
+from ui.vote_view import html_of
+
+_THREADS = 50  # the last ones, whose answers can be chosen
+
+
+def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
+    """The answer on the left; on the right the run that the address names by `with`, or in the view 'ranked' what its
+    search found, in its order. Where no run is named, one is to be chosen."""
+    st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
+    named = st.query_params.get("with", "") if view == "compare" else ""
+    try:
+        other = service.rows.get(named) if named else None
+    except UnknownRunError:
+        other = None
+        say.warning(ask_view.GONE)
+    second = answer_of(other) if other else None
+    say.title("Ranked passages" if view == "ranked" else "Two answers" if second else "Compare with another answer")
+    if second:
+        one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
+        alone = f"{len(one - two)} by the left one alone, {len(two - one)} by the right one alone"
+        say.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
+    if not other and view == "compare":
+        _choose(service, run, answer)
+        _column(service, run, answer)
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _column(service, run, answer)
+    with right:
+        if view == "ranked":
+            say.small("What the search found, the best match first, as a search engine lists it.")
+            found = html_of(ranked_page(answer, service.ranked(run.id)))
+            st.container(border=True).html(found or "<p>What was found is not kept any more.</p>")
+        elif other and second:
+            _column(service, other, rights.seen(second, service.settings))
+        elif other:
+            watch_view.show(service, other, on_end=st.rerun)
+
+
+def _column(service: PageService, run: RunRow, answer: Answer) -> None:
+    st.html(f"<h2>{text(answer.question)}</h2>")
+    made = words.closing(answer, asked=run.created_at).removeprefix(words.REMINDER)
+    say.small(f"{answer_view.searched(service, run, answer)}{made}")
+    st.container(border=True).html(html_of(answer_page(answer)))
+
+
+def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
+    """Another answer from the history, or the same question again in other places."""
+    threads = (service.rows.thread(thread.id) for thread in service.threads.latest(_THREADS))
+    known = {r.id: _told(service, r) for rows in threads for r in rows if r.status == "done" and r.id != run.id}
+    hint = "Choose from what was asked" if known else "Nothing else was asked yet"
+    if chosen := st.selectbox("Another answer", known, None, known.__getitem__, placeholder=hint):
+        ask_view.go(run=run.id, view="compare", **{"with": chosen})
+        st.rerun()
+    with st.form("again"):
+        called = {c.name: escaped(service.called(c.name)) for c in service.store.collections()}
+        where = st.pills("Or ask the same again in", called, selection_mode="multi", format_func=called.__getitem__)
+        alone = st.checkbox("Let nothing leave this machine: no web, and no model elsewhere")
+        if st.form_submit_button("Ask again"):
+            options: dict[str, Any] = ({"collections": tuple(where)} if where else {}) | (
+                {"web": False} if alone else {}
+            )
+            thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
+            ask_view.begin(service, commands.again(answer), thread=thread, beside=run.id, **options)
+    ranked = {"run": run.id, "view": "ranked"}
+    st.button("Ranked passages", key="ranked", type="tertiary", on_click=ask_view.go, kwargs=ranked)
+
+
+def _told(service: PageService, row: RunRow) -> str:
+    at = datetime.fromisoformat(row.created_at).astimezone()
+    where = ", ".join(service.called(name) for name in row.options.get("collections", ()))
+    return label(f"{label(row.question, 50)} · {where} · {at.day} {at:%b}, {at:%H:%M}", 140)
