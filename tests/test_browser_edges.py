@@ -80,7 +80,10 @@ def test_the_answer_gets_the_focus_unless_somebody_types(samples_page: PageServe
     visitor.page.wait_for_timeout(1000)
     assert typed.input_value() == "Who pays?"
     assert typed.evaluate("field => field === document.activeElement")
-    assert sidebar(visitor).page.get_by_test_id("stSidebar").get_by_role("button", name="Are zoos cruel to bears?").count() == 1
+    assert (
+        sidebar(visitor).page.get_by_test_id("stSidebar").get_by_role("button", name="Are zoos cruel to bears?").count()
+        == 1
+    )
 
 
 def test_the_history_finds_as_one_types_and_a_side_is_copied_by_keyboard(
