@@ -125,7 +125,7 @@ def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServ
 
 
 def begins_in_sight(visitor: Visitor, place: str) -> bool:
-    """Below the page's head; the field at the lower edge may cover the end of what is long."""
+    """The reply begins below the page's head. The field at the lower edge may cover the end of a long reply."""
     box = visitor.page.locator(place).bounding_box()
     return box is not None and 60 < box["y"] < 600
 

@@ -65,7 +65,7 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
     """Another answer from the history, or the same question again in other places."""
     threads = (service.rows.thread(thread.id) for thread in service.threads.latest(_THREADS))
     known = {r.id: _told(service, r) for rows in threads for r in rows if r.status == "done" and r.id != run.id}
-    hint = "Choose from what was asked" if known else "Nothing else was asked yet"
+    hint = "Choose an earlier question" if known else "There is no other question yet"
     if chosen := st.selectbox("Another answer", known, None, known.__getitem__, placeholder=hint):
         ask_view.go(run=run.id, view="compare", **{"with": chosen})
         st.rerun()

@@ -1,5 +1,5 @@
 """Which language a text is in, for telling documents and questions in other languages from English ones; and greetings,
-which are told first, whatever their language."""
+which are recognised first in any language."""
 
 import re
 from functools import cache
