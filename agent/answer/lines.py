@@ -6,6 +6,7 @@ from pathlib import PurePath
 from textwrap import shorten
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
+from agent.answer.replies import replies
 from agent.answer.retrieved import Evidence
 from agent.answer.summary import is_read
 from agent.answer.words import called, day, kind_of, numbers, pages_of, plain
@@ -33,6 +34,19 @@ def told_by(answer: Answer, claim: AnswerClaim) -> list[str]:
     """The same as lines; each of several begins with its number."""
     told = said_by(answer, claim)
     return [f"{numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
+
+
+def answered_by(answer: Answer, claim: AnswerClaim) -> str:
+    """'answered by Cllr Faulds [8], Sample Gazette [2]': who replies to the claim; empty where nobody does."""
+    told = [f"{replying(answer, reply)} {numbers(reply.citations[:1])}" for _, reply in replies(answer, claim)]
+    return f"answered by {', '.join(told)}" if told else ""
+
+
+def replying(answer: Answer, reply: AnswerClaim) -> str:
+    """The speaker or the publisher of a claim that answers another one."""
+    first = [c for c in answer.citations if c.number in reply.citations[:1]]
+    name = reply.speaker or next((c.speaker or _published(c) for c in first), "")
+    return shorten(plain(name), _LONGEST, placeholder=" …")
 
 
 def in_short(answer: Answer, claim: AnswerClaim) -> str:

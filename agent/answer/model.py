@@ -43,7 +43,8 @@ class AnswerClaim(Part):
     quotes say it.
     `shown` is the text with what was changed in square brackets, empty where it stands alone. `speaker`:
     whose words are quoted; empty of what a model wrote. `reason`: a word or two for it, empty where none was given.
-    `answers`: numbers of the opposing citations that the claim replies to.
+    `answers`: numbers of the opposing citations that the claim replies to. `answered_by`: the texts of the claims that
+    reply to it; left out of the JSON where there are none.
     """
 
     text: str
@@ -54,6 +55,7 @@ class AnswerClaim(Part):
     speaker: str = ""
     reason: str = ""
     answers: list[int] = Field(default_factory=list)
+    answered_by: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
 
 
 class ResponseSentence(Part):
