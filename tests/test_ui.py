@@ -147,7 +147,7 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert html(app).index("A yearly pass costs") < html(app).index("44 of 46 shops")
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
-    assert '<span class="sm-reason">(answers [5])</span>' in html(app)
+    assert '<span class="sm-reason">(answers&nbsp;[5])</span>' in html(app)
     assert "<h2>Also on this question, side not clear</h2>" in html(app)
     assert documents.label == "Documents: read 13 of 14, quoted 9."
     assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]

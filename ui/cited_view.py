@@ -84,7 +84,7 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> None:
     """A claim; named: with its reason, which stands above it otherwise."""
     reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason and named else ""
-    met = f' <span class="sm-reason">(answers {numbers(claim.answers)})</span>' if claim.answers else ""
+    met = f' <span class="sm-reason">(answers&nbsp;{numbers(claim.answers)})</span>' if claim.answers else ""
     said, role = text(claim_text(claim, speaker="")), claim.role if named else ""
     sourced(by, f'<p class="sm-claim {role}">{reason}{said}{met}</p>', claim, key)
 
@@ -100,7 +100,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                 if number == claim.citations[-1]:
                     by.menu(claim, key.rpartition("-")[0], key)
         if claim.answered_by:
-            with st.container(horizontal=True, gap="small"):
+            with st.container(horizontal=True, gap="xsmall"):
                 for place, (side, reply) in enumerate(replies(by.answer, claim)):
                     said, there = escaped(f"Answered by {replying(by.answer, reply)}"), f".st-key-{_key(side, reply)}"
                     to = {"focus": there, "clear": there}
