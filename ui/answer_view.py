@@ -10,9 +10,9 @@ import streamlit as st
 from agent.answer import commands, words
 from agent.answer.files import as_file, file_name
 from agent.answer.followups import suggestions
+from agent.answer.lines import Row, rows_by_reason
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import copied
-from agent.answer.replies import Row, rows_by_reason
 from agent.answer.sheet import SHEET, WHAT_IT_HOLDS
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS

@@ -7,9 +7,8 @@ import streamlit as st
 
 from agent.answer import commands
 from agent.answer.corrections import ALSO, OFF
-from agent.answer.lines import replying, said_by
+from agent.answer.lines import replies, replying, said_by
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.replies import replies
 from agent.answer.words import called, case, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view

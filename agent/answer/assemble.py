@@ -9,6 +9,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from agent.answer.documents import cited_passages, documents_of, found_passages, same_texts
+from agent.answer.lines import reason_key
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -25,7 +26,6 @@ from agent.answer.model import (
     shared_fields,
     strength,
 )
-from agent.answer.replies import answered
 from agent.answer.retrieved import coverage_in
 from agent.answer.summary import (
     deleted_source_notes,
@@ -39,7 +39,7 @@ from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
 from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
-from tools.language.grounding import verbatim
+from tools.language.grounding import content_overlap, verbatim
 from tools.language.speech import reported_speaker
 from tools.passages import Passage
 from tools.store.store import SAMPLES
@@ -61,12 +61,12 @@ class Numbering:
 
     def answers(self, claim: Claim) -> list[int]:
         """The numbers of what the claim answers, by those who say it; a source does not answer itself."""
-        met, own = answered(claim, self.claims), self.cite(claim)
+        met, own = _answered(claim, self.claims), self.cite(claim)
         return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
 
     def answered_by(self, claim: Claim) -> list[str]:
         """The texts of the claims that answer this one."""
-        replying = [c for c in self.claims if "answers" in c and answered(c, self.claims) is claim]
+        replying = [c for c in self.claims if "answers" in c and _answered(c, self.claims) is claim]
         return [c["text"] for c in replying if self.answers(c)]
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
@@ -83,6 +83,28 @@ class Numbering:
             extra = Quotation(passage_id=passage.id, quote=quote, support=support, **where)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
+
+
+def _answered(claim: Claim, claims: Sequence[Claim]) -> Claim | None:
+    """The claim of another side, or of the objections to it, that this one answers: it cites the passage that the model
+    named. Of several it is one with the same reason, else one that cites the passage first, and then shares most words.
+    """
+    place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
+
+    def nearness(rival: Claim) -> tuple[bool, bool, float]:
+        same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
+        return same, first, content_overlap(_told(claim), _told(rival))
+
+    rivals = (c for c in claims if c["perspective"] and _place(c) != place and passage in c["passages"])
+    return max(rivals, key=nearness, default=None)
+
+
+def _place(claim: Claim) -> tuple[str, bool]:
+    return claim["perspective"], claim.get("objection", False)
+
+
+def _told(claim: Claim) -> str:
+    return f"{claim.get('reason', '')} {claim['text']}"
 
 
 def speaker_of(passage: Passage, quote: str) -> str:
