@@ -26,6 +26,13 @@ _WHY_NOT = {
 }
 
 
+class Row(NamedTuple):
+    """A reason, empty for claims without one. cells: the positions of each side's claims in its `words.case`."""
+
+    reason: str
+    cells: tuple[list[int], list[int]]
+
+
 def said_by(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
     """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim, with its number."""
     cited = {c.number: c for c in answer.citations}
@@ -36,6 +43,11 @@ def told_by(answer: Answer, claim: AnswerClaim) -> list[str]:
     """The same as lines; each of several begins with its number."""
     told = said_by(answer, claim)
     return [f"{numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
+
+
+def replies(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
+    """The claims that answer this one, each with the side that it stands under."""
+    return [(side, c) for side in answer.perspectives for c in side.all_claims if c.text in claim.answered_by]
 
 
 def answered_by(answer: Answer, claim: AnswerClaim) -> str:
@@ -49,6 +61,25 @@ def replying(answer: Answer, reply: AnswerClaim) -> str:
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
     name = reply.speaker or next((c.speaker or _published(c) for c in first), "")
     return shorten(plain(name), _LONGEST, placeholder=" …")
+
+
+def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[Row]:
+    """The reasons of two sides: first those that both name, then the others as high as their first claim stands, claims
+    without a reason last. No rows unless both sides name reasons: quotations have none."""
+    cases = [case(side) for side in sides]
+    if len(cases) != 2 or not all(any(c.reason for c in claims) for claims in cases):
+        return []
+    rows: dict[Sequence[str], Row] = {}
+    for place, claims in enumerate(cases):
+        for number, claim in enumerate(claims):
+            row = rows.setdefault(reason_key(claim.reason), Row(reason_of(claim), ([], [])))
+            row.cells[place].append(number)
+    return sorted(rows.values(), key=lambda r: (not r.reason, not all(r.cells), min(r.cells[0] + r.cells[1])))
+
+
+def reason_key(reason: str) -> Sequence[str]:
+    """What two spellings of one reason share: 'injury' and 'Injuries'."""
+    return stems(reason) or (reason.casefold(),)
 
 
 def in_short(answer: Answer, claim: AnswerClaim) -> str:
@@ -86,40 +117,6 @@ def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, st
         return source.file, f"row {own}" if source.file else own
     part = _PART.fullmatch(PurePath(own).name)
     return (part[1], part[2]) if part else ("", PurePath(own).name)
-
-
-# Claims beside each other
-
-
-class Row(NamedTuple):
-    """A reason, empty for claims without one. cells: the positions of each side's claims in its `words.case`."""
-
-    reason: str
-    cells: tuple[list[int], list[int]]
-
-
-def replies(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
-    """The claims that answer this one, each with the side that it stands under."""
-    return [(side, c) for side in answer.perspectives for c in side.all_claims if c.text in claim.answered_by]
-
-
-def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[Row]:
-    """The reasons of two sides: first those that both name, then the others as high as their first claim stands, claims
-    without a reason last. No rows unless both sides name reasons: quotations have none."""
-    cases = [case(side) for side in sides]
-    if len(cases) != 2 or not all(any(c.reason for c in claims) for claims in cases):
-        return []
-    rows: dict[Sequence[str], Row] = {}
-    for place, claims in enumerate(cases):
-        for number, claim in enumerate(claims):
-            row = rows.setdefault(reason_key(claim.reason), Row(reason_of(claim), ([], [])))
-            row.cells[place].append(number)
-    return sorted(rows.values(), key=lambda r: (not r.reason, not all(r.cells), min(r.cells[0] + r.cells[1])))
-
-
-def reason_key(reason: str) -> Sequence[str]:
-    """What two spellings of one reason share: 'injury' and 'Injuries'."""
-    return stems(reason) or (reason.casefold(),)
 
 
 # What was read
