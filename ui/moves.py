@@ -14,13 +14,15 @@ if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
-let looks = 0;
+let looks = 0, unfolded;
 const sought = focus || shown || clear, look = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
   if (found && focus && (free || !gently) && !has.value) {  // who is typing goes on
     if (found.tabIndex < 0) found.tabIndex = -1;  // a heading
     found.focus({preventScroll: true});
   }
+  const fold = found?.closest('details:not([open])');
+  if (fold && fold !== unfolded) (unfolded = fold).querySelector('summary').click();
   if (found && shown) found.scrollIntoView({block: 'center'});
   const kept = found && clear && document.querySelector(clear);
   if (kept) {

@@ -146,14 +146,17 @@ class _Overlay:
     def claims(self, place: Place, before: Sequence[AnswerClaim]) -> list[AnswerClaim]:
         """What stays at a place, in its order, and then what comes to it. Nothing replies to what was moved."""
         gone = [m.claim for m in self.moved if m.place == place]
-        numbers = {n for m in self.moved for n in m.claim.citations}
+        numbers, texts = {n for m in self.moved for n in m.claim.citations}, {m.claim.text for m in self.moved}
         stay = [c for c in before if c not in gone]
         come = {
             m.claim.text: m.claim for m in self.moved if m.to == place and m.claim.text not in {c.text for c in stay}
         }
-        role = "also" if place == Place(ALSO) else "case"
-        stay = [c.model_copy(update={"answers": [n for n in c.answers if n not in numbers]}) for c in stay]
-        return [*stay, *(c.model_copy(update={"role": role, "answers": []}) for c in come.values())]
+        new: dict[str, object] = {"role": "also" if place == Place(ALSO) else "case", "answers": [], "answered_by": []}
+        kept = [
+            ([n for n in c.answers if n not in numbers], [t for t in c.answered_by if t not in texts]) for c in stay
+        ]
+        stay = [c.model_copy(update={"answers": n, "answered_by": t}) for c, (n, t) in zip(stay, kept, strict=True)]
+        return [*stay, *(c.model_copy(update=new) for c in come.values())]
 
     def side(self, side: AnswerPerspective) -> AnswerPerspective | None:
         """The side. One whose statement was a quotation that is gone is named by its next one, or gone with it."""
