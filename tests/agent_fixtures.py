@@ -4,7 +4,7 @@ Tests import names from here too, which happens before it becomes a plugin: PYTE
 """
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from providers import Build, build
 
 from agent.runs.service import Runs
 from agent.settings import Settings
+from tools.documents.ingest import Ingester, IngestReport
+from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -43,6 +45,20 @@ def module_settings(instant_template: Path, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("module") / "data"
     shutil.copytree(instant_template, folder)
     return Settings(data_dir=folder)
+
+
+@pytest.fixture
+async def own_runs(cached: None, tmp_path: Path) -> AsyncIterator[Runs]:
+    """The embedded providers over an empty data folder."""
+    async with Runs(Settings(data_dir=tmp_path / "data", web="off")) as runs:
+        yield runs
+
+
+def ingest(
+    runs: Runs, documents: Iterable[SourceDocument], collection: str, report: IngestReport | None = None
+) -> None:
+    search = runs.providers.search
+    Ingester(runs.store, search, runs.providers.models.encoder).ingest(documents, collection, report=report)
 
 
 @asynccontextmanager

@@ -148,11 +148,9 @@ Suite = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run_suite(
-    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cached: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Suite:
     """Runs a suite in this process with the built models; returns status, output and error output."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache)
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> tuple[int, str, str]:

@@ -1,12 +1,12 @@
 """Rows of the contract table: what is found for sides that a person wrote, by the embedded providers."""
 
+from agent_fixtures import ingest
 from contract_table import Bench, Outcome, Row
 
 from agent.answer.outline import to_terminal
 from agent.runs.parts import usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
-from tools.documents.ingest import Ingester
 from tools.passages import SourceDocument
 
 QUESTION = "Should the market be moved to Sundays?"
@@ -19,7 +19,7 @@ async def own_sides(given: list[dict[str, str]], bench: Bench) -> Outcome:
     """Asks over three letters, replaces the planned sides, and reads the answer on the terminal."""
     async with Runs(Settings(data_dir=bench.folder)) as runs:
         documents = [SourceDocument(f"d{n}", text, publisher=f"P{n}") for n, text in enumerate((STAY, MOVE, CLOSE))]
-        Ingester(runs.store, runs.providers.search, runs.providers.models.encoder).ingest(documents, "letters")
+        ingest(runs, documents, "letters")
         run = await runs.start(QUESTION, usual_options(runs, "quick", review=True))
         async for _ in runs.events(run):
             pass

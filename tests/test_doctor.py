@@ -31,13 +31,6 @@ def server() -> Iterator[ModelServer]:
         yield running
 
 
-@pytest.fixture
-def data(monkeypatch: pytest.MonkeyPatch, shared_cache: Path, tmp_path: Path) -> None:
-    """A data folder with the models built."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
-
-
 def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """Each line of the report by what it is about."""
     printed = [line for line in capsys.readouterr().out.splitlines() if line[:5].strip() in ("ok", "FAILS", "off")]
@@ -53,7 +46,7 @@ def finding(name: str, settings: Settings, **how: Any) -> Finding:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("cached")
 def test_by_itself_it_needs_nothing_and_says_how_to_turn_on_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     told = lines(capsys)
@@ -70,7 +63,7 @@ def test_by_itself_it_needs_nothing_and_says_how_to_turn_on_the_rest(capsys: pyt
         assert setting in told[part]
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("cached")
 def test_what_answers(server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("STEELMAN_MODEL", "small")
@@ -86,7 +79,7 @@ def test_what_answers(server: ModelServer, monkeypatch: pytest.MonkeyPatch, caps
     assert [r.path for r in server.requests if r.body is None] == ["/v1/models"]  # nothing that costs was asked of it
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("cached")
 def test_asked_to_it_puts_a_question(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,7 +101,7 @@ def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
     return {"verdicts": [{"passage": passage, "for": [side], "against": [], "weak": []}]}
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("cached")
 @pytest.mark.parametrize(
     ("settings", "part", "says"),
     [

@@ -36,15 +36,3 @@ async def test_the_answer_is_the_one_that_was_written(runs: Runs, name: str) -> 
 
 def test_every_question_has_its_answer_and_no_answer_is_left_over() -> None:
     assert sorted(f.stem for f in FOLDER.glob("*.json")) == sorted(asked())
-
-
-def test_a_difference_says_the_field_and_what_stood_there() -> None:
-    before = {"outcome": "answered", "perspectives": [{"name": "Yes", "claims": ["a", "b"]}]}
-    after = {"outcome": "answered", "perspectives": [{"name": "No", "claims": ["a"]}]}
-    assert differences(before, after) == [
-        "perspectives[0].name\n  before: Yes\n  after:  No",
-        "perspectives[0].claims: 2 before, 1 after",
-        "perspectives[0].claims\n  before: b\n  after:  (nothing)",
-    ]
-    assert differences({"a": 1, "b": 2}, {"b": 2, "a": 1}) == ['order\n  before: ["a", "b"]\n  after:  ["b", "a"]']
-    assert differences(before, before) == []

@@ -132,16 +132,6 @@ async def test_a_question_without_perspectives_is_looked_up(settings: Settings) 
     assert 0 < len(answer.also) <= 15
 
 
-async def test_a_question_of_fact_is_looked_up(settings: Settings) -> None:
-    async with door(settings) as runs:
-        answer, events = await run(runs, "How many arches does the bridge have?")
-    assert answer.outcome == "no_sides"
-    assert [e.data["stage"] for e in events if e.kind == "stage"] == ["frame", "lookup", "verify"]
-    assert {c.role for c in answer.also} == {"also"}
-    assert len({c.text for c in answer.also}) == len(answer.also) <= 15
-    assert answer.also[0].citations == [1]
-
-
 # The deadline
 
 

@@ -1,19 +1,17 @@
 """What has no sides: which sentences answer a question of fact, and what is typed under an answer."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from agent_fixtures import ingest
 from instant_providers import framer
 
 from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.runs.build import build_providers
 from agent.runs.service import Runs
-from agent.settings import Settings
 from agent.stages.lookup import parts_of
 from tools.documents.files import find_files
-from tools.documents.ingest import Ingester, IngestReport, read_all
+from tools.documents.ingest import IngestReport, read_all
 from tools.passages import Passage
 from tools.passages import PassageForm as Form
 
@@ -33,18 +31,12 @@ FILES = {
 
 
 @pytest.fixture
-async def runs(tmp_path: Path, shared_cache: Path) -> AsyncIterator[Runs]:
+def runs(own_runs: Runs, tmp_path: Path) -> Runs:
     (notes := tmp_path / "notes").mkdir()
     for name, text in FILES.items():
         (notes / name).write_text(text)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
-    async with Runs(Settings(data_dir=tmp_path / "data", web="off"), build_providers) as opened:
-        search = opened.providers.search
-        Ingester(opened.store, search, search.encoder).ingest(
-            read_all(find_files([str(notes)]), IngestReport()), "pool"
-        )
-        yield opened
+    ingest(own_runs, read_all(find_files([str(notes)]), IngestReport()), "pool")
+    return own_runs
 
 
 async def asked(runs: Runs, *questions: str) -> Answer:

@@ -1,16 +1,12 @@
 """One voice under many names, from the documents to the answer: it is told, and makes no agreement."""
 
 import random
-from pathlib import Path
 
 import pytest
+from agent_fixtures import ingest
 
-from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.runs.build import build_providers
 from agent.runs.service import Runs
-from agent.settings import Settings
-from tools.documents.ingest import Ingester
 from tools.passages import SourceDocument
 
 QUESTION = "Should towns plant more street trees?"
@@ -85,23 +81,15 @@ def reworded(patterns: tuple[str, ...], number: int) -> list[str]:
     ("patterns", "against"), [(PASSAGE, 6), (SENTENCES, 6), (SENTENCES, 1)], ids=["passages", "sentences", "unopposed"]
 )
 async def test_many_names_for_one_voice_make_no_agreement(
-    patterns: tuple[str, ...], against: int, tmp_path: Path, shared_cache: Path
+    patterns: tuple[str, ...], against: int, own_runs: Runs
 ) -> None:
-    answer = await asked([*FOR, *AGAINST[:against], *reworded(patterns, 60)], tmp_path, shared_cache)
+    texts = [*FOR, *AGAINST[:against], *reworded(patterns, 60)]
+    documents = [SourceDocument(f"d{i}", text, publisher=f"Press {i}") for i, text in enumerate(texts)]
+    ingest(own_runs, documents, "own")
+    answer = await own_runs.answer(await own_runs.start(QUESTION, RunOptions.of(collections=("own",), web=False)))
     assert answer.outcome == "answered"
     repeats = sum(d.not_quoted == "repeats" for d in answer.documents)
     assert repeats > 40
     assert answer.summary.startswith(f"Of {12 + 60 - (6 - against) - repeats} documents on this, ")
     if patterns is PASSAGE:
         assert answer.coverage[0].passages <= len(FOR) + 1
-
-
-async def asked(texts: list[str], folder: Path, shared_cache: Path) -> Answer:
-    """The embedded providers' answer from the texts, each under a publisher of its own."""
-    (folder / "own").mkdir()
-    (folder / "own" / "cache").symlink_to(shared_cache, target_is_directory=True)
-    async with Runs(Settings(data_dir=folder / "own", web="off"), build_providers) as runs:
-        search = runs.providers.search
-        documents = [SourceDocument(f"d{i}", text, publisher=f"Press {i}") for i, text in enumerate(texts)]
-        Ingester(runs.store, search, search.encoder).ingest(documents, "own")
-        return await runs.answer(await runs.start(QUESTION, RunOptions.of(collections=("own",), web=False)))

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-import pytest
+from agent_fixtures import ingest
 from web_server import pdf
 
 from agent.answer.outline import to_terminal
 from agent.options import RunOptions
-from agent.runs.build import build_providers
 from agent.runs.service import Runs
-from agent.settings import Settings
 from tools.documents.files import find_files
-from tools.documents.ingest import Ingester, IngestReport, read_all
+from tools.documents.ingest import IngestReport, read_all
 
 QUESTION = "Should schools ban smartphones?"
 FOR = (
@@ -28,24 +26,14 @@ GERMAN = (
 )
 
 
-@pytest.fixture
-def own(tmp_path: Path, shared_cache: Path) -> Settings:
-    notes = tmp_path / "notes"
+async def test_a_folder_of_ones_own(own_runs: Runs, tmp_path: Path) -> None:
+    notes, report = tmp_path / "notes", IngestReport()
     notes.mkdir()
     (notes / "report.pdf").write_bytes(pdf(["A page about something else entirely, namely boats.", FOR]))
     (notes / "essay.md").write_text(f"# An essay\n\nBoats are painted.\n\n## What bans do\n\n{AGAINST}\n")
     (notes / "schule.txt").write_text(GERMAN)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
-    return Settings(data_dir=tmp_path / "data", web="off")
-
-
-async def test_a_folder_of_ones_own(own: Settings, tmp_path: Path) -> None:
-    async with Runs(own, build_providers) as runs:
-        search, report = runs.providers.search, IngestReport()
-        files = read_all(find_files([str(tmp_path / "notes")]), report)
-        Ingester(runs.store, search, search.encoder).ingest(files, "mine", report=report)
-        answer = await runs.answer(await runs.start(QUESTION, RunOptions.of(collections=("mine",), web=False)))
+    ingest(own_runs, read_all(find_files([str(notes)]), report), "mine", report)
+    answer = await own_runs.answer(await own_runs.start(QUESTION, RunOptions.of(collections=("mine",), web=False)))
     assert (report.problems, report.languages) == ([], {"en": 2, "de": 1})
     places = {Path(c.document_id).name: (c.page, c.section) for c in answer.citations}
     assert places == {"report.pdf": (2, ""), "essay.md": (0, "What bans do")}

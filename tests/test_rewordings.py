@@ -1,17 +1,17 @@
 """Passages that say the same in other words count once."""
 
-from collections.abc import Sequence
-from typing import cast
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from instant_providers import InstantJudge
 
 from agent.evidence.coverage import coverage_of, judged_evidence, paraphrase_groups
 from agent.models.inference import Models
 from tools.language.copies import copy_groups, group_paraphrases
 from tools.language.sentences import split_sentences
+from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
-from tools.passages import Passage, Sentence
+from tools.passages import Passage
 
 
 def passages(number: int) -> dict[int, Passage]:
@@ -52,28 +52,16 @@ def test_single_sentences_have_to_be_nearer_than_passages() -> None:
     assert group_paraphrases([]) == []
 
 
-class Reading:
-    """The encoder itself, for sentences and for what stands in them."""
-
-    def __init__(self, encoder: object) -> None:
-        self.encoder = encoder
-
-    async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return cast("MiniLM", self.encoder).encode(texts)
-
-    async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-        return await self.encode([s.text for s in sentences])
-
-
-async def test_sentences_that_give_reasons_are_the_same_by_these(encoder: MiniLM) -> None:
+async def test_sentences_that_give_reasons_are_the_same_by_these(encoder: MiniLM, tmp_path: Path) -> None:
+    models = Models(encoder, InstantJudge(), VectorCache(tmp_path / "cache.db"))
     wordings = (
         "Cities should shut their centres to automobiles as car fumes injure the lungs of children.",
         "Municipalities ought to block inner districts to motor traffic because car fumes damage the lungs of kids.",
         "Cities should shut their centres to automobiles because the space can hold trees and benches.",
     )
     found = {i: Passage(i, f"{i}.txt", "c", text) for i, text in enumerate(wordings, start=1)}
-    assert await paraphrase_groups(cast("Models", Reading(encoder)), found, found) == {1: 1, 2: 1, 3: 3}
-    assert await paraphrase_groups(cast("Models", Reading(encoder)), found, [2, 9, 1]) == {1: 1, 2: 1}
+    assert await paraphrase_groups(models, found, found) == {1: 1, 2: 1, 3: 3}
+    assert await paraphrase_groups(models, found, [2, 9, 1]) == {1: 1, 2: 1}
 
 
 def test_one_text_in_many_wordings_is_one_source() -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from langgraph.runtime import Runtime
-from langgraph.types import Send
 from providers import side
 
-from agent.graph import after_expand, after_judge, to_branches
+from agent.graph import after_judge, to_branches
 from agent.options import Phase, RunOptions, time_left
 from agent.state import Coverage, Form, FramingState, RunState
 from tools.errors import SettingsError
@@ -33,14 +32,6 @@ def runtime(**options: Any) -> Runtime[RunOptions]:
     return Runtime(context=RunOptions(**options))
 
 
-def test_a_branch_a_perspective_with_its_statement_as_the_first_query() -> None:
-    sends = to_branches(RunState(perspectives=[side(1, "One."), side(2, "Two.")]))
-    assert [(s.node, s.arg["perspective"]["id"], s.arg["queries"]) for s in sends] == [
-        ("retrieve", "p1", ["One."]),
-        ("retrieve", "p2", ["Two."]),
-    ]
-
-
 def test_in_its_first_search_a_side_has_what_the_neutral_form_found() -> None:
     asked = RunState(perspectives=[side(1, "One."), side(2, "Two.")], question_results=[5, 3])
     asked["framing"] = framing("polar") | {"focus": "cost"}
@@ -49,12 +40,6 @@ def test_in_its_first_search_a_side_has_what_the_neutral_form_found() -> None:
     assert [s.arg["known"] for s in sends] == [{"Q? cost": [5, 3]}] * 2
     again = to_branches(RunState(**{**asked, "next_queries": {"p1": ["more"]}}))
     assert [(s.arg["queries"], s.arg["known"]) for s in again] == [(["more"], {})]
-
-
-def test_without_perspectives_there_is_nothing_to_search_for() -> None:
-    assert after_expand(RunState(perspectives=[])) == "lookup"
-    assert isinstance(after_expand(RunState(perspectives=[side(1)])), list)
-    assert isinstance(to_branches(RunState(perspectives=[side(1)]))[0], Send)
 
 
 def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:

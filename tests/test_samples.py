@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from agent_fixtures import ingest
 from conftest import ROOT
 from instant_providers import InstantJudge
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
 from agent.samples import VECTORS, index_samples, nearest_questions, sample_documents, sample_questions, text_key
 from agent.settings import Settings
-from tools.documents.ingest import Ingester
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
@@ -127,9 +127,8 @@ async def test_the_nearest_questions_come_first(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-async def runs(tmp_path: Path, shared_cache: Path) -> AsyncIterator[Runs]:
-    (tmp_path / "cache").symlink_to(shared_cache, target_is_directory=True)
-    async with open_runs(Settings(data_dir=tmp_path, web="off")) as opened:
+async def runs(cached: None, tmp_path: Path) -> AsyncIterator[Runs]:
+    async with open_runs(Settings(data_dir=tmp_path / "data", web="off")) as opened:
         yield opened
 
 
@@ -161,5 +160,5 @@ async def test_a_question_in_a_thread_stays_as_it_was_typed(runs: Runs) -> None:
 
 async def test_beside_documents_of_ones_own_a_question_stays_as_it_was_typed(runs: Runs) -> None:
     note = SourceDocument("note", "Tips should go, since they divide the kitchen and the floor.")
-    Ingester(runs.store, runs.providers.search, runs.providers.search.encoder).ingest([note], "mine")
+    ingest(runs, [note], "mine")
     assert await neutral_question(runs, "tipping is out of hand", "mine", SAMPLES) == "Tipping is out of hand"

@@ -1,32 +1,28 @@
 """Who says each quotation: from a document's speakers and author to everything that shows the answer."""
 
 import io
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import docx
 import pytest
+from agent_fixtures import ingest
 from test_answer import claim, made, state
 from written_answers import answer, cited, stands
 
 from agent.answer.assemble import speaker_of
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.followups import resolve
-from agent.answer.model import Answer, AnswerClaim
+from agent.answer.model import AnswerClaim
 from agent.answer.outline import copied, to_terminal
 from agent.answer.retrieved import Retrieved
 from agent.answer.words import document_facts, source_line
 from agent.options import RunOptions
-from agent.runs.build import build_providers
 from agent.runs.service import Runs
-from agent.settings import Settings
 from agent.state import Claim
 from api.completions.replies import Reply
 from api.mcp.tools import answer_text, retrieved_text
 from prompts import as_data
-from tools.documents.ingest import Ingester
 from tools.language.speech import UNNAMED
 from tools.models.judges.together import as_documents
 from tools.passages import Block, Passage, SourceDocument
@@ -61,13 +57,9 @@ COLUMN = SourceDocument(
 
 
 @pytest.fixture
-async def runs(tmp_path: Path, shared_cache: Path) -> Any:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
-    async with Runs(Settings(data_dir=tmp_path / "data", web="off"), build_providers) as opened:
-        search = opened.providers.search
-        Ingester(opened.store, search, search.encoder).ingest([MINUTES, COLUMN], "mine")
-        yield opened
+def runs(own_runs: Runs) -> Runs:
+    ingest(own_runs, [MINUTES, COLUMN], "mine")
+    return own_runs
 
 
 async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None:
@@ -139,17 +131,6 @@ def test_the_author_does_not_stand_for_whom_a_passage_reports(monkeypatch: pytes
     column = spoken(1, author="A. Moen")
     assert [speaker_of(column, q) for q in ("Bans fail.", "Bans work.", "Mine.")] == [UNNAMED, "Ines Hald", "A. Moen"]
     assert speaker_of(replace(column, speaker="Cllr A"), "Bans fail.") == "Cllr A"
-
-
-def test_stored_answers_of_schema_2_open_and_of_others_do_not() -> None:
-    now = answer(QUESTION, side_of("x"), citations=[cited(1)])
-    old = now.model_dump(mode="json") | {"schema_version": "2.0"}
-    for part in (*old["citations"], *old["perspectives"][0]["claims"]):
-        del part["speaker"]
-    assert Answer.model_validate(old) == Answer.model_validate_json(json.dumps(old)) == now
-    for version in ("1.0", "2.1", "5.0", 2.0):
-        with pytest.raises(ValueError, match="schema_version"):
-            Answer.model_validate(old | {"schema_version": version})
 
 
 def side_of(text: str, *numbers: int, speaker: str = "") -> Any:
