@@ -7,15 +7,14 @@ fourth.
 
 import argparse
 import asyncio
+import difflib
 import json
 import os
 import sqlite3
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +32,6 @@ FOLDER = Path(__file__).parent / "golden"
 OUTPUTS = "outputs.npz"
 COMMAND = "python -m tests.golden_answers"
 _SECONDS = 600.0  # no answer may depend on how fast the machine is
-_ABSENT = "(nothing)"
 
 
 class Asked(NamedTuple):
@@ -146,37 +144,10 @@ def golden(name: str) -> dict[str, Any]:
     return loaded
 
 
-def differences(before: Any, after: Any, field: str = "") -> list[str]:
-    """Where two answers differ: the field, what stood there, what stands there; the order of keys counts."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        if list(before) != list(after) and set(before) == set(after):
-            return [_difference(f"{field} order".strip(), list(before), list(after))]
-        keys = dict.fromkeys(chain(before, after))
-        return _all(
-            differences(before.get(k, _ABSENT), after.get(k, _ABSENT), f"{field}.{k}" if field else k) for k in keys
-        )
-    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        return _all(differences(b, a, f"{field}[{i}]") for i, (b, a) in enumerate(zip(before, after, strict=True)))
-    if isinstance(before, list) and isinstance(after, list):
-        gone, came = [b for b in before if b not in after], [a for a in after if a not in before]
-        lines = [f"{field}: {len(before)} before, {len(after)} after"]
-        lines += [_difference(field, b, _ABSENT) for b in gone]
-        return lines + [_difference(field, _ABSENT, a) for a in came]
-    return [] if before == after else [_difference(field, before, after)]
-
-
-def _all(found: Iterable[list[str]]) -> list[str]:
-    return list(chain.from_iterable(found))
-
-
-def _difference(field: str, before: object, after: object) -> str:
-    return f"{field}\n  before: {_shown(before)}\n  after:  {_shown(after)}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, Mapping):
-        value = value.get("text") or value.get("name") or value.get("document") or value
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The lines in which two answers differ, each with the lines around it; the order of keys counts."""
+    one, other = (json.dumps(answer, indent=1, ensure_ascii=False).splitlines() for answer in (before, after))
+    return list(difflib.unified_diff(one, other, "before", "after", lineterm=""))
 
 
 async def _write(folder: Path, data_dir: Path) -> None:

@@ -9,35 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tiny_models import tiny_tokenizer as tiny_tokenizer
 
 from tools.errors import ModelError, SettingsError
 from tools.models.encoders.transformers import TransformersEncoder, find_model
 
-SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = ["Trains are quiet.", "A city that builds more homes has lower rents, and its streets have more people.", "No."]
 slow = pytest.mark.slow
-
-
-def tiny_tokenizer() -> Any:
-    """WordPiece, trained on some of the project's samples."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordPiece
-    from tokenizers.normalizers import BertNormalizer
-    from tokenizers.pre_tokenizers import BertPreTokenizer
-    from tokenizers.processors import TemplateProcessing
-    from tokenizers.trainers import WordPieceTrainer
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    inner = Tokenizer(WordPiece(unk_token="[UNK]"))
-    inner.normalizer, inner.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
-    texts = [p.read_text() for p in sorted(SAMPLES.rglob("*.md"))[:5]]
-    inner.train_from_iterator(texts, WordPieceTrainer(vocab_size=400, special_tokens=special))
-    inner.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
-    return PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=64, **names)
 
 
 def tiny_bert(folder: Path, seed: int = 0) -> str:

@@ -6,20 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import written_answers
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
+from written_answers import cited, covered, stands
 
 from agent.answer.files import check_ending, to_docx, to_html, to_markdown, write_answer
-from agent.answer.model import (
-    Answer,
-    AnswerClaim,
-    AnswerDocument,
-    AnswerPerspective,
-    Citation,
-    CoverageLine,
-    Note,
-    Usage,
-)
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Note
 from agent.answer.outline import to_terminal
 from agent.answer.sheet import sheet_file
 from agent.answer.words import label, named, plain
@@ -43,73 +36,35 @@ HOSTILE = [
 
 def answer_with(text: str, **changes: Any) -> Answer:
     claim = AnswerClaim(text=text, citations=[1], speaker=text, reason=text, answers=[2], answered_by=[text])
-    facts = {
-        "collection": text,
-        "title": text,
-        "publisher": text,
-        "url": text,
-        "kind": "news",
-        "date": text,
-        "file": text,
-    }
-    document = {
-        **facts,
-        "id": text,
-        "stances": [{"perspective": "p1", "argues": "for"}],
-        "quoted": [1],
-        "not_quoted": "",
-    }
     changed = AnswerClaim(text="It lasts.", citations=[1], shown=f"[{text}] It lasts.")
-    citation = Citation(
-        number=1,
-        passage_id=1,
-        document_id=text,
-        collection="mine",
-        quote=text,
-        title=text,
-        speaker=text,
-        url=f"https://example.org/{text}",
-        publisher=text,
-        kind="news",
-        date=text,
-        support=0.9,
-        sample=False,
-    )
-    line = CoverageLine(
-        perspective="p1", status="thin", strength="weak", passages=1, sources=1, strongest=0.9, queries=[text]
-    )
-    answer = Answer(
+    facts = dict.fromkeys(("id", "collection", "title", "publisher", "url", "date", "file"), text)
+    argues = {"stances": [{"perspective": "p1", "argues": "for"}], "quoted": [1], "not_quoted": ""}
+    everywhere = dict.fromkeys(("document_id", "quote", "title", "speaker", "publisher", "date"), text)
+    citation = cited(1, **everywhere, url=f"https://example.org/{text}")
+    sides = [
+        stands("p1", "other", text, claim, name=text, status="thin", objections=[claim]),
+        stands("p1", "supports", "Another.", claim, _as(claim, role="thesis"), changed, name=text, status="thin"),
+    ]
+    made = written_answers.answer(
+        text,
+        *sides,
         run_id="0123456789ab",
-        question=text,
-        neutral_question=text,
-        outcome="answered",
         summary=text,
-        perspectives=[
-            AnswerPerspective.model_validate(
-                {"id": "p1", "name": text, "statement": text, "stance": "other", "status": "thin"}
-                | {"claims": [claim], "objections": [claim]}
-            ),
-            AnswerPerspective(
-                id="p1",
-                name=text,
-                statement="Another.",
-                stance="supports",
-                status="thin",
-                claims=[claim, claim.model_copy(update={"role": "thesis"}), changed],
-            ),
-        ],
-        also=[claim.model_copy(update={"role": "also"})] * 7,
-        crux=claim.model_copy(update={"role": "crux", "quoted": False}),
+        also=[_as(claim, role="also")] * 7,
+        crux=_as(claim, role="crux", quoted=False),
         citations=[citation, citation.model_copy(update={"number": 2, "url": "javascript:alert(1)"})],
-        documents=[AnswerDocument.model_validate(document)],
-        coverage=[line],
+        documents=[AnswerDocument.model_validate({**facts, **argues, "kind": "news"})],
+        coverage=[covered(sides[0], strength="weak", passages=1, sources=1, queries=[text])],
         notes=[Note(kind="failed", text=text)],
         nearest_questions=[text],
         providers={"all": text},
         timings={"total": 1.0},
-        usage=Usage(),
     )
-    return answer.model_copy(update=changes)
+    return made.model_copy(update=changes)
+
+
+def _as(claim: AnswerClaim, **changes: Any) -> AnswerClaim:
+    return claim.model_copy(update=changes)
 
 
 def words(text: str) -> str:

@@ -97,11 +97,10 @@ def _favour(model: Any, tokenizer: "Tokenizer") -> None:
             head[tokenizer.token_to_id(token), column] = more / level
 
 
-def save_cross_encoder(folder: Path, labels: Sequence[str] = ("LABEL_0",)) -> None:
-    """A BERT that gives a pair of texts a number for each label, whatever the order of the labels."""
-    import torch
+def tiny_tokenizer(longest: int = 64) -> Any:
+    """A BERT's, for texts or pairs of at most so many tokens."""
     from tokenizers.processors import TemplateProcessing
-    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
     names = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
     core = _train_tokenizer(list(names.values()))
@@ -110,13 +109,21 @@ def save_cross_encoder(folder: Path, labels: Sequence[str] = ("LABEL_0",)) -> No
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(name, core.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
+    return PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=longest, **names)
+
+
+def save_cross_encoder(folder: Path, labels: Sequence[str] = ("LABEL_0",)) -> None:
+    """A BERT that gives a pair of texts a number for each label, whatever the order of the labels."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
     torch.manual_seed(_SEED)
     model = BertForSequenceClassification(BertConfig(id2label=dict(enumerate(labels)), **_SHAPE))
     order = sorted(range(len(labels)), key=lambda place: labels[place].lower())
     with torch.no_grad():
         model.classifier.weight[order] = model.classifier.weight.clone()
     model.save_pretrained(folder)
-    PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=512, **names).save_pretrained(folder)
+    tiny_tokenizer(512).save_pretrained(folder)
 
 
 def main() -> None:
