@@ -151,7 +151,7 @@ def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: Rea
     time.sleep(0.2)
     gone.set()
     for thread in threads:
-        thread.join(2)
+        thread.join(20)
     assert len(ended) == 5
     assert not Path(f"/proc/{number}").exists()
     assert len(read(tmp_path, "plain")) == 2

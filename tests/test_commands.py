@@ -392,7 +392,7 @@ def test_ctrl_c_at_the_prompt_ends_the_chat_at_once(spawn: Spawn, settings: Sett
         assert process.poll() is None
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    assert process.wait(5) == INTERRUPTED
+    assert process.wait(20) == INTERRUPTED
     assert process.stderr is not None
     assert process.stderr.read() == "\nStopped.\n"
 

@@ -116,7 +116,7 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
     server.on("", reply)
     began = time.monotonic()
     answer = await run(settings(server), SECONDS if reply.hang else 20.0)
-    assert time.monotonic() - began < SECONDS + 1
+    assert time.monotonic() - began < 15  # `hang` would take as long as the test may
     assert answer.outcome == "answered"
     told = notes(answer, "degraded")
     assert any("test-model" in t and said in t for t in told), told
@@ -237,7 +237,7 @@ async def test_cancelling_in_the_middle_of_a_call_closes_the_connection(server: 
             await asyncio.sleep(0.01)
         await runs.cancel(run_id)
         began = time.monotonic()
-        while server.at_once and time.monotonic() - began < 3:
+        while server.at_once and time.monotonic() - began < 20:
             await asyncio.sleep(0.02)
         assert server.at_once == 0
 

@@ -139,7 +139,7 @@ def test_a_lock_that_is_not_had_removes_nothing(folder: Path) -> None:
         begun = time.monotonic()
         with pytest.raises(StoreBusyError, match=r"locked by another process for \d+ s. Wait for it"):
             asked(house, 5, seconds=1.0)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30  # the usual wait is a minute
     assert asked(house, 5) == ("d5", [])
     assert makings(folder) == before
     close(house)

@@ -283,8 +283,8 @@ async def test_requests_overlap_up_to_the_bound(server: ModelServer, kind: Any) 
 async def test_what_is_late_is_nan_and_the_rest_is_kept(server: ModelServer) -> None:
     server.on("103", Reply("Yes", delay=30)).on("", YES)
     began = time.monotonic()
-    got = await chat(server).support(pairs(6), seconds=1.5)
-    assert time.monotonic() - began < 10
+    got = await chat(server).support(pairs(6), seconds=3.0)
+    assert time.monotonic() - began < 20
     assert got == pytest.approx([0.9, 0.9, 0.9, math.nan, 0.9, 0.9], nan_ok=True)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 

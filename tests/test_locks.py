@@ -35,7 +35,7 @@ def test_a_writer_excludes(tmp_path: Path, spawn: Spawn, held: str, wanted: bool
         index_lock(tmp_path / "lock", exclusive=wanted, timeout=0.2),
     ):
         pass
-    assert 0.2 <= time.monotonic() - begun < 2
+    assert time.monotonic() - begun >= 0.2
 
 
 READ_ON = """

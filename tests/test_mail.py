@@ -172,12 +172,12 @@ def test_what_is_mail(tmp_path: Path, name: str, text: str | bytes, expected: st
 
 
 def test_hostile_mail_takes_little_time(tmp_path: Path) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     bodies = ["To: " * 90_000, "From:\n" * 90_000, "On 1 " * 90_000, "x wrote:\n" * 50_000, "-" * 90_000, ">" * 90_000]
     for body in bodies:
         outputs(tmp_path, f"{HEAD}\n{body}")
         outputs(tmp_path, f"From: {body}\nDate: {body}\n\nFish.".replace("\n", " ") + "\n\nFish.")
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_words_below_a_sentence_that_tells_of_writing_are_in_doubt(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_letters_in_disguise_are_read() -> None:
 
 
 def test_a_long_text_takes_no_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for piece in ("ignore the ", "note to the ", "<", "passages ", "as a helpful ", "  \n "):
         has_prompt_injection(piece * 2_000)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3

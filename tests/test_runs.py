@@ -142,7 +142,7 @@ async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Setting
         run_id = await runs.start(QUESTION)
         await eventually(lambda: gate.asked)  # frame is finished and kept
         assert sorted(await asyncio.gather(runs.cancel(run_id), runs.cancel(run_id))) == [False, True]
-        events = await asyncio.wait_for(followed(runs, run_id), 5)
+        events = await asyncio.wait_for(followed(runs, run_id), 20)
         assert [e.kind for e in events if e.kind in ("cancelled", "done", "failed")] == ["cancelled"]
         assert events[-1].kind == "cancelled"
         with pytest.raises(RunCancelledError, match=f"--resume {run_id}"):
@@ -176,7 +176,7 @@ async def test_a_mistake_in_a_stage_ends_as_failed_and_the_run_goes_on_once_mend
     expander = Breaks()
     async with door(settings, build(expand=expander.expand)) as runs:
         run_id = await runs.start(QUESTION)
-        events = await asyncio.wait_for(followed(runs, run_id), 5)
+        events = await asyncio.wait_for(followed(runs, run_id), 20)
         assert events[-1].kind == "failed"
         assert "ZeroDivisionError: a mistake" in events[-1].data["error"]
         with pytest.raises(RunError, match=f"--resume {run_id}"):
@@ -197,7 +197,7 @@ async def test_who_follows_hears_of_an_end_that_could_not_be_recorded(
         monkeypatch.setattr(runs.run_store, "finish", full)
         run_id = await runs.start(QUESTION)
         with pytest.raises(StoreFullError, match="full"):
-            await asyncio.wait_for(runs.answer(run_id), 5)
+            await asyncio.wait_for(runs.answer(run_id), 20)
 
 
 # Ownership
@@ -269,7 +269,7 @@ async def test_who_follows_an_abandoned_run_is_told(settings: Settings, monkeypa
         runs.run_store.create("r", "r", QUESTION, RunOptions.of().to_dict(), "a process that was killed")
         monkeypatch.setattr(run_store, "STALE_SECONDS", 0.3)
         with pytest.raises(RunError, match=r"is gone.*--resume r"):
-            await asyncio.wait_for(followed(runs, "r"), 5)
+            await asyncio.wait_for(followed(runs, "r"), 20)
 
 
 # Across processes
@@ -333,7 +333,7 @@ async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finishe
         process.wait()
         monkeypatch.setattr(run_store, "STALE_SECONDS", 1.0)
         with pytest.raises(RunError, match="is gone"):
-            await asyncio.wait_for(followed(runs, run_id), 5)
+            await asyncio.wait_for(followed(runs, run_id), 20)
     asked: list[str] = []
     made = build(before_search=asked.append)
     async with door(settings, made) as runs:

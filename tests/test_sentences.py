@@ -33,9 +33,9 @@ def test_any_text_at_all(text: str) -> None:
 
 def test_a_hundred_thousand_words_without_punctuation() -> None:
     text = " ".join(f"word{i}" for i in range(100_000))
-    begun = time.monotonic()
+    begun = time.process_time()
     passages = cut_passages(text)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
     assert " ".join(passages) == text
     assert {len(p.split()) for p in passages} == {100}
 
@@ -43,9 +43,9 @@ def test_a_hundred_thousand_words_without_punctuation() -> None:
 @pytest.mark.parametrize("part", ["学校应该禁止手机。", " \n", "See p. 3.)", "「a」。"])
 def test_a_line_of_a_million_characters_takes_seconds(part: str) -> None:
     text = part * (1_000_000 // len(part))
-    begun = time.monotonic()
+    begun = time.process_time()
     assert "".join(" ".join(cut_passages(text)).split()) == "".join(text.split())
-    assert time.monotonic() - begun < 15
+    assert time.process_time() - begun < 15
 
 
 def test_a_long_line_has_the_sentences_of_a_short_one() -> None:

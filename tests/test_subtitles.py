@@ -147,11 +147,11 @@ def test_what_has_no_times_is_text(tmp_path: Path) -> None:
 
 
 def test_large_and_hostile_ones_take_little_time(tmp_path: Path) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     head = "WEBVTT\n\n00:01.000 --> 00:02.000\n"
     for number, text in enumerate(
         ["<v " * 90_000 + "[" * 90_000, "a\n\n" * 90_000, "00:01.000 --> " * 50_000, "a: " * 90_000]
     ):
         (tmp_path / f"{number}.vtt").write_text(head + text)
         list(read_file(tmp_path / f"{number}.vtt", "a.vtt"))
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10

@@ -337,10 +337,10 @@ def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_hostile_header_costs_no_more_than_its_length(tmp_path: Path) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     Reading(made(tmp_path, "a.csv", f'{"x" * 200_000},id\n"{_WHY}",1\n"{_WHY} So.",2\n'))
     Reading(made(tmp_path, "b.csv", ",".join(f"a{n}" for n in range(30_000)) + "\n" + ",".join("7" * 30_000) + "\n"))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_an_empty_row_of_figures_is_passed_over(tmp_path: Path) -> None:

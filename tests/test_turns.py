@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
+import time
 
+import pytest
 from agent_fixtures import QUESTION, door
 from providers import build
 
 from agent.options import RunOptions
+from agent.runs import store as run_store
 from agent.runs.build import warm_up
 from agent.runs.service import Runs
 from agent.settings import Settings
@@ -28,7 +31,9 @@ async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(setti
         await asyncio.to_thread(searching.wait, 10)
         second, third = [await runs.start(QUESTION) for _ in range(2)]
         assert runs.at_work == {first, second, third}
-        await asyncio.sleep(0.3)
+        async with asyncio.timeout(20):
+            while not any(e.kind == "queued" for e in runs.run_store.events(third, 0)):
+                await asyncio.sleep(0.01)
         waiting = [[(e.kind, e.data) for e in runs.run_store.events(run, 0)] for run in (second, third)]
         assert [events[-1] for events in waiting] == [("queued", {"ahead": 1}), ("queued", {"ahead": 2})]
         go_on.set()
@@ -39,12 +44,15 @@ async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(setti
         assert "queued" not in await kinds(runs, first)
 
 
-async def test_the_deadline_runs_from_the_turn_and_not_while_a_run_waits(settings: Settings) -> None:
-    go_on = threading.Event()
+async def test_the_deadline_runs_from_the_turn_and_not_while_a_run_waits(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, real = threading.Event(), time.time
+    monkeypatch.setattr(run_store, "STALE_SECONDS", 7200.0)
     async with Runs(settings, build(before_search=lambda _: go_on.wait(20)), max_concurrent=1) as runs:
         await runs.start(QUESTION, RunOptions.of(deadline_seconds=60.0))
-        second = await runs.start(QUESTION, RunOptions.of(deadline_seconds=3.0))
-        await asyncio.sleep(3.2)
+        second = await runs.start(QUESTION, RunOptions.of(deadline_seconds=60.0))
+        monkeypatch.setattr(time, "time", lambda: real() + 3600)
         go_on.set()
         answer = await runs.answer(second)
         assert answer.outcome == "answered"
