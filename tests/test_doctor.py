@@ -242,6 +242,7 @@ def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None
     ("environment", "says"),
     [
         ({"STEELMAN_PROVIDER": "chat"}, "OPENAI_API_KEY"),
+        ({"STEELMAN_PROVIDER": "oracle"}, "STEELMAN_PROVIDER cannot be"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "STEELMAN_MODEL is needed"),
         ({"STEELMAN_JUDGE": "score"}, "set STEELMAN_JUDGE_URL"),
         ({"STEELMAN_WEB": "tavily"}, "set TAVILY_API_KEY"),

@@ -21,15 +21,6 @@ def test_the_example_names_exactly_the_settings_with_their_descriptions() -> Non
     assert not re.search(r"^[^#\n]", text, re.MULTILINE)  # nothing is set by copying it
 
 
-def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STEELMAN_DATA_DIR", "~/steelman")
-    monkeypatch.setenv("STEELMAN_PROVIDER", "embedded")
-    settings = load_settings()
-    assert settings.data_dir == Path("~/steelman").expanduser()
-    assert settings.provider == "embedded"
-    assert settings.database_path.parent == settings.data_dir
-
-
 def written(folder: Path, key: str) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / ".env").write_text(f"OPENAI_API_KEY={key}\nSTEELMAN_DATA_DIR=/elsewhere\nOTHER=1\n")
@@ -58,28 +49,14 @@ def test_a_file_sets_them_by_its_place_and_the_environment_wins(
         load_settings()
 
 
-def test_an_empty_value_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_value_is_none_and_a_tilde_is_the_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELMAN_DATA_DIR", "~/steelman")
+    assert load_settings().data_dir == Path("~/steelman").expanduser()
     monkeypatch.setenv("STEELMAN_DATA_DIR", "")
     monkeypatch.setenv("STEELMAN_PROVIDER", "")
     settings = load_settings()
     assert settings.data_dir.is_absolute()
     assert settings.provider == "auto"
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("STEELMAN_PROVIDER", "oracle"), ("STEELMAN_DATA_DIR", "~nobody-of-this-name/steelman")]
-)
-def test_a_value_that_cannot_be_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(SettingsError, match=name):
-        load_settings()
-
-
-def test_a_login_in_an_address_that_is_refused_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CHROMA_URL", "ftp://me:hidden@chroma.example")
-    with pytest.raises(SettingsError, match=r"CHROMA_URL cannot be 'ftp://chroma\.example'") as caught:
-        load_settings()
-    assert "hidden" not in str(caught.value)
 
 
 def test_ollamas_address_is_read_as_ollama_reads_it() -> None:
