@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any, cast
+from urllib.parse import parse_qsl
 
 import numpy as np
 from loopback import Connections, Served, Silent
@@ -204,7 +205,7 @@ class _Handler(Silent, BaseHTTPRequestHandler):
         self.setup(tunnelled=True)
 
     def do_GET(self) -> None:
-        self._serve(None)
+        self._serve(dict(parse_qsl(self.path.partition("?")[2])) or None)
 
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)
@@ -215,7 +216,8 @@ class _Handler(Silent, BaseHTTPRequestHandler):
         try:
             self._serve(json.loads(data))
         except ValueError:
-            self._serve(data.decode("utf-8", "replace"))
+            text = data.decode("utf-8", "replace")
+            self._serve(dict(parse_qsl(text)) or text)
 
     def _serve(self, body: Any) -> None:
         owner = cast(_Server, self.server).owner

@@ -11,17 +11,16 @@ It answers as Tavily, Serper, SearXNG or DuckDuckGo do, by its kind, and gives e
 query found none.
 """
 
-import contextlib
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
-from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
-from loopback import Connections, Served, Silent
+from model_replies import Body, Reply, Request
+from model_server import ModelServer
 
 Kind = Literal["tavily", "serper", "duckduckgo", "searxng"]
 
@@ -38,54 +37,28 @@ class Found:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What goes wrong instead of an answer. hang: seconds of silence before the connection closes."""
+    """What goes wrong instead of an answer. hang: there is none until the server closes."""
 
     status: int = 200
     body: str = ""
-    hang: float = 0.0
-
-
-@dataclass
-class Request:
-    """A request as it came: `query` is what was searched for, `body` the JSON or the form."""
-
-    path: str
-    query: str
-    body: dict[str, Any]
-    headers: dict[str, str]  # names in lower case
+    hang: bool = False
 
 
 Answer = Sequence[Found] | Trouble
 
 
-@dataclass
-class _Script:
-    part: str
-    answers: list[Answer]
-    used: int = 0
-
-    def next(self) -> Answer:
-        self.used += 1
-        return self.answers[min(self.used, len(self.answers)) - 1]
-
-
-class SearchServer(Served):
-    """An engine on loopback. url: its base address; requests: what it was asked."""
+class SearchServer(ModelServer):
+    """An engine on loopback. url: its base address; requests: what it was asked, with a form or a query as the body."""
 
     def __init__(self, kind: Kind = "tavily") -> None:
-        self.kind = kind
-        self.requests: list[Request] = []
-        self._scripts: list[_Script] = []
+        super().__init__()
+        self.kind, self.url = kind, self.root
         self._otherwise: Callable[[str], Answer] | None = None
-        self._unmatched: list[str] = []
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
-        super().__init__(Connections(_handler(self)))
-        self.url = f"http://127.0.0.1:{self.port}"
 
-    def on(self, part: str, *answers: Answer) -> None:
+    def on(self, part: str, *answers: Answer) -> None:  # type: ignore[override]
         """What queries with this part in them get, one after the other; the last one is given again."""
-        self._scripts.append(_Script(part.casefold(), list(answers) or [[]]))
+        replies = [partial(self._reply, answer) for answer in answers]
+        super().on(lambda body: part.casefold() in self._query(body).casefold(), *replies, path="")
 
     def otherwise(self, answer: Callable[[str], Answer]) -> None:
         """What a query gets that no script is for; this one need not be used."""
@@ -93,82 +66,31 @@ class SearchServer(Served):
 
     @property
     def queries(self) -> list[str]:
-        return [r.query for r in self.requests]
+        return [self._query(r.body) for r in self.requests]
 
-    def __exit__(self, *error: object) -> None:
-        self._closing.set()
-        super().__exit__(*error)
-        if error[0] is None:
-            unused = [s.part for s in self._scripts if s.used < len(s.answers)]
-            assert not unused, f"answers that were never asked for: {unused}"
-            assert not self._unmatched, f"queries without an answer: {self._unmatched}"
+    def _query(self, body: Body) -> str:
+        return str(body.get("query" if self.kind == "tavily" else "q", ""))
 
-    def answer(self, request: Request) -> Answer:
-        """What the request gets; called by the server's threads."""
-        with self._lock:
-            self.requests.append(request)
-            query = request.query.casefold()
-            for script in self._scripts:
-                if script.part in query:
-                    return script.next()
-            if self._otherwise is None:
-                self._unmatched.append(request.query)
-                return Trouble(status=500, body="no script for this query")
-        return self._otherwise(request.query)
+    def _unscripted(self, request: Request, body: Body) -> Reply:
+        if self._otherwise is not None:
+            return self._reply(self._otherwise(self._query(body)), body)
+        self.errors.append(f"a query without an answer: {self._query(body)}")
+        return Reply("no script for this query", status=500)
 
-    def pause(self, seconds: float) -> None:
-        self._closing.wait(seconds)
+    def _reply(self, answer: Answer, body: Body) -> Reply:
+        headers = {"Content-Type": "text/html" if self.kind == "duckduckgo" else "application/json"}
+        if isinstance(answer, Trouble):
+            return Reply(raw=answer.body.encode(), status=answer.status, hang=answer.hang, headers=headers)
+        return Reply(raw=_page(self.kind, answer, body), headers=headers)
 
 
-def _handler(server: SearchServer) -> type[Silent]:
-    class Handler(Silent, BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 10
-
-        def do_GET(self) -> None:
-            self.do_POST()
-
-        def do_POST(self) -> None:
-            self.close_connection = True
-            data = self.rfile.read(int(self.headers.get("content-length", 0)))
-            request = _request(server.kind, self.path, dict(self.headers), data)
-            answer = server.answer(request)
-            with contextlib.suppress(OSError):  # a client that went away, as tests of timeouts want
-                self._send(answer, request)
-
-        def _send(self, answer: Answer, request: Request) -> None:
-            trouble = answer if isinstance(answer, Trouble) else Trouble()
-            if trouble.hang:
-                server.pause(trouble.hang)
-                return
-            body = trouble.body.encode() if isinstance(answer, Trouble) else _page(server.kind, answer, request)
-            self.send_response(trouble.status)
-            self.send_header("Content-Type", "text/html" if server.kind == "duckduckgo" else "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("Connection", "close")
-            self.end_headers()
-            self.wfile.write(body)
-
-    return Handler
-
-
-def _request(kind: Kind, path: str, headers: Mapping[str, str], data: bytes) -> Request:
-    if kind == "searxng":
-        body: dict[str, Any] = dict(parse_qsl(urlsplit(path).query))
-    else:
-        body = dict(parse_qsl(data.decode())) if kind == "duckduckgo" else json.loads(data)
-    query = str(body.get("query" if kind == "tavily" else "q", ""))
-    return Request(path, query, body, {k.lower(): v for k, v in headers.items()})
-
-
-def _page(kind: Kind, found: Sequence[Found], request: Request) -> bytes:
-    body = request.body
+def _page(kind: Kind, found: Sequence[Found], body: Mapping[str, Any]) -> bytes:
     if kind == "tavily":
         inside = [f for f in found if _inside(f.url, body.get("include_domains"))][: body.get("max_results", 5)]
         rows = [{"url": f.url, "title": f.title, "content": f.snippet, "score": 0.9} | _dated(f) for f in inside]
         if any("published_date" in row for row in rows):
             rows = [{"published_date": None} | row for row in rows]
-        return json.dumps({"query": request.query, "results": rows, "response_time": 0.1}).encode()
+        return json.dumps({"query": body["query"], "results": rows, "response_time": 0.1}).encode()
     if kind == "serper":
         first = (body.get("page", 1) - 1) * 10
         shown = found[first : first + min(body.get("num", 10), 10)]
@@ -184,7 +106,7 @@ def _page(kind: Kind, found: Sequence[Found], request: Request) -> bytes:
             {"url": f.url, "title": f.title, "content": f.snippet, "engine": "one", "publishedDate": f.date or None}
             for f in found[first : first + 10]
         ]
-        return json.dumps({"query": request.query, "number_of_results": 0, "results": results}).encode()
+        return json.dumps({"query": body["q"], "number_of_results": 0, "results": results}).encode()
     first = int(body.get("s", 0))
     return _html(found[first : first + (15 if first else 10)])
 

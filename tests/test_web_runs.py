@@ -134,7 +134,7 @@ async def test_one_text_on_three_sites_is_one_source(settings: Settings, engine:
 
 
 async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(settings: Settings, engine: SearchServer) -> None:
-    engine.otherwise(lambda _: Trouble(hang=60))
+    engine.otherwise(lambda _: Trouble(hang=True))
     began = time.monotonic()
     one_sided = ScriptedJudge(for_it)
     async with door(settings, with_web(engine, one_sided, engine_seconds=0.3)) as runs:
