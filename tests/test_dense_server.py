@@ -1,16 +1,14 @@
 """The dense index on a real Chroma server: the embedded one's hits, and it heals when the server does not stay."""
 
-import contextlib
 import shutil
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from chroma_server import ChromaServer, chroma_server
-from loopback import Silent, serving
+from model_server import ModelServer, Reply
 from toys import House, ToyEncoder, text
 
 from tools.budget import Budget, StageLog, budget_scope
@@ -165,32 +163,15 @@ def test_a_server_that_goes_away_and_comes_back(own: ChromaServer, houses: list[
 # Servers that are none
 
 
-@contextlib.contextmanager
-def answering(status: int, body: bytes) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """An address that says the same to everything, and the headers that it was sent."""
-    heard: list[dict[str, str]] = []
-
-    class Handler(Silent, BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            heard.append({k.lower(): v for k, v in self.headers.items()})
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    with serving(Handler) as url:
-        yield url, heard
-
-
 def test_the_token_is_sent() -> None:
-    with answering(401, b"") as (url, heard):
+    with ModelServer(strict=False) as server:
+        server.on(lambda _: True, Reply(status=401), path="")
         for token in ("", "abc"):
             with pytest.raises(ProviderDownError):
-                DenseServer(url, "x", token).number()
-    assert "authorization" not in heard[0]
-    assert "x-chroma-token" not in heard[0]
-    assert heard[1]["authorization"] == "Bearer abc"
-    assert heard[1]["x-chroma-token"] == "abc"
+                DenseServer(server.root, "x", token).number()
+        without, sent = server.requests[0].headers, server.requests[-1].headers
+    assert not {"authorization", "x-chroma-token"} & without.keys()
+    assert (sent["authorization"], sent["x-chroma-token"]) == ("Bearer abc", "abc")
 
 
 def test_an_offline_run_asks_only_this_machine() -> None:

@@ -1,14 +1,11 @@
 """Theses, their evidence and their groups, over small arrays worked by hand."""
 
-import math
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from tools.selection.responses import ThesisWeights, choose_thesis, group_theses, supported_side, without_question
 
-NAN = math.nan
 QUESTION = np.array([1.0, 0.0])
 # Cosines to the question: 1, 0.6, 0.8, -1.
 SENTENCES = np.array([[1.0, 0.0], [0.6, 0.8], [0.8, 0.6], [-1.0, 0.0]])

@@ -121,88 +121,49 @@ def rich(*runs: str) -> object:
     return {"type": "doc", "content": [{"type": "paragraph", "content": texts}]}
 
 
+ISSUE = {
+    "summary": "Owls",
+    "creator": {"displayName": "Ada B"},
+    "created": "2024-06-03T10:15:22.000+0100",
+    "description": rich("Owls are ", "not", " pets."),
+    "comment": {"comments": [{"author": {"displayName": who}, "body": rich(who, "!")} for who in "XY"]},
+}
+CHATS = [{"messages": [{"from": who, "text": ["No ", {"type": "bold", "text": who}]}]} for who in "XY"]
+RUNS = {"elements": [{"textRun": {"content": run}} for run in ("Owls do n", "ot", " bark.\n")]}
+PARTS = {
+    "a": {"author": "X", "claim": "Owls do not bark at night."},
+    "b": {"creator": "Y", "quip": "They do so by day, too."},
+}
+QUOTING = (
+    "<aside class='quote' data-username='ad'><div>ad:</div><blockquote><p>Stop.</p></blockquote></aside><p>Why?</p>"
+)
+POSTS = [
+    {"username": name, "name": full, "cooked": said}
+    for name, full, said in (("ad", "Ada B", "<p>Stop.</p>"), ("bo", "", QUOTING))
+]
+CONTEXT = {
+    side: [{"id": side, "account": {"username": who}, "content": f"<p>{side}</p>"}]
+    for side, who in (("ancestors", "ad"), ("descendants", "bo"))
+}
+SAID = (("U01", "Nine pages a night."), ("U02", "Same for me."))
+JOINED = {"user": "U01", "text": "<@U01> has joined", "subtype": "channel_join"}
+CHANNEL = {
+    "users": [{"id": "U01", "real_name": "Ada B"}],
+    "messages": [*({"user": user, "text": text} for user, text in SAID), JOINED],
+}
 JSON = {
-    "an issue": (
-        {
-            "fields": {
-                "summary": "Owls",
-                "creator": {"displayName": "Ada B"},
-                "created": "2024-06-03T10:15:22.000+0100",
-                "description": rich("Owls are ", "not", " pets."),
-                "comment": {"comments": [{"author": {"displayName": who}, "body": rich(who, "!")} for who in "XY"]},
-            }
-        },
-        [("Ada B", "Owls are not pets."), ("X", "X!"), ("Y", "Y!")],
-    ),
-    "several chats": (
-        {
-            "chats": {
-                "list": [
-                    {"messages": [{"from": who, "text": ["No ", {"type": "bold", "text": who}]}] * 1} for who in "XY"
-                ]
-            }
-        },
-        [("X", "No X"), ("Y", "No Y")],
-    ),
+    "an issue": ({"fields": ISSUE}, [("Ada B", "Owls are not pets."), ("X", "X!"), ("Y", "Y!")]),
+    "several chats": ({"chats": {"list": CHATS}}, [("X", "No X"), ("Y", "No Y")]),
     "a document of Google": (
-        {
-            "title": "T",
-            "body": {
-                "content": [
-                    {
-                        "paragraph": {
-                            "elements": [{"textRun": {"content": run}} for run in ("Owls do n", "ot", " bark.\n")]
-                        }
-                    }
-                ]
-            },
-        },
+        {"title": "T", "body": {"content": [{"paragraph": RUNS}]}},
         [("", "Owls do not bark.")],
     ),
     "Lexical": ({"root": {"type": "root", "children": [rich("Owls do n", "ot bark.")]}}, [("", "Owls do not bark.")]),
-    "parts of several people": (
-        {
-            "a": {"author": "X", "claim": "Owls do not bark at night."},
-            "b": {"creator": "Y", "quip": "They do so by day, too."},
-        },
-        [("", "Owls do not bark at night.\n\nThey do so by day, too.")],
-    ),
+    "parts of several people": (PARTS, [("", "Owls do not bark at night.\n\nThey do so by day, too.")]),
     "reddit": (REDDIT, [("crema", "Should we & can we?"), ("milk", "No."), ("crema", "Then when?")]),
-    "discourse": (
-        {
-            "title": "T",
-            "post_stream": {
-                "posts": [{"username": "ad", "name": "Ada B", "cooked": "<p>Stop.</p>"}] * 1
-                + [
-                    {
-                        "username": "bo",
-                        "name": "",
-                        "cooked": "<aside class='quote' data-username='ad'><div>ad:</div><blockquote>"
-                        "<p>Stop.</p></blockquote></aside><p>Why?</p>",
-                    }
-                ]
-            },
-        },
-        [("Ada B", "Stop."), ("bo", "Stop.\n\nWhy?")],
-    ),
-    "a context": (
-        {
-            side: [{"id": side, "account": {"username": who}, "content": f"<p>{side}</p>"}]
-            for side, who in (("ancestors", "ad"), ("descendants", "bo"))
-        },
-        [("ad", "ancestors"), ("bo", "descendants")],
-    ),
-    "ids of users": (
-        {
-            "users": [{"id": "U01", "real_name": "Ada B"}],
-            "messages": [
-                {"user": "U01", "text": "Nine pages a night."},
-                {"user": "U02", "text": "Same for me."},
-                {"user": "U01", "text": "<@U01> has joined", "subtype": "channel_join"},
-            ],
-        },
-        [("Ada B", "Nine pages a night."), ("", "Same for me.")],
-    ),
+    "discourse": ({"title": "T", "post_stream": {"posts": POSTS}}, [("Ada B", "Stop."), ("bo", "Stop.\n\nWhy?")]),
+    "a context": (CONTEXT, [("ad", "ancestors"), ("bo", "descendants")]),
+    "ids of users": (CHANNEL, [("Ada B", SAID[0][1]), ("", SAID[1][1])]),
 }
 
 
