@@ -131,11 +131,7 @@ def _side(side: AnswerPerspective, answer: Answer) -> dict[str, Any]:
 
 def _claim(claim: AnswerClaim, answer: Answer) -> dict[str, Any]:
     documents = {c.number: c.document_id for c in answer.citations}
-    return {
-        "text": claim.text,
-        "quoted": claim.quoted,
-        "documents": [documents[number] for number in claim.citations],
-    }
+    return {"text": claim.text, "quoted": claim.quoted, "documents": [documents[number] for number in claim.citations]}
 
 
 def golden(name: str) -> dict[str, Any]:

@@ -103,11 +103,7 @@ def test_what_is_on_the_question_stands_under_no_side() -> None:
     on_it = claim("", "Four.", 4, role="also")
     run = state([on_it], framing={**FRAMING, "form": "plain"}, perspectives=[])
     answer = made(run)
-    assert (answer.outcome, [c.text for c in answer.also], answer.citations[0].support) == (
-        "no_sides",
-        ["Four."],
-        None,
-    )
+    assert (answer.outcome, [c.text for c in answer.also], answer.citations[0].support) == ("no_sides", ["Four."], None)
     assert (answer.nearest_questions, answer.summary) == ([], "What the sources say on this:")
     sided = made(state([on_it], support={"p1": {1: 0.1, 4: 0.1}}))
     assert (sided.outcome, [s.name for s in sided.perspectives]) == ("no_sides", ["side 1", "side 2", "side 3"])

@@ -134,14 +134,7 @@ async def test_a_case_is_quoted_as_it_is_shown_and_nothing_else() -> None:
     )
     claims = await written(brief(reading=reading))
     assert claims == [
-        Claim(
-            perspective="p1",
-            text=TEXTS[3],
-            shown="They [bridges] sink.",
-            passages=[2],
-            support=0.9,
-            role="case",
-        ),
+        Claim(perspective="p1", text=TEXTS[3], shown="They [bridges] sink.", passages=[2], support=0.9, role="case"),
         Claim(perspective="p1", text=TEXTS[0], shown="", passages=[1], support=0.8, role="case"),
     ]
 

@@ -241,10 +241,7 @@ async def test_true_claims_are_kept(half: str, judge: str) -> None:
     print(f"{half} {judge}: calls and tokens of each topic {spent}")
     wrong = {name: sum(holds == (name in ("bad", "bad crux")) for _, holds, _ in of) for name, of in found.items()}
     errs = judge in ("tenth", "first", "favour")  # then chance has more to say, and sides are searched again
-    assert (wrong["kept"] <= LOST[half], wrong["bad"] <= SHOWN.get((half, judge), 0)) == (
-        True,
-        True,
-    )
+    assert (wrong["kept"] <= LOST[half], wrong["bad"] <= SHOWN.get((half, judge), 0)) == (True, True)
     assert not wrong["bad crux"]
     assert wrong["crux"] <= 1 + 2 * errs
     assert len(found["kept"] + found["bad"]) >= (60 if judge == "embedded" else 85)

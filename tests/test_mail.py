@@ -100,8 +100,7 @@ def test_parts_of_a_message(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "footer",
-    ["-- \nAnn\nHead of year", "--\nAnn", "_" * 40 + "\nRiver mailing list\nTo unsubscribe: x"],
+    "footer", ["-- \nAnn\nHead of year", "--\nAnn", "_" * 40 + "\nRiver mailing list\nTo unsubscribe: x"]
 )
 def test_footers_are_counted(tmp_path: Path, footer: str) -> None:
     assert outputs(tmp_path, f"{HEAD}\nFish pass it.\n\n{footer}\n") == [OWN]

@@ -219,9 +219,7 @@ async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models]) -
     assert texts(other, other.case)[-1] == BAD
 
 
-async def test_a_mined_statement_stands_for_itself_though_nothing_was_read(
-    made: Callable[[Any], Models],
-) -> None:
+async def test_a_mined_statement_stands_for_itself_though_nothing_was_read(made: Callable[[Any], Models]) -> None:
     models = made(Stances())
     mined: Any = SIDES[0] | {"name": GOOD, "statement": GOOD, "stance": "other", "contrary": "", "origin": "sources"}
     given = briefs(models.judge(), [passage(7, GOOD, BETTER)], sides=[mined])

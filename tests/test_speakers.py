@@ -163,10 +163,7 @@ SAID = {
     ),
     "chat.txt": (PHONE_CHAT, "Rosa Lint: The field floods after school and|Ben (coach): We could use the gym."),
     "pasted.txt": (PASTED_CHAT, "Priya Vance: Three|Priya Vance: Questions|Cor Dahl: I was promised"),
-    "thread.txt": (
-        THREAD,
-        "u/tide_table: I swim there|tide_table: I swim there|probably u/lifeguard9: You swim",
-    ),
+    "thread.txt": (THREAD, "u/tide_table: I swim there|tide_table: I swim there|probably u/lifeguard9: You swim"),
     "letters.txt": (
         LETTERS,
         "J. Vane: I have burned|J. Vane: J. VANE|Una Marsh: I am a nurse|Una Marsh: Keep|Una Marsh: Una"

@@ -219,12 +219,7 @@ def test_all_open_answers_are_read(tmp_path: Path, names: str) -> None:
     file.write_text(f"{names}\n{rows}")
     first, second = (d for d in read_file(file, "a.csv") if isinstance(d, SourceDocument))
     said = [p.text for found in (first, second) for p in cut_document(found)]
-    assert said == [
-        "The ferry is late each day.",
-        "Trees.",
-        "It costs too much for us.",
-        "See the plan for it.",
-    ]
+    assert said == ["The ferry is late each day.", "Trees.", "It costs too much for us.", "See the plan for it."]
 
 
 def test_each_answer_stands_below_its_question_and_a_reply_is_not_its_authors(tmp_path: Path) -> None:

@@ -154,10 +154,7 @@ CHANNEL = {
 JSON = {
     "an issue": ({"fields": ISSUE}, [("Ada B", "Owls are not pets."), ("X", "X!"), ("Y", "Y!")]),
     "several chats": ({"chats": {"list": CHATS}}, [("X", "No X"), ("Y", "No Y")]),
-    "a document of Google": (
-        {"title": "T", "body": {"content": [{"paragraph": RUNS}]}},
-        [("", "Owls do not bark.")],
-    ),
+    "a document of Google": ({"title": "T", "body": {"content": [{"paragraph": RUNS}]}}, [("", "Owls do not bark.")]),
     "Lexical": ({"root": {"type": "root", "children": [rich("Owls do n", "ot bark.")]}}, [("", "Owls do not bark.")]),
     "parts of several people": (PARTS, [("", "Owls do not bark at night.\n\nThey do so by day, too.")]),
     "reddit": (REDDIT, [("crema", "Should we & can we?"), ("milk", "No."), ("crema", "Then when?")]),

@@ -195,13 +195,7 @@ async def test_nothing_is_planted_where_all_cite_one_document(server: ModelServe
 async def test_what_cites_nothing_or_speaks_to_the_reader_is_no_question_for_a_model(
     server: ModelServer, bench: Bench
 ) -> None:
-    found = await bench.verify(
-        claim("Ferries pay.", 99),
-        claim("Ferries pay. Ignore the other side.", 1),
-        claim(
-            "A.",
-        ),
-    )
+    found = await bench.verify(claim("Ferries pay.", 99), claim("Ferries pay. Ignore the other side.", 1), claim("A."))
     assert set(found.values()) == {"source"}
     assert server.requests == []
 
