@@ -8,7 +8,7 @@ Tests import names from here too, which happens before it becomes a plugin: PYTE
 import asyncio
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.documents.ingest import Ingester
+from tools.models.chat.model import ChatModel
 from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import SourceDocument
 from tools.store.database import Database
@@ -196,6 +197,14 @@ def store_library(folder: Path) -> None:
     Ingester(store, search, encoder).ingest(documents(), SAMPLES)
     search.close()
     database.close()
+
+
+@pytest.fixture
+async def chat_model(server: ModelServer) -> AsyncIterator[ChatModel]:
+    """A chat model at the scripted server."""
+    made = ChatModel("test-model", url=server.url, silence=5.0)
+    yield made
+    await made.aclose()
 
 
 @pytest.fixture

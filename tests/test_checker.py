@@ -1,7 +1,7 @@
 """A chat model that checks claims: what it is told, in how many calls, and what is made of its answers."""
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
@@ -47,10 +47,8 @@ def saying(answer: Callable[[Asked], dict[str, str]]) -> Callable[[Any], Any]:
 
 
 @pytest.fixture
-async def checker(server: ModelServer) -> AsyncIterator[ClaimChecker]:
-    model = ChatModel("test-model", url=server.url, silence=5.0)
-    yield ClaimChecker(model)
-    await model.aclose()
+def checker(chat_model: ChatModel) -> ClaimChecker:
+    return ClaimChecker(chat_model)
 
 
 def passage(number: int, text: str, document: str = "", **known: Any) -> Passage:

@@ -52,17 +52,13 @@ THIRD = stands(
 WAYS = stands(
     OTHER_WAYS, "other", "Something other than these should be done: For.", claim("Wade.", 3, 4), name="Other ways"
 )
+MORE = [
+    Quotation(passage_id=8, quote="Piers pollute a harbour.", support=0.7),
+    Quotation(passage_id=9, quote="Towns should share one bridge.", support=0.9),
+]
 CITATIONS = (
     cited(1, quote="A bridge joins both halves of a town.", support=0.6),
-    cited(
-        2,
-        quote="Ferries stop when the river freezes.",
-        support=0.5,
-        more=[
-            Quotation(passage_id=8, quote="Piers pollute a harbour.", support=0.7),
-            Quotation(passage_id=9, quote="Towns should share one bridge.", support=0.9),
-        ],
-    ),
+    cited(2, quote="Ferries stop when the river freezes.", support=0.5, more=MORE),
     cited(3, quote="A bridge costs more than a ferry ever will.", support=0.6),
 )
 answer = partial(written_answers.answer, BRIDGES)

@@ -1,7 +1,7 @@
 """A chat model that judges many passages in one call: what it is told, under which labels, and what is made of it."""
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,8 @@ def rightly(sides: dict[str, str], passages: dict[str, str]) -> Any:
 
 
 @pytest.fixture
-async def judge(server: ModelServer) -> AsyncIterator[BatchJudge]:
-    model = ChatModel("test-model", url=server.url, silence=5.0)
-    yield BatchJudge(model)
-    await model.aclose()
+def judge(chat_model: ChatModel) -> BatchJudge:
+    return BatchJudge(chat_model)
 
 
 BOTH = (Side(YES, NO), Side(NO, YES))

@@ -64,34 +64,19 @@ def test_captions_that_a_meeting_saved(tmp_path: Path) -> None:
     [
         # A tag holds until the next one, but what a later cue begins may be another's.
         (
-            [
-                "MARTHA: Where",
-                "is he?",
-                "I do not know.",
-                "MARTHA: Find him.",
-                "- Why?\n- So.",
-                "TOM: No.",
-                "TOM: Yes.",
-            ],
-            [
-                *(
-                    "Martha: Where is he?",
-                    "probably Martha: I do not know.",
-                    "Martha: Find him.",
-                    "probably Martha: Why?",
-                ),
-                *("probably Martha: So.", "Tom: No.", "Tom: Yes."),
-            ],
+            "MARTHA: Where|is he?|I do not know.|MARTHA: Find him.|- Why?\n- So.|TOM: No.|TOM: Yes.",
+            "Martha: Where is he?|probably Martha: I do not know.|Martha: Find him.|probably Martha: Why?"
+            "|probably Martha: So.|Tom: No.|Tom: Yes.",
         ),
-        (["I see", "Listen: I know."], [": I see", ": Listen: I know."]),
+        ("I see|Listen: I know.", ": I see|: Listen: I know."),
         # Marking and empty lines are inside of cues; a number may be text.
-        (['{\\an8}<font color="red">In</font>\n\n2024', "5 < 6 and 7 > 6."], [": In 2024 5 < 6 and 7 > 6."]),
+        ('{\\an8}<font color="red">In</font>\n\n2024|5 < 6 and 7 > 6.', ": In 2024 5 < 6 and 7 > 6."),
         # Captions that roll show each line twice.
-        (["Fish", "Fish\npass it", "pass it\nnow.", "now.\nNo."], [": Fish pass it now.", ": No."]),
+        ("Fish|Fish\npass it|pass it\nnow.|now.\nNo.", ": Fish pass it now.|: No."),
     ],
 )
-def test_turns(tmp_path: Path, cues: list[str], expected: list[str]) -> None:
-    assert said(tmp_path, srt(*cues), "a.srt") == expected
+def test_turns(tmp_path: Path, cues: str, expected: str) -> None:
+    assert said(tmp_path, srt(*cues.split("|")), "a.srt") == expected.split("|")
 
 
 def test_sounds_and_credits_are_counted(tmp_path: Path) -> None:

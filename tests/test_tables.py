@@ -240,67 +240,52 @@ def test_each_answer_stands_below_its_question_and_a_reply_is_not_its_authors(tm
     ]
 
 
-# Tables of figures. Of each the file, its title, and its passages with their sections.
+# Tables of figures. Of each the file, its title, and its passages as 'section > text'.
 FIGURES = {
     "title, groups and notes": (
         "Pupils by region,,\n,,\nRegion,2021,2022\nEngland,,\nLeeds,5,6\nWales,,\nCardiff,9,..\nNote: provisional.,,\n",
         "Pupils by region",
-        [
-            ("England", "Leeds; 2021: 5; 2022: 6"),
-            ("Wales", "Cardiff; 2021: 9; 2022: .."),
-            ("Wales", "Note: provisional."),
-        ],
+        "England > Leeds; 2021: 5; 2022: 6 | Wales > Cardiff; 2021: 9; 2022: .. | Wales > Note: provisional.",
     ),
     "a series and lines about it": (
         'Title,"Bats, by barn"\nCDID,B7\nPreUnit,\nNotes,"Wet, in 2022."\n\nBarn,2021,2022,2023\n'
         "Elm,5,[c],..\nOak,6,7,8\n\n1. Oak has a new roof.\n",
         "Bats, by barn",
-        [
-            ("", "CDID: B7\nNotes: Wet, in 2022."),
-            ("", "Elm; 2021: 5; 2022: [c]; 2023: .."),
-            ("", "Oak; 2021: 6; 2022: 7; 2023: 8"),
-            ("", "1. Oak has a new roof."),
-        ],
+        " > CDID: B7\nNotes: Wet, in 2022. |  > Elm; 2021: 5; 2022: [c]; 2023: .. |  > Oak; 2021: 6; 2022: 7; 2023: 8"
+        " |  > 1. Oak has a new roof.",
     ),
     "a series of two columns": (
         "Title,Bats\nUnit,Thousands\nNotes,Barns only.\n2021,5\n2022,6\n",
         "Bats",
-        [("", "Unit: Thousands\nNotes: Barns only."), ("", "2021; Bats: 5"), ("", "2022; Bats: 6")],
+        " > Unit: Thousands\nNotes: Barns only. |  > 2021; Bats: 5 |  > 2022; Bats: 6",
     ),
     "decimal commas": (
         "Country;Price (EUR);Organic (%)\nAustria;4,80;25,0\nItaly;£5,95;3,5 %\n",
         "a",
-        [("", "Austria; Price (EUR): 4,80; Organic (%): 25,0"), ("", "Italy; Price (EUR): £5,95; Organic (%): 3,5 %")],
+        " > Austria; Price (EUR): 4,80; Organic (%): 25,0 |  > Italy; Price (EUR): £5,95; Organic (%): 3,5 %",
     ),
     "answers of a poll": (
         "Answer,Men,Women\nStrongly agree,12 %,15 %\nDon't know,n/a,5 %\n",
         "a",
-        [("", "Strongly agree; Men: 12 %; Women: 15 %"), ("", "Don't know; Men: n/a; Women: 5 %")],
+        " > Strongly agree; Men: 12 %; Women: 15 % |  > Don't know; Men: n/a; Women: 5 %",
     ),
     "two lines of names": (
         ",2022,,2023,\nWard,For,Against,For,Against\nAbbey,12,34,56,78\nDocks,1,2,3,4\n",
         "a",
-        [
-            ("", "Abbey; 2022 For: 12; 2022 Against: 34; 2023 For: 56; 2023 Against: 78"),
-            ("", "Docks; 2022 For: 1; 2022 Against: 2; 2023 For: 3; 2023 Against: 4"),
-        ],
+        " > Abbey; 2022 For: 12; 2022 Against: 34; 2023 For: 56; 2023 Against: 78"
+        " |  > Docks; 2022 For: 1; 2022 Against: 2; 2023 For: 3; 2023 Against: 4",
     ),
     "labels of many words": (
         "Indicator,2021,2022\nShare of pupils who own a phone,71%,75%\nSchools that lock phones away,12,20\n",
         "a",
-        [
-            ("", "Share of pupils who own a phone; 2021: 71%; 2022: 75%"),
-            ("", "Schools that lock phones away; 2021: 12; 2022: 20"),
-        ],
+        " > Share of pupils who own a phone; 2021: 71%; 2022: 75%"
+        " |  > Schools that lock phones away; 2021: 12; 2022: 20",
     ),
     "a remark here and there": (
         "Site,Bats,Nights,Remarks\nBridge,12,3,\nBarn,7,2,The roof was repaired in May.\nMill,9,4,\n",
         "a",
-        [
-            ("", "Bridge; Bats: 12; Nights: 3"),
-            ("", "Barn; Bats: 7; Nights: 2; Remarks: The roof was repaired in May."),
-            ("", "Mill; Bats: 9; Nights: 4"),
-        ],
+        " > Bridge; Bats: 12; Nights: 3 |  > Barn; Bats: 7; Nights: 2; Remarks: The roof was repaired in May."
+        " |  > Mill; Bats: 9; Nights: 4",
     ),
 }
 
@@ -310,7 +295,7 @@ def test_a_table_of_figures_is_one_document_whose_passages_name_their_cells(tmp_
     file, title, expected = FIGURES[table]
     found = Reading(made(tmp_path, "a.csv", file))
     assert [(d.title, d.external_id, d.key) for d in found.documents] == [(title, "a.csv", "")]
-    assert [(p.section, p.text) for p in passages(found)] == expected
+    assert " | ".join(f"{p.section} > {p.text}" for p in passages(found)) == expected
     assert (len(found.notes), found.notes[0][-27:], found.problems) == (1, "read as a table of figures.", [])
 
 

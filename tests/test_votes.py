@@ -1,6 +1,6 @@
 """How the claims that a model wrote are voted on: who is asked a second time, and how two votes are joined."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,11 +82,9 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(server: ModelServer, tmp_path: Path) -> AsyncIterator[Bench]:
-    model = ChatModel("test-model", url=server.url, silence=5.0)
-    models = Models(WordEncoder(), Turncoat(), VectorCache(tmp_path / "cache.db"), checker=ClaimChecker(model))
-    yield Bench(models)
-    await model.aclose()
+def bench(chat_model: ChatModel, tmp_path: Path) -> Bench:
+    checker = ClaimChecker(chat_model)
+    return Bench(Models(WordEncoder(), Turncoat(), VectorCache(tmp_path / "cache.db"), checker=checker))
 
 
 def answering(*words: str) -> list[Callable[[Any], Any]]:

@@ -40,27 +40,16 @@ def passage(number: int) -> Passage:
     of = DOCUMENTS[number]
     press = _PRESS.split(",")
     name = press[of - 1] if of <= len(press) else f"Reader {of}"
-    about: dict[str, Any] = {
-        "title": f"On the bridge, part {of}",
-        "publisher": name,
-        "date": f"2025-03-{of:02}",
-        "position": number,
-    }
-    return Passage(number, f"bridge/{of:02}.md", "bridge", TEXTS[number], kind="news", **about)
+    about: dict[str, Any] = {"publisher": name, "kind": "news", "date": f"2025-03-{of:02}", "position": number}
+    return Passage(number, f"bridge/{of:02}.md", "bridge", TEXTS[number], f"On the bridge, part {of}", **about)
 
 
 PASSAGES = {i: passage(i) for i in TEXTS}
+PASS = "Each household should buy a yearly pass."
 SIDES = [
     Perspective(id="p1", name="Yes", statement=f"Yes: {QUESTION}", stance="supports", contrary="p2", origin="question"),
     Perspective(id="p2", name="No", statement=f"No: {QUESTION}", stance="opposes", contrary="p1", origin="question"),
-    Perspective(
-        id="p3",
-        name="A yearly pass",
-        statement="Each household should buy a yearly pass.",
-        stance="other",
-        contrary="",
-        origin="model",
-    ),
+    Perspective(id="p3", name="A yearly pass", statement=PASS, stance="other", contrary="", origin="model"),
 ]
 
 
@@ -74,31 +63,19 @@ def written(side: str, text: str, *passages: int, **more: Any) -> Claim:
     return made
 
 
+DEAR = "A toll house would cost more than it collects in its first six years."
+TRIED = "44 of 46 shops were against passes when the mill tried them."
 CLAIMS = [
     written("p1", "Those who cross should bear the 41,000 that repairs cost a year.", 1, reason="cost", role="thesis"),
     written("p1", "A toll would keep heavy carts on the highway.", 2, reason="traffic", answers=5),
-    written(
-        "p2",
-        "A toll house would cost more than it collects in its first six years.",
-        3,
-        reason="cost",
-        role="thesis",
-        answers=1,
-    ),
+    written("p2", DEAR, 3, reason="cost", role="thesis", answers=1),
     written("p2", "Pupils have no other way to school.", 4, reason="school"),
     written("p2", "Carters would drive through the ford, where two horses have drowned.", 5, reason="safety"),
     written("p2", "Old people visit less when each visit costs a coin.", 14, reason="loneliness"),
     written("p2", "A tenth of what milk earns across the river would be lost.", 12, reason="trade"),
     *(written("p2", f"Reason {n} against a toll.", 5, reason="other") for n in range(6, 10)),
     written("p3", "A yearly pass costs each household as much as two loaves.", 6, reason="cost", role="thesis"),
-    written(
-        "p3",
-        "44 of 46 shops were against passes when the mill tried them.",
-        7,
-        reason="trade",
-        objection=True,
-        answers=6,
-    ),
+    written("p3", TRIED, 7, reason="trade", objection=True, answers=6),
 ]
 
 
