@@ -175,18 +175,30 @@ def cached(shared_cache: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
 
 
+def hear(process: "subprocess.Popen[str]") -> str:
+    """The next line that a spawned process prints."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def say(process: "subprocess.Popen[str]", line: str = "") -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
 @pytest.fixture
 def spawn() -> Iterator[Spawn]:
     """Starts Python on the code given, with the repository and the tests importable; ended with the test."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(code: str, *arguments: object) -> "subprocess.Popen[str]":
+    def start(code: str, *arguments: object, stderr: int = subprocess.PIPE) -> "subprocess.Popen[str]":
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
         process = subprocess.Popen(
             [sys.executable, "-c", code, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             env=environment,
         )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Spawn
+from conftest import ROOT, Spawn, hear
 
 from tools.documents.apart import ReaderPool, ReadingCancelledError, read_in_process
 from tools.documents.limits import Limits
@@ -171,8 +171,7 @@ for document in apart.read_in_process(Path(sys.argv[1]) / "sleep.txt", "b"):
     print(document.text, flush=True)
 """
     parent = spawn(code, tmp_path)
-    assert parent.stdout
-    number, begun = parent.stdout.readline().strip(), parent.stdout.readline().strip()
+    number, begun = hear(parent), hear(parent)
     assert (begun, Path(f"/proc/{number}").exists()) == ("sleep", True)
     assert os.getpgid(int(number)) != os.getpgid(parent.pid)  # so that Ctrl-C does not reach it
     parent.send_signal(sign)

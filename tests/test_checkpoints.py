@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
-from conftest import Spawn
+from conftest import Spawn, hear, say
 
 from agent.runs import checkpoints
 from agent.runs.checkpoints import open_file
@@ -60,13 +60,9 @@ print("done", flush=True)
 
 def test_processes_that_open_and_close_a_new_file_at_once(tmp_path: Path, spawn: Spawn) -> None:
     processes = [spawn(OPENER, tmp_path / "checkpoints.db") for _ in range(3)]
+    assert [hear(process) for process in processes] == ["ready"] * 3
     for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
+        say(process)
     for process in processes:
         said, trouble = process.communicate(timeout=60)
         assert said == "done\n", trouble

@@ -9,7 +9,6 @@ import re
 import shlex
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 import unicodedata
@@ -21,7 +20,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION
-from conftest import ROOT, Spawn
+from conftest import Spawn, hear, say
 from providers import build
 
 from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, build_parser, main
@@ -384,11 +383,8 @@ def test_ctrl_c_says_how_to_go_on_and_that_works(cli: Cli, spawn: Spawn, setting
 
 def test_ctrl_c_at_the_prompt_ends_the_chat_at_once(spawn: Spawn, settings: Settings) -> None:
     process = spawn(LAUNCHER, "nowhere", "chat")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(f"{QUESTION}\n")
-    process.stdin.flush()
-    while "More sources" not in process.stdout.readline():  # each answer comes when it is there, not at the end
+    say(process, QUESTION)
+    while "More sources" not in hear(process):  # each answer comes when it is there, not at the end
         assert process.poll() is None
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
@@ -421,15 +417,9 @@ def test_a_mistake_and_a_refusal_of_the_system_are_one_line(cli: Cli, monkeypatc
         assert says in err
 
 
-def test_progress_is_shown_to_a_terminal_only(settings: Settings) -> None:
+def test_progress_is_shown_to_a_terminal_only(settings: Settings, spawn: Spawn) -> None:
     controller, terminal = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
-    process = subprocess.Popen(
-        [sys.executable, "-c", LAUNCHER, "nowhere", "ask", QUESTION, "--json"],
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        env=environment,
-    )
+    process = spawn(LAUNCHER, "nowhere", "ask", QUESTION, "--json", stderr=terminal)
     os.close(terminal)
     out, _ = process.communicate(timeout=20)
     shown = b""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import Spawn
+from conftest import Spawn, hear, say
 from contract_store import INDEXES, MANY, indexed, makings
 from toys import House, text
 
@@ -217,17 +217,6 @@ index.apply = slowly
 house.search.refresh()
 print("made", flush=True)
 """
-
-
-def say(process: "subprocess.Popen[str]") -> None:
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
-
-
-def hear(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
 
 
 @contextmanager

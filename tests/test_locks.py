@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Spawn
+from conftest import Spawn, hear
 
 from tools.errors import StoreBusyError
 from tools.store.index_sync import index_lock
@@ -20,13 +20,9 @@ print("let go", flush=True)
 """
 
 
-def said(process: "object") -> str:
-    return str(process.stdout.readline())  # type: ignore[attr-defined]  # a Popen with a pipe
-
-
 @pytest.mark.parametrize(("held", "wanted"), [("write", False), ("write", True), ("read", True)])
 def test_a_writer_excludes(tmp_path: Path, spawn: Spawn, held: str, wanted: bool) -> None:
-    assert said(spawn(HOLD, tmp_path / "lock", held)) == "held\n"
+    assert hear(spawn(HOLD, tmp_path / "lock", held)) == "held"
     begun = time.monotonic()
     with (
         pytest.raises(

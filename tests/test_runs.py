@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
-from conftest import Spawn
+from conftest import Spawn, hear
 from instant_providers import InstantExpander, framer
 from providers import build
 
@@ -307,8 +307,7 @@ asyncio.run(main())
 
 def worker(spawn: Spawn, log: Path, slow: str) -> tuple[Any, str]:
     process = spawn(WORKER.replace("\\\\n", "\\n").format(slow=slow, question=QUESTION), log)
-    assert process.stdout is not None
-    return process, process.stdout.readline().strip()
+    return process, hear(process)
 
 
 async def eventually(condition: Callable[[], object]) -> None:
@@ -355,7 +354,7 @@ async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn
     async with door(settings) as runs:
         await eventually(lambda: any(e.kind == "searching" for e in runs.run_store.events(run_id, 0)))
         assert await runs.cancel(run_id)
-        assert process.stdout.readline().strip() == "RunCancelledError"
+        assert hear(process) == "RunCancelledError"
         await eventually(lambda: runs.run_store.get(run_id).owner is None)
         assert runs.run_store.get(run_id).status == "cancelled"
         await runs.resume(run_id)
