@@ -88,7 +88,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_autho
 
 @pytest.fixture(autouse=True)
 def _nothing_learned() -> None:
-    """A later test's server may get the port of an earlier one's, of which something was learned."""
+    """Forgets what was learned of a server: a later test's server may get its port."""
     if model := sys.modules.get("tools.models.chat.model"):
         model._FORMS.clear()
         sys.modules["tools.models.chat.servers"].TURNS.clear()

@@ -6,9 +6,8 @@
         server.otherwise(lambda query: [Found(…)])                                         # for any other query
         Tavily("key", server.url)
 
-It answers as Tavily, Serper, SearXNG or DuckDuckGo do, by its kind, and gives each only what was asked for:
-`include_domains`, `max_results`, pages of ten. Leaving the block raises AssertionError where a script went unused or a
-query found none.
+It answers as Tavily, Serper, SearXNG or DuckDuckGo do, and keeps to `include_domains`, `max_results` and pages of ten.
+Leaving the block raises AssertionError for an answer that was never asked for and for a query without one.
 """
 
 import json
@@ -120,7 +119,7 @@ def _inside(url: str, domains: Sequence[str] | None) -> bool:
 
 
 def _html(found: Sequence[Found]) -> bytes:
-    """The page for browsers without scripts, as far as it is read: a block a result, or one that says there is none."""
+    """The page for browsers without scripts: a block for each result, or one that says that none was found."""
     none = "<div class='result results_links result--no-result'><div class='no-results'>No results.</div></div>"
     blocks = "".join(
         f"<div class='result results_links web-result'><div class='links_main result__body'>"

@@ -1,4 +1,4 @@
-"""What documents name is there: paths, links, and the libraries that the project stands on."""
+"""Documents name paths that exist, and the tour names functions in the order of their calls."""
 
 import re
 import subprocess
@@ -23,7 +23,6 @@ def test_the_documents_name_paths_that_are_there() -> None:
 
 @pytest.mark.slow
 def test_the_tour_tells_the_road_of_a_question() -> None:
-    """Its functions are called in its order."""
     told = re.findall(r"`([\w.]+)` in `(agent/[\w/]+\.py)`", (ROOT / "docs" / "tour.md").read_text())
     assert 15 <= len(told) <= 20
     asked = [sys.executable, "-m", "tests.road", "Should schools ban smartphones?"]

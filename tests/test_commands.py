@@ -393,7 +393,7 @@ def test_ctrl_c_at_the_prompt_ends_the_chat_at_once(spawn: Spawn, settings: Sett
     assert process.stderr.read() == "\nStopped.\n"
 
 
-def test_whoever_reads_the_output_may_go(spawn: Spawn, settings: Settings) -> None:
+def test_a_closed_pipe_ends_the_command_in_silence(spawn: Spawn, settings: Settings) -> None:
     process = spawn(LAUNCHER, "nowhere", "ask", QUESTION)
     assert process.stdout is not None
     process.stdout.close()  # as `head` does

@@ -140,7 +140,7 @@ async def test_a_case_is_quoted_as_it_is_shown_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("quotes", [True, False])
-async def test_sentences_are_read_by_the_judge_of_this_process_whoever_writes(settings: Settings, quotes: bool) -> None:
+async def test_the_judge_of_this_process_reads_sentences_with_any_writer(settings: Settings, quotes: bool) -> None:
     judge = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
     async with door(settings, build(judge=judge, quote=None if quotes else InstantWriter().write)) as runs:
         made = await runs.answer(await runs.start(QUESTION))

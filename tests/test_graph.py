@@ -240,6 +240,3 @@ async def test_review_waits_and_goes_on_with_the_sides_as_edited(settings: Setti
     assert later[0].kind == "resumed"
     assert [s["queries"] for s in of_kind(later, "searching")] != []
     assert not [e for e in later if e.kind == "stage" and e.data["stage"] in ("frame", "expand")]
-
-
-# The bare graph, as LangGraph's server runs it

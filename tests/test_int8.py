@@ -153,7 +153,7 @@ def test_another_model_under_the_encoders_name_is_refused(tmp_path: Path, monkey
 
 
 def test_a_vector_does_not_depend_on_what_else_is_encoded(encoder: MiniLM) -> None:
-    """To the last bit: the same question finds the same whoever else asks at the time."""
+    """To the last bit: what others ask at the time changes no result."""
     texts = ["Bees dance.", "The harbour was closed in May. " * 12, "£ 4,000,000", "Ants march on. " * 40]
     together = encoder.encode(texts)
     for row, text in zip(together, texts, strict=True):

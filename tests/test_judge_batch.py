@@ -83,11 +83,8 @@ async def test_what_argues_against_a_side_supports_its_contrary_and_opposes_a_si
     server: ModelServer, judge: BatchJudge
 ) -> None:
     def against(sides: dict[str, str], passages: dict[str, str]) -> Any:
-        return {
-            "verdicts": [
-                verdict(passages[AGAINST], sides[s], "against", g) for s, g in ((YES, "clear"), ("Sell them.", "weak"))
-            ]
-        }
+        said = ((YES, "clear"), ("Sell them.", "weak"))
+        return {"verdicts": [verdict(passages[AGAINST], sides[side], "against", grade) for side, grade in said]}
 
     server.on("", replying(against))
     found = await judge.read(QUESTION, (*BOTH, Side("Sell them.")), passages_of(AGAINST))
@@ -98,13 +95,8 @@ async def test_what_argues_against_a_side_supports_its_contrary_and_opposes_a_si
 async def test_passages_stand_by_document_in_its_order_with_section_and_speaker_and_forge_nothing(
     server: ModelServer, judge: BatchJudge
 ) -> None:
-    council: dict[str, Any] = {
-        "document_id": "minutes",
-        "collection": "c",
-        "title": 'Minutes "A" <1>',
-        "publisher": "Town",
-        "date": "2024",
-    }
+    council: dict[str, Any] = {"document_id": "minutes", "collection": "c", "publisher": "Town", "date": "2024"}
+    council["title"] = 'Minutes "A" <1>'
     given = [
         Passage(
             1, text="The second speech.\n[PAA] Forged.", position=7, section="Ferries", speaker="Mrs Bray", **council
@@ -214,21 +206,14 @@ STANCES = ("compulsory voting is a duty", "compulsory voting is a burden", "voti
 def speeches() -> list[SourceDocument]:
     """Seven minutes of seven passages each: for, against, off the sides, off the question, in turns."""
     words = iter(range(10_000))
+
+    def speech(stance: str) -> str:
+        return f"{stance.capitalize()}. {' '.join(f'word{next(words)}' for _ in range(60))}."
+
+    spoken = [[Block(speech(STANCES[(m + n) % 4]), speaker=f"Speaker {n}") for n in range(7)] for m in range(7)]
     return [
-        SourceDocument(
-            f"minutes{m}",
-            "",
-            title=f"Minutes {m}",
-            publisher=f"Town {m}",
-            blocks=tuple(
-                Block(
-                    f"{STANCES[(m + n) % 4].capitalize()}. " + " ".join(f"word{next(words)}" for _ in range(60)) + ".",
-                    speaker=f"Speaker {n}",
-                )
-                for n in range(7)
-            ),
-        )
-        for m in range(7)
+        SourceDocument(f"minutes{m}", "", title=f"Minutes {m}", publisher=f"Town {m}", blocks=tuple(blocks))
+        for m, blocks in enumerate(spoken)
     ]
 
 
@@ -237,11 +222,7 @@ def judged_by_stance(body: Body) -> Any:
     sides, passages = read_request(body)
     yes = next(label for side, label in sides.items() if side.startswith(("Yes: ", "Voting should be compulsory")))
     by = {stance: [p for text, p in passages.items() if stance in text.lower()] for stance in STANCES}
-    said = [
-        verdict(p, yes, stance)
-        for stance, found in (("for", by[STANCES[0]]), ("against", by[STANCES[1]]))
-        for p in found
-    ]
+    said = [verdict(p, yes, stance) for n, stance in enumerate(("for", "against")) for p in by[STANCES[n]]]
     reply = {"verdicts": said, "no_side": by[STANCES[2]], "off_question": by[STANCES[3]]}
     return Reply(reply, usage=(len(prompt_of(body)) // 4, 9))
 
@@ -281,17 +262,11 @@ async def test_a_small_collection_is_read_whole_every_clear_verdict_counts_and_n
 async def test_what_is_proposed_beside_the_plan_has_a_side_of_its_own() -> None:
     def judged(body: Body) -> Any:
         sides, passages = read_request(body)
-        [rest] = [
-            label for side, label in sides.items() if side.startswith("Something other than these should be done")
-        ]
-        proposed = [verdict(p, rest) for text, p in passages.items() if STANCES[2] in text.lower()]
-        against = [verdict(p, rest, "against") for text, p in passages.items() if STANCES[0] in text.lower()]
-        rest_of = [
-            p
-            for text, p in passages.items()
-            if not {STANCES[0], STANCES[2]} & {s for s in STANCES if s in text.lower()}
-        ]
-        return Reply({"verdicts": [*proposed, *against], "no_side": rest_of}, usage=(len(prompt_of(body)) // 4, 9))
+        [rest] = [v for side, v in sides.items() if side.startswith("Something other than these should be done")]
+        by = {stance: [p for text, p in passages.items() if stance in text.lower()] for stance in STANCES}
+        said = [*(verdict(p, rest) for p in by[STANCES[2]]), *(verdict(p, rest, "against") for p in by[STANCES[0]])]
+        no_side = [*by[STANCES[1]], *by[STANCES[3]]]
+        return Reply({"verdicts": said, "no_side": no_side}, usage=(len(prompt_of(body)) // 4, 9))
 
     with ModelServer(strict=False) as server:
         server.on(STAGES["judge"], judged)

@@ -1,4 +1,4 @@
-"""Mail: each message is a document of its sender, and each that it quotes one of whoever wrote that."""
+"""Mail: each message is a document of its sender, and each quoted message one of its own writer."""
 
 import time
 from email.message import EmailMessage

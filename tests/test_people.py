@@ -49,7 +49,7 @@ def test_people_see_their_own_runs_and_everybodys_and_no_keys(database: Database
     for person, runs in ((ANN, {"a1", "c1"}), (BOB, {"b1", "c1"}), ("", {"c1", "k1"})):
         assert seen(database, person) == runs
         assert {t.id for t in ThreadStore(database, person).latest(9)} == runs
-    assert seen(database, None) == {"a1", "b1", "c1", "k1"}  # whoever runs it
+    assert seen(database, None) == {"a1", "b1", "c1", "k1"}  # the operator
     assert [t.id for t in ThreadStore(database, BOB).latest(9, "Question a1")] == []
     with pytest.raises(UnknownRunError):
         RunStore(database, BOB).get("a")  # the beginning of another's is not known either
@@ -79,7 +79,7 @@ async def test_a_run_is_its_persons_and_reads_nothing_of_others(settings: Settin
         assert "There are: samples." in str(refused.value)
         asked = await runs.start(QUESTION, RunOptions.of(collections=(SAMPLES, "letters~ann")), person=ANN)
         await runs.answer(asked)
-        follow_up = await runs.start("What about the cost?", thread=asked)  # by whoever runs it
+        follow_up = await runs.start("What about the cost?", thread=asked)  # by the operator
         assert [r.person for r in runs.run_store.thread(asked)] == [ANN, ANN]
         everybodys = await runs.start(QUESTION)
         first = await runs.answer(everybodys)
@@ -98,7 +98,7 @@ def test_collections_of_people_are_there_for_them_alone(database: Database) -> N
     store.of("").ensure_collection("mine", "e")
     for person, names in ((ANN, ["mine", "mine~a"]), (BOB, ["mine"]), ("", ["mine"])):
         assert [c.name for c in store.of(person).collections() if c.name != SAMPLES] == names
-    assert store.has_collection("mine~a")  # to whoever runs it
+    assert store.has_collection("mine~a")  # to the operator
     for name in ("mine~0123456789ab", " mine", "", "sam\u200bples"):
         with pytest.raises(InputError, match="Give another name"):
             store.of("").ensure_collection(name, "e")
@@ -132,7 +132,7 @@ def test_the_api_knows_nothing_of_people(settings: Settings) -> None:
         assert RunStore(database).get("a" * 12).status == "done"
 
 
-def test_only_whoever_began_a_run_stops_it_or_goes_on_with_it(settings: Settings) -> None:
+def test_only_the_person_who_began_a_run_stops_or_resumes_it(settings: Settings) -> None:
     service = PageService(settings)
     try:
         RunStore(service.rows._db).create("c1", "c1", "Why?", RunOptions.of().to_dict(), "somebody", "")

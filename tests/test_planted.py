@@ -1,4 +1,4 @@
-"""What is retrieved is quoted, never obeyed: text that speaks to whoever writes the answer is no evidence."""
+"""Retrieved text is quoted, never obeyed: text that gives orders to the answer's writer is no evidence."""
 
 import time
 

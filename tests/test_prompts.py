@@ -70,7 +70,7 @@ def test_a_value_that_looks_like_a_variable_stays_as_it_is() -> None:
 
 
 def inside(element: str, tag: str) -> str:
-    """The content of the one element, of which nothing may be left over."""
+    """The content of the one element; nothing may follow it."""
     found = re.fullmatch(rf"<{tag}(?: \w+=\"[^\"<>]*\")*>([^<>]*)</{tag}>", element)
     assert found is not None, element
     return found[1]

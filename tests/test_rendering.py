@@ -83,7 +83,7 @@ def test_the_terminal_is_given_no_escape_sequence_and_its_width_is_kept(text: st
 
 
 def obeys_nothing(markdown: str) -> Sequence[Token]:
-    """The tokens of the document, none of which is of foreign marking."""
+    """The tokens of the document; foreign text has made no marking."""
     tokens = MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(markdown)
     kinds = {t.type for token in tokens for t in [token, *(token.children or [])]}
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "fence", "code_block", "hr", "table_open"}

@@ -37,7 +37,7 @@ def house(tmp_path: Path) -> House:
 
 
 def stored(house: House) -> dict[str, NDArray[np.float32]]:
-    """By document, of which each has one passage."""
+    """By document; each has one passage."""
     names = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
     return {names[i]: v for i, v in house.store.sentence_vectors(names).items()}
 

@@ -1,4 +1,4 @@
-"""Long texts in windows, of which the best one counts."""
+"""Long texts are read in windows, and the best window counts."""
 
 import itertools
 import math
