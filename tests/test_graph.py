@@ -172,22 +172,14 @@ async def test_a_search_that_hangs_still_ends_in_an_answer(
     assert answer.outcome == ("nothing_found" if "?" in hangs else "answered")
 
 
-class Hanging:
+async def hangs(*_: Any) -> list[Any]:
     """A provider of any stage that never comes back."""
-
-    async def expand(self, *_: Any) -> list[Any]:
-        return await asyncio.Future()
-
-    async def write(self, *_: Any) -> list[Claim]:
-        return await asyncio.Future()
-
-    async def requery(self, *_: Any) -> list[str]:
-        return await asyncio.Future()
+    return await asyncio.Future()
 
 
 @pytest.mark.parametrize("stage", ["expand", "write", "requery"])
 async def test_a_stage_that_hangs_still_ends_in_an_answer(settings: Settings, stage: str) -> None:
-    hanging: dict[str, Any] = {stage: getattr(Hanging(), stage)}
+    hanging: dict[str, Any] = {stage: hangs}
     async with door(settings, build(judge=ScriptedJudge(against), **hanging)) as runs:
         answer, seconds = await timed_out(runs)
     assert seconds < 15  # the providers would take 20
@@ -197,21 +189,19 @@ async def test_a_stage_that_hangs_still_ends_in_an_answer(settings: Settings, st
 # Verification
 
 
-class Misplacing:
-    """Puts the first sentence of each passage under the side against."""
-
-    async def write(self, brief: Brief) -> list[Claim]:
-        return await InstantWriter().write(brief) if brief.perspective["stance"] == "opposes" else []
+async def misplaced(brief: Brief) -> list[Claim]:
+    """The first sentence of each passage, under the side against."""
+    return await InstantWriter().write(brief) if brief.perspective["stance"] == "opposes" else []
 
 
 async def test_a_quotation_that_speaks_for_the_other_side_is_dropped(settings: Settings) -> None:
-    async with door(settings, build(judge=ScriptedJudge(against), write=Misplacing().write)) as runs:
+    async with door(settings, build(judge=ScriptedJudge(against), write=misplaced)) as runs:
         answer, events = await run(runs, max_rounds=0)
     [told] = of_kind(events, "verified")
     assert (told["held"], told["dropped"] > 2) == (0, True)
     assert not any(s.claims for s in answer.perspectives)
     # Where nothing tells the sides apart, quoting them is no wrong.
-    async with door(settings, build(judge=ScriptedJudge(lambda _: 0.9), write=Misplacing().write)) as runs:
+    async with door(settings, build(judge=ScriptedJudge(lambda _: 0.9), write=misplaced)) as runs:
         _, events = await run(runs, max_rounds=0)
     assert (of_kind(events, "verified")[0]["held"] > 2, of_kind(events, "verified")[0]["dropped"]) == (True, 0)
 

@@ -30,22 +30,6 @@ from tools.store.run_passages import WebPage
 from tools.store.store import Store
 
 
-class Failing:
-    """A stage without a stand-in, which fails after something was read on the web."""
-
-    def __init__(self, store: Store, thread: str) -> None:
-        self._store, self._thread = store, thread
-
-    async def expand(self, *_: object) -> Any:
-        await asyncio.to_thread(read_a_page, self._store, self._thread)
-        raise ProviderReplyError("the sides were garbage.")
-
-
-def read_a_page(store: Store, thread: str) -> None:
-    source = SourceDocument("https://example.org/", "example", "A page.")
-    store.web.put(thread, [WebPage(source, (PassageText("A page."),), np.ones((1, 4), np.float32))])
-
-
 def pages(database: Database) -> int:
     with database.read() as db:
         return int(db.execute("SELECT COUNT(*) FROM web_documents").fetchone()[0])
@@ -100,8 +84,14 @@ async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: 
 
 
 async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Parts, settings: Settings) -> None:
-    failing = Failing(parts.store, "t")
-    broken = Parts(settings, parts.database, parts.store, build(expand=failing.expand)(settings, parts.store))
+    async def fails(*_: object) -> Any:
+        """Reads a page of the web first; the stage has no stand-in."""
+        source = SourceDocument("https://example.org/", "example", "A page.")
+        page = WebPage(source, (PassageText("A page."),), np.ones((1, 4), np.float32))
+        await asyncio.to_thread(parts.store.web.put, "t", [page])
+        raise ProviderReplyError("the sides were garbage.")
+
+    broken = Parts(settings, parts.database, parts.store, build(expand=fails)(settings, parts.store))
     with pytest.raises(RefusedError, match="the sides were garbage"):
         await served(broken).ainvoke({"question": QUESTION}, thread())
     assert pages(parts.database) == 0

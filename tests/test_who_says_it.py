@@ -133,17 +133,10 @@ def test_the_author_does_not_stand_for_whom_a_passage_reports(monkeypatch: pytes
     assert speaker_of(replace(column, speaker="Cllr A"), "Bans fail.") == "Cllr A"
 
 
-def side_of(text: str, *numbers: int, speaker: str = "") -> Any:
-    return stands("p1", "supports", "Yes.", AnswerClaim(text=text, citations=[*numbers] or [1], speaker=speaker))
-
-
-FAULDS = cited(1, speaker="probably Cllr Faulds", publisher="Bells Town Council")
-MOEN = cited(2, speaker="Anna Moen and B. Lee", publisher="Bells Town Council")
-QUOTED = cited(3, speaker=UNNAMED)
-
-
 def test_a_counter_argument_names_the_speaker_it_replies_to() -> None:
-    given = answer(QUESTION, side_of("It helps.", 1, speaker="Cllr Faulds"), citations=[FAULDS, MOEN, QUOTED])
+    said = AnswerClaim(text="It helps.", citations=[1], speaker="Cllr Faulds")
+    source = cited(1, speaker="probably Cllr Faulds", publisher="Bells Town Council")
+    given = answer(QUESTION, stands("p1", "supports", "Yes.", said), citations=[source])
     target = resolve("Strongest counter-argument to 1?", [given])
     assert target is not None
     assert target["publisher"] == "probably Cllr Faulds"
