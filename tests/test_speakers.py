@@ -11,7 +11,7 @@ from tools.documents.plain import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers
 from tools.language.names import fullest
-from tools.language.speech import UNNAMED, reported_speaker
+from tools.language.speech import UNNAMED, people_speak, reported_speaker
 from tools.passages import Block, Passage, SourceDocument
 
 HEARING = """Hearing on the harbour toll
@@ -514,3 +514,13 @@ def test_what_a_meeting_resolved_is_nobodys() -> None:
     said = ["Ann Vane: I want it.", "Per Roe: I do not.", "Ann Vane: You should.", "Resolved: That two bins be bought."]
     blocks = with_speakers([Block(text) for text in said], Counter())
     assert [block.speaker for block in blocks] == ["Ann Vane", "Per Roe", "Ann Vane", ""]
+
+
+def test_people_speak_where_short_sentences_are_in_the_first_person() -> None:
+    letters = ["I walk to the mill.", "Our ferry is late.", "The bus stops at six.", "It rained."]
+    assert people_speak(letters)
+    assert not people_speak(
+        [f"{text} And so on, in many more words than anybody would say at a meeting of a parish" for text in letters]
+    )
+    assert not people_speak(["The US has a tax on meat.", "World War I ended then.", *["Cities grow."] * 9])
+    assert not people_speak([])

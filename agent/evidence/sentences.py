@@ -19,8 +19,10 @@ from agent.evidence.stances import closer_stances, stances_to, supports_perspect
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import form_of
+from tools.budget import current_log
 from tools.language.polarity import plain_answer, takes_no_side
 from tools.language.quotable import QuotablePart, quotable_parts
+from tools.language.speech import people_speak
 from tools.models.judges.judge import AFFIRMING
 from tools.models.judges.quoting import (
     RELEVANCE_FEATURES,
@@ -37,6 +39,10 @@ ON_TOPIC = 0.35
 """Cosine to the perspective's statement or to the question from which words are about it."""
 MAX_RESCORED = 20
 """Sentences of a run that are read closer."""
+PEOPLE_SPEAK = (
+    "In these documents people speak for themselves. The built-in judge learned from essays and is right about half of "
+    "the time on such texts, so it puts nothing under a side."
+)
 _CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
 _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not be about the perspective's statement
@@ -59,12 +65,17 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
         passages = {p.id: p for i in places for p in briefs[i].passages}
         units = [unit for passage in passages.values() for unit in quotable_parts(passage)]
         shown = [unit.shown for unit in units]
-        stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, end - time.monotonic())
+        unread = brief.judge.essays_only and not brief.well_judged and people_speak(shown)
+        if unread:
+            current_log().note("skipped", PEOPLE_SPEAK)
+            stances = np.full((len(units), 2), 0.5)
+        else:
+            stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, end - time.monotonic())
         vectors = await part_vectors(models, units)
         views = [await _view(models, briefs[i], units, vectors) for i in places]
-        disputes.append(_ScoringGroup(places, views, stances))
+        disputes.append(_ScoringGroup(places, views, stances, closely=brief.judge.reads_closely and not unread))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
-    closely = [d for d in disputes if d.views[0].brief.judge.reads_closely]
+    closely = [d for d in disputes if d.closely]
     for number, dispute in enumerate(closely):
         share = _CLOSER * (end - time.monotonic()) / (len(closely) - number)
         scored = await _rescored(dispute, MAX_RESCORED // len(closely), share)
@@ -138,11 +149,13 @@ class _Unscored:
 @dataclass(frozen=True, slots=True)
 class _ScoringGroup:
     """Contrary perspectives, or a perspective without a contrary: their places among the briefs, and the probabilities
-    that each part supports the first perspective and the other one or its denial, (n, 2)."""
+    that each part supports the first perspective and the other one or its denial, (n, 2). closely: whether the
+    likeliest parts are read once more."""
 
     places: list[int]
     views: list[_Unscored]
     stances: NDArray[np.float64]
+    closely: bool
 
     def readings(self, closely: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
         """One a perspective; closely: which parts were read so, where not all that is read counts."""

@@ -116,7 +116,7 @@ class RunJudge(Judge):
         self.name, self.address = judge.name, judge.address
         self.threshold = judge.threshold
         self.reads_closely, self.reads_documents, self.told = judge.reads_closely, judge.reads_documents, judge.told
-        self.quoting = load_quoting_weights()
+        self.essays_only, self.quoting = judge.essays_only, load_quoting_weights()
         self._judge = judge
         self._cache = cache
         self._patience = patience

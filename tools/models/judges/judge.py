@@ -109,8 +109,8 @@ class Judge(ABC):
     on development data. address: where it is asked, empty for one of this process. chat: the chat model that judges, if
     it is one that reads many passages a call. reads_closely: whether it has a closer reading. reads_documents: whether
     it reads passages better than the embedded judge reads their sentences, so that its verdicts are the last word on
-    them. first: who reads passages where this judge reads only what may be shown. told: what an answer says of the
-    judge.
+    them. essays_only: whether it was trained on essays, and so cannot tell the side of people's own words. first: who
+    reads passages where this judge reads only what may be shown. told: what an answer says of the judge.
     """
 
     name: str
@@ -119,6 +119,7 @@ class Judge(ABC):
     chat: "ChatModel | None" = None
     reads_closely = False
     reads_documents = False
+    essays_only = False
     first: "Judge | None" = None
     told = ""
 
