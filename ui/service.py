@@ -24,7 +24,6 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
-from agent.stages.lookup import more_like
 from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
@@ -181,6 +180,8 @@ class PageService:
 
     def more_like(self, run: RunRow, answer: Answer, words: str) -> Reply:
         """What else the documents say that is like a quotation."""
+        from agent.stages.lookup import more_like  # with it comes LangGraph, for which the page's start does not wait
+
         options = RunOptions.from_dict(run.options)
         return like(answer, self._wait(more_like(self._runs.providers, answer.neutral_question, words, options)))
 
