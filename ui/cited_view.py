@@ -42,21 +42,26 @@ class Corrector:
         places |= {"Off the question: take it out": OFF}
         if chosen := st.menu_button("Wrong side?", list(places), key=f"more-{key}", type="tertiary"):  # drawn as ⋯
             corrections = self.service.corrections(self.run.id)
-            corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
-            st.session_state["moved"] = self.run.id, stands
             moves.then(focus=".st-key-undo-move button")
+            # First, since Streamlit may end the script here for what the window sends meanwhile, and draw the page anew.
+            st.session_state["moved"] = self.run.id, stands.removesuffix("-against")
+            corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
             st.rerun()
 
     def undo(self, stands: str = "") -> None:
-        """The way back: in the list from which something was moved just now, and below all where anything was."""
-        now = st.session_state.get("moved") == (self.run.id, stands)
-        before = not stands and any(note.kind == "corrected" for note in self.answer.notes)
-        if not (now or before) or self.run.person != self.service.person:
+        """The way back: in the list from which something was moved just now, and below all lists once anything was, or
+        if that list is gone."""
+        changed = any(note.kind == "corrected" for note in self.answer.notes)
+        if not changed or self.run.person != self.service.person:
             return
+        run_id, place = st.session_state.get("moved", ("", ""))
+        left = place if place in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
+        now = (run_id, left) == (self.run.id, stands)
         words, key = ("Moved. Undo", "undo-move") if now else ("Undo the last change of a quotation", "undo-last")
-        if st.button(words, key=key, type="tertiary"):
-            self.service.corrections(self.run.id).undo(self.run.id)
+        if (now or not stands) and st.button(words, key=key, type="tertiary"):
+            corrections = self.service.corrections(self.run.id)
             st.session_state.pop("moved", None)
+            corrections.undo(self.run.id)
             st.rerun()
 
 

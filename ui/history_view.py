@@ -86,12 +86,13 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
     if not st.button("Delete", key=f"delete-{thread.id}"):
         return
     here = any(row.id == shown for row in service.rows.thread(thread.id))
+    st.session_state["removed"] = thread, shown if here else ""  # first: Streamlit may end the script at any such line
     try:
         service.remove_thread(thread.id)
     except SteelmanError as exc:
+        del st.session_state["removed"]
         say.error(rights.cause(exc))
         return
-    st.session_state["removed"] = thread, shown if here else ""
     if here:
         go()
     st.rerun()
@@ -105,8 +106,8 @@ def _undo(service: PageService) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Deleted: {label(thread.name, 40)}")
         if st.button("Undo", key="undo", type="tertiary"):
-            service.threads.set_removed(thread.id, None)
             del st.session_state["removed"]
+            service.threads.set_removed(thread.id, None)
             if shown:
                 go(run=shown)
             st.rerun()
