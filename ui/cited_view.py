@@ -43,7 +43,7 @@ class Corrector:
         if chosen := st.menu_button("Wrong side?", list(places), key=f"more-{key}", type="tertiary"):  # drawn as ⋯
             corrections = self.service.corrections(self.run.id)
             moves.then(focus=".st-key-undo-move button")
-            # First, since Streamlit may end the script here for what the window sends meanwhile, and draw the page anew.
+            # First: Streamlit may end the script at any such line, for what the window sends meanwhile.
             st.session_state["moved"] = self.run.id, stands.removesuffix("-against")
             corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
             st.rerun()
