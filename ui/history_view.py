@@ -9,7 +9,7 @@ from agent.answer.words import day
 from agent.runs.threads import Thread
 from tools.errors import SteelmanError
 from ui import rights, say
-from ui.ask_view import go
+from ui.ask_view import go, link
 from ui.service import PageService
 from ui.shown import escaped, label
 
@@ -36,8 +36,8 @@ def show(service: PageService, run_id: str) -> None:
         say.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
         return
     with st.container(horizontal=True):
-        st.button("Documents", key="documents-view", type="tertiary", on_click=go, kwargs={"view": "documents"})
-        st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
+        link("Documents", "documents-view", view="documents")
+        link("Settings", "settings", view="settings")
     most = st.session_state.get("threads", _THREADS)
     words = st.session_state.get("search", "")
     threads = service.threads.latest(most + 1, words)
