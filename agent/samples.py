@@ -14,7 +14,7 @@ from agent.models.inference import Models
 from tools.documents.ingest import Ingester
 from tools.documents.markdown import markdown_document
 from tools.language.question import inverts
-from tools.language.sentences import split_sentences
+from tools.language.sentences import passage_sentences, split_sentences
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
@@ -27,10 +27,11 @@ VECTORS = FOLDER / "vectors.npz"
 _SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # who argues for what, by the writers of the samples
 _NEAREST = 3
 _RELATED = 0.25  # cosine of two questions that have something to do with each other
-_SAME_TOPIC, _SAME_PLAIN, _LOOKED_AT = 0.42, 0.6, 10
-"""Cosine of two questions that may be about the same thing; of a short plain one, whose words say what they mean; and
-the passages that have to bear it out, half of them."""
+_SAME_TOPIC, _SAME_PLAIN = 0.38, 0.6
+"""Cosine of two questions on the same topic, at least; and of a short plain one, whose words say what they mean."""
 _PLAIN = 10  # words of a short question
+_LOOKED_AT, _OF_TOPIC = 10, 4  # passages that the question finds; and of these on the topic, at least
+_SENTENCES, _ON_TOPIC = 5, 0.44  # the nearest sentences of these, and their mean cosine to the question, at least
 _SIGNATURE = "samples"
 
 
@@ -129,7 +130,7 @@ async def nearest_questions(question: str, models: Models) -> list[str]:
 async def sample_question_for(models: Models, search: HybridSearch, store: Store, question: str) -> str:
     """The sample question on the same topic, or an empty string.
 
-    It is near in meaning, and at least half of the passages that the typed question finds are of its topic.
+    It is near in meaning; the question finds passages of its topic, and sentences in them that are near to it.
     """
     (nearest, nearness), *_ = await _by_nearness(question, models)
     words = question.split()
@@ -139,8 +140,12 @@ async def sample_question_for(models: Models, search: HybridSearch, store: Store
     hits = await asyncio.to_thread(search.search, question, vector, (SAMPLES,), _LOOKED_AT)
     found = (await asyncio.to_thread(store.passages, [hit.passage_id for hit in hits])).values()
     topic = next(topic for topic, asked in sample_questions().items() if asked == nearest)
-    of_topic = sum(passage.document_id.startswith(f"samples/{topic}/") for passage in found)
-    return nearest if of_topic >= _LOOKED_AT / 2 else ""
+    of_topic = [passage for passage in found if passage.document_id.startswith(f"samples/{topic}/")]
+    if len(of_topic) < _OF_TOPIC:
+        return ""
+    sentences = await models.encode_sentences([s for passage in of_topic for s in passage_sentences(passage)])
+    near = sentences @ (await models.encode([question]))[0]
+    return nearest if float(np.sort(near)[-_SENTENCES:].mean()) >= _ON_TOPIC else ""
 
 
 async def _by_nearness(question: str, models: Models) -> list[tuple[str, float]]:

@@ -1,5 +1,7 @@
 """Text that wants to be more than text: as sources, replies and answers; and a look at what a page made of it."""
 
+from typing import Any
+
 from visitors import Visitor
 from written_answers import answer, cited, stands
 
@@ -123,8 +125,11 @@ def answer_of(words: str, passages: list[int]) -> Answer:
         )
         for number in numbers
     ]
+    reply: dict[str, Any] = {"reason": words, "answered_by": [f"1 {words}"]}
     claims = [
-        AnswerClaim(text=f"{n} {words}", citations=[n], quoted=bool(n % 2), shown=f"{n} [{words}]" if n % 3 else "")
+        AnswerClaim(
+            text=f"{n} {words}", citations=[n], quoted=n % 2 > 0, shown=f"{n} [{words}]" if n % 3 else "", **reply
+        )
         for n in numbers
     ]
     sentence = ResponseSentence(text=words, shown=f"[{words}]", passage_id=passages[0], support=0.9)

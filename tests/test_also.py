@@ -16,6 +16,7 @@ from agent.state import RunState
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import in_place
+from tools.store.store import SAMPLES
 
 QUESTION = "Should the swimming lake in Ostby stay open in winter?"
 ON = [
@@ -53,6 +54,30 @@ async def test_documents_on_another_topic_say_nothing_on_the_question(made: Call
     for question in ("Is chess a sport?", "Should the voting age be lowered?", "Is nuclear power safe?"):
         assert await also(made(Stances()), *lake, question=question) == []
     assert len(await also(made(Stances()), *lake)) == 3
+
+
+async def test_a_question_that_only_shares_words_with_the_documents_finds_nothing(
+    made: Callable[[Any], Models],
+) -> None:
+    lake = [(text,) for text in ON]
+    for question in (
+        "Should the wardens of car parks wear cameras?",
+        "Are warm huts for winter walkers a waste of money?",
+    ):
+        assert await also(made(Stances()), *lake, question=question) == []
+    assert await also(made(Stances()), *lake, question="is it daft to swim in the ostby lake when its freezing")
+
+
+async def test_among_the_samples_thirty_topics_a_question_must_be_nearer(made: Callable[[Any], Models]) -> None:
+    said = [
+        "Cities should control rents, or the landlord wants more each year.",
+        "A ban on cars in the centre is fair to those who walk.",
+        "Nobody wants a zoo that keeps animals as pets.",
+    ]
+    near = "my landlord wants to ban pets, fair?"
+    for collection, found in (("mine", True), (SAMPLES, False)):
+        given = [replace(passage(n, text), collection=collection) for n, text in enumerate(said, start=1)]
+        assert bool(await also_claims(made(Stances()), near, near, given)) == found
 
 
 def test_a_judge_of_documents_says_which_passages_are_of_no_side() -> None:

@@ -1,9 +1,17 @@
 """The page at the edges of its window, on a screen that is touched, by keyboard, and beside a run that goes on."""
 
+import uuid
+from contextlib import closing
+
 import pytest
 from page_server import PageServer
 from test_browser import PHONES, phones, sidebar  # noqa: F401  # a fixture
+from toll_run import CLAIMS, toll_answer, toll_run
 from visitors import FIRST, Visit, Visitor
+
+from agent.options import RunOptions
+from agent.runs.store import RunStore
+from tools.store.database import Database
 
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -63,6 +71,32 @@ def test_a_source_never_covers_what_was_clicked(
             assert not visitor.page.locator("kbd").is_visible()
         visitor.page.keyboard.press("Escape")
         visitor.page.locator(".st-key-source").wait_for(state="detached")
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_a_claim_leads_to_its_reply_in_a_row_that_is_folded(samples_page: PageServer, visit: Visit, width: int) -> None:
+    replying, run = "Reason 6 against a toll.", uuid.uuid4().hex[:12]
+    answering = [c | {"answers": 2} if c["text"] == replying else c for c in CLAIMS]  # to the claim on traffic
+    told = toll_answer(toll_run(claims=answering)).model_copy(update={"run_id": run})
+    with closing(Database(samples_page.data / "steelman.db")) as database:
+        runs = RunStore(database)
+        runs.create(run, run, told.question, RunOptions.of().to_dict(), "a test")
+        runs.finish(run, "a test", "done", {}, told.model_dump_json())
+    visitor = visit(samples_page, width).go(f"/?run={run}").answered(told.question)
+    cells = visitor.page.locator(".st-key-sides-row-0 [class*=st-key-card-]")
+    yes, no = (cells.nth(n).evaluate("e => [e.getBoundingClientRect().x, e.getBoundingClientRect().y]") for n in (0, 1))
+    assert (yes[0] < no[0], yes[1] < no[1]) == ((True, False) if width >= 1100 else (False, True))
+    if width < 1100:
+        assert visitor.page.evaluate(_SMALL) == []
+    reply = visitor.page.locator(".sm-claim", has_text=replying)
+    assert not reply.is_visible()
+    visitor.page.locator(".st-key-claim-p1-1").get_by_role("button", name="Answered by").click()
+    focused = f"document.activeElement.innerText.startsWith('{replying}')"
+    visitor.until(lambda: reply.is_visible() and visitor.page.evaluate(focused), "the reply with the focus", 10)
+    visitor.page.wait_for_timeout(1000)  # while it moves
+    assert 60 < box(visitor, ".st-key-claim-p2-5")["top"] < box(visitor, ".st-key-claim-p2-5")["bottom"]
+    assert box(visitor, ".st-key-claim-p2-5")["bottom"] <= box(visitor, ".stBottom")["top"]
+    assert reply.is_visible()
 
 
 def test_the_answer_gets_the_focus_unless_somebody_types(samples_page: PageServer, visit: Visit) -> None:

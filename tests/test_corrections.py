@@ -146,8 +146,11 @@ def test_a_document_with_another_quotation_for_the_side_stays_there() -> None:
 def test_claims_of_a_model_move_and_nothing_replies_to_what_is_gone() -> None:
     before = toll_answer()
     carts = before.perspectives[0].claims[1]
+    met = next(c.text for c in before.perspectives[1].claims if c.answered_by == [carts.text])
     assert carts.answers
     after = moving(before, ("Carters would drive through the ford, where two horses have drowned.", "p1"))
+    assert carts.text not in str([s.all_claims for s in moving(before, (carts.text, ALSO)).perspectives])
+    assert not moving(before, (met, "p3")).perspectives[-1].claims[-1].answered_by
     assert all(not {*c.answers} & {*carts.answers} for s in after.perspectives for c in s.all_claims)
     assert len(after.perspectives[0].claims) == 3
     assert after.perspectives[0].claims[-1].quoted is False

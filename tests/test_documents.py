@@ -17,7 +17,8 @@ from agent.answer.documents import documents_of, same_texts
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.lines import by_file, document_line, headline, taken_as
 from agent.answer.model import Answer, DocumentStance
-from agent.answer.outline import to_terminal
+from agent.answer.outline import copied, to_terminal
+from agent.answer.sheet import sheet_file
 from agent.answer.words import strength_of
 from agent.models.inference import Models
 from agent.runs.progress import Progress
@@ -168,9 +169,34 @@ def test_what_argues_against_a_side_is_apart_from_its_case_and_replies_name_the_
     assert [(c.text, c.citations, c.answers) for c in card.objections] == [(CLAIMS[-1]["text"], [8], [7])]
     assert [c.text for c in card.claims] == [CLAIMS[-2]["text"]]
     assert next(line for line in answer.coverage if line.perspective == "p3").strength == "weak"
+    assert [c.answered_by for c in (yes.claims[0], card.claims[0])] == [[no.claims[0].text], [CLAIMS[-1]["text"]]]
     missing = toll_run(claims=[written("p1", "Those who cross should pay.", 1, answers=9), *CLAIMS[2:]])
     assert toll_answer(missing).perspectives[0].claims[0].answers == []  # no claim cites what it answers
     assert toll_answer(toll_run(claims=CLAIMS[-1:])).outcome == "answered"
+
+
+def test_of_several_claims_of_a_source_that_one_is_answered_which_has_the_passage_the_reason_or_the_words() -> None:
+    replies = {
+        "Pupils pay nothing anyway.": ({"answers": 4, "reason": "money"}, "Pupils have no other way to school."),
+        "Visits are free on Sundays.": ({"answers": 14, "reason": "money"}, CLAIMS[5]["text"]),
+        "The ford will be closed.": ({"answers": 5, "reason": "Others"}, "Reason 6 against a toll."),
+        "Horses avoid the ford now.": ({"answers": 5, "reason": "animals"}, CLAIMS[4]["text"]),
+        "Nobody answers himself.": ({"answers": 1, "reason": "cost"}, ""),
+    }
+    said = [written("p1", text, 1, 2, **more) for text, (more, _) in replies.items()]
+    own = written("p2", "The audit agrees.", 1, reason="audit")
+    answer = toll_answer(toll_run(claims=[*CLAIMS[:2], *said, *CLAIMS[2:], own]))
+    found = {reply: c.text for s in answer.perspectives for c in s.all_claims for reply in c.answered_by}
+    assert {reply: found.get(reply, "") for reply in replies} == {r: met for r, (_, met) in replies.items()}
+    assert {c.text for c in answer.perspectives[0].claims if not c.answers} == {CLAIMS[0]["text"], [*replies][-1]}
+
+
+def test_who_answers_a_claim_stands_below_it_in_copies_and_on_the_sheet() -> None:
+    answer = toll_answer()
+    told = "  Answered by Mill Owners [3]"
+    assert told in copied(answer, answer.perspectives[0]).splitlines()
+    sheet = sheet_file(answer, ".md").decode().replace("\\", "").splitlines()
+    assert ["  - Answered by Mill Owners" in sheet, any(told in line for line in sheet)] == [True, False]
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])
@@ -192,6 +218,7 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     assert flat.casefold().index("44 of 46 shops") < flat.casefold().index("also on this question")
     if form != "html":
         assert "highway. [2] (answers [5])" in flat
+    assert f"nswered by Mill Owners{' [3])' if form == 'terminal' else ' [3]'}" in flat
     listed = "Reader 13 · news · 13 March 2025 · read as No · not quoted: not among the surest"
     assert (listed in flat) is (form in ("markdown", "html", "docx"))
     if listed in flat:

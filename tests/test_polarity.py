@@ -47,6 +47,7 @@ def test_what_says_yes_or_no_in_the_questions_own_words(text: str, question: str
         "We also do not know whether the ban made anybody row elsewhere.",
         "It remains to be seen whether the ferry pays.",
         "Parents can’t tell whether a school keeps its word.",
+        "The police takes no position on whether the lamps should stay on.",
     ],
 )
 def test_a_reply_a_concession_and_an_open_question_are_for_nobody(text: str) -> None:

@@ -42,7 +42,7 @@ HOSTILE = [
 
 
 def answer_with(text: str, **changes: Any) -> Answer:
-    claim = AnswerClaim(text=text, citations=[1], speaker=text, reason=text, answers=[2])
+    claim = AnswerClaim(text=text, citations=[1], speaker=text, reason=text, answers=[2], answered_by=[text])
     facts = {
         "collection": text,
         "title": text,

@@ -1,5 +1,6 @@
 """The page itself over instant providers: ask, watch, edit, stop, follow up, the history and the settings."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,7 +17,7 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import TextInput
 from test_rendering import embedded
-from toll_run import toll_answer
+from toll_run import CLAIMS, toll_answer, toll_run
 from written_answers import answer, cited, stands
 
 from agent.answer.corrections import Corrections
@@ -140,17 +141,20 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     page: Callable[..., AppTest], settings: Settings
 ) -> None:
     page()
-    store_answer(settings, toll_answer(), "3" * 12)
+    plain = [c | {"reason": ""} if c["perspective"] == "p1" else c for c in CLAIMS]  # one side names no reason: no rows
+    store_answer(settings, toll_answer(toll_run(claims=plain)), "3" * 12)
     app = page(run="3" * 12)
     assert not app.exception
+    assert "<h4>" not in html(app)
     folded, _, documents = app.expander
     assert folded.label == ":small[+ 5 more]"
-    assert [b.label for b in folded.button] == [r"\[6\]", *[r"\[5\]"] * 4]
+    replied = "Answered by Ford Gazette"  # to the first of those that cite what is answered
+    assert [b.label for b in folded.button] == [r"\[6\]", r"\[5\]", replied, *[r"\[5\]"] * 3]
     assert "reason 9 against a toll" in "".join(e.proto.body for e in folded.get("html")).casefold()
     assert html(app).index("A yearly pass costs") < html(app).index("44 of 46 shops")
     assert ":small[Against it:]" in [m.value for m in app.markdown]
-    assert '<span class="sm-reason why">Traffic</span> A toll' in html(app)
-    assert '<span class="sm-reason">(answers [5])</span>' in html(app)
+    assert '<span class="sm-reason why">Safety</span> Carters' in html(app)
+    assert '<span class="sm-reason">(answers&nbsp;[5])</span>' in html(app)
     assert "<h2>Also on this question, side not clear</h2>" in html(app)
     assert documents.label == "Documents: read 13 of 14, quoted 9."
     assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]
@@ -159,6 +163,29 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert "read as No · not quoted: not among the surest</p>" in listed
     (copied,) = (c.value for c in app.code if "A yearly pass" in c.value)
     assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
+
+
+def test_reasons_name_rows_in_which_both_sides_stand_and_a_claim_leads_to_its_reply(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    told = toll_answer(toll_run(claims=[c | {"reason": "costs"} if c is CLAIMS[2] else c for c in CLAIMS]))
+    mill = told.citations[2].model_copy(update={"publisher": "[Mill](https://evil.example) **:red[Owners]**"})
+    told = told.model_copy(update={"citations": [*told.citations[:2], mill, *told.citations[3:]]})
+    store_answer(settings, told, "8" * 12)
+    app = page(run="8" * 12)
+    assert not app.exception
+    rows = dict(re.findall("<h4>(.*?)</h4>(.*?)(?=<h4>|<h2>)", html(app), re.DOTALL))
+    assert [*rows] == ["Cost", "Traffic", "School", "Safety", "Loneliness", "Trade", "Other"], "what both name is first"
+    assert any(e.label == ":small[+ 1 more reason]" for e in app.expander)
+    yes, no = (f'<p class="sm-small">{side}</p>' for side in ("Yes", "No"))
+    places = [rows["Cost"].index(part) for part in (yes, "Those who cross", no, "A toll house would")]
+    assert (places, "why" in rows["Cost"]) == (sorted(places), False)  # the row has the reason's name
+    assert '<p class="sm-small">No —</p>' in rows["Traffic"]
+    reply = app.button(key="answered-p1-0-0")
+    assert reply.label.startswith(r"Answered by \[Mill\]")
+    assert r"\*\*\:" in reply.label
+    assert '"clear": ".st-key-claim-p2-0"' in html(reply.click().run())
 
 
 def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[..., AppTest], settings: Settings) -> None:

@@ -168,9 +168,10 @@ async def test_a_writer_is_shown_what_was_judged_for_its_side_by_document(bench:
         "3 Ferries should be free. ",
         '<document title="Minutes of May" publisher="Harbour Board" date="2024-05-02">',
         "4 Fares | Mrs Bray: Free b",
+        "5 Fares | Cllr Moen: I dou",
         '<document publisher="Toll">',
-        "5 Whoever crosses should p",
-    ], "the surest document first, each in its order, no copy; two passages against the side, of other sources, last"
+        "6 Whoever crosses should p",
+    ], "the surest document first, each in its order, no copy; passages against the side last"
     assert bench.asked(YES).index("A nurse") < bench.asked(YES).index("Against the side speak:")
 
 
@@ -337,7 +338,7 @@ async def test_claims_that_say_the_same_become_one_that_cites_both(bench: Bench)
     text = "A free ferry lets nurses and carters of all the far villages reach the town by seven every morning"
     given = [
         claim(f"{text}.", 1),
-        claim(f"{text} indeed.", 2, written=False, evidence=[]),
+        claim(f"{text} indeed.", 2, written=False, evidence=[], answers=7),
         claim(f"{text}.", 3, perspective="p2"),
         claim(f"{text}.", 4, objection=True),
         claim(f"{text.replace('seven', 'eight')}.", 5),
@@ -352,3 +353,4 @@ async def test_claims_that_say_the_same_become_one_that_cites_both(bench: Bench)
         ([1], ["Words of 1."]),
     ]
     assert merged[0].get("written")
+    assert [c.get("answers") for c in merged] == [7, *[None] * 4]

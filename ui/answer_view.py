@@ -1,6 +1,7 @@
 """An answer as the page shows it: the sides beside each other, the words behind each claim beside them, what was not
 found, the documents, and what can be done with it."""
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 
@@ -9,11 +10,13 @@ import streamlit as st
 from agent.answer import commands, words
 from agent.answer.files import as_file, file_name
 from agent.answer.followups import suggestions
+from agent.answer.lines import Row, rows_by_reason
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import copied
 from agent.answer.sheet import SHEET, WHAT_IT_HOLDS
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
+from tools.language.words import count
 from tools.store.store import SAMPLES
 from ui import ask_view, cited_view, moves, read_view, say, source_view
 from ui.service import PageService
@@ -21,6 +24,7 @@ from ui.shown import escaped, label, text
 
 _NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
 _OUT_OF_TIME = ("late", "unjudged")
+_ROWS = 6  # reasons that are not folded
 _SOURCES = "How much is shown, not who is right. One publisher, and what says the same as another, count as one source."
 
 
@@ -104,12 +108,31 @@ def _thread(service: PageService, run: RunRow) -> None:
 
 def _sides(by: cited_view.Corrector, answer: Answer) -> None:
     """Those for and against face each other; the others stand below them, as many in a row as have room."""
-    for name, sides in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
+    for name, found in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
+        sides = list(found)
+        rows = rows_by_reason(sides) if name == "facing" else []
         with st.container(key=f"sides-{name}"):
             for side in sides:
                 with st.container(border=True, key=f"card-{side.stance}-{side.id}"):
-                    _card(by, answer, side)
+                    _card(by, answer, side, claims=not rows)
                     _acts(by.service, by.run, answer, side)
+        for place, row in enumerate(rows[:_ROWS]):
+            _row(by, sides, row, place)
+        if more := rows[_ROWS:]:
+            with st.expander(f":small[+ {count(len(more), 'more reason')}]", key="folded-reasons"):
+                for place, row in enumerate(more, start=_ROWS):
+                    _row(by, sides, row, place)
+
+
+def _row(by: cited_view.Corrector, sides: Sequence[AnswerPerspective], row: Row, place: int) -> None:
+    """A reason, and below it what each side says of it, beside each other or below each other."""
+    st.html(f"<h4>{text(label(row.reason) or 'Without a named reason')}</h4>")
+    with st.container(key=f"sides-row-{place}"):
+        for side, cell in zip(sides, row.cells, strict=True):
+            with st.container(key=f"card-{side.stance}-{side.id}-{place}", gap="small"):
+                say.small(f"{words.label(by.answer, side)}{'' if cell else ' —'}")
+                for number in cell:
+                    cited_view.one(by, words.case(side)[number], f"{side.id}-{number}", named=False)
 
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
@@ -128,7 +151,8 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
                 st.code(copied(answer, side), language=None, wrap_lines=True)
 
 
-def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective) -> None:
+def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
+    """A side; claims: with its case, which stands in rows below both sides otherwise."""
     strength = words.strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
@@ -137,7 +161,7 @@ def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective) -> 
     if said := words.named(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
         cited_view.sourced(by, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
-    cited_view.claims(by, words.case(side), side.id)
+    cited_view.claims(by, words.case(side) if claims else [], side.id)
     if not side.claims and (tried := words.looked_for(answer, side, words.line_of(answer, side))):
         say.small(tried)
     if side.objections:

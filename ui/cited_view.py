@@ -7,9 +7,9 @@ import streamlit as st
 
 from agent.answer import commands
 from agent.answer.corrections import ALSO, OFF
-from agent.answer.lines import said_by
-from agent.answer.model import Answer, AnswerClaim, Citation
-from agent.answer.words import called, claim_text, numbers, reason_of
+from agent.answer.lines import replies, replying, said_by
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.answer.words import called, case, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
 from ui import ask_view, moves, source_view
 from ui.service import PageService
@@ -77,24 +77,25 @@ def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
 def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OPEN) -> None:
     """Claims, each with its reason and what it replies to; all but the first ones are folded."""
     for number, claim in enumerate(of[:opened]):
-        _claim(by, claim, f"{key}-{number}")
+        one(by, claim, f"{key}-{number}")
     if len(of) > opened:
         with st.expander(f":small[+ {len(of) - opened} more]", key=f"folded-{key}"):
             for number, claim in enumerate(of[opened:], start=opened):
-                _claim(by, claim, f"{key}-{number}")
+                one(by, claim, f"{key}-{number}")
     by.undo(key)
 
 
-def _claim(by: Corrector, claim: AnswerClaim, key: str) -> None:
-    reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason else ""
-    replies = f' <span class="sm-reason">(answers {numbers(claim.answers)})</span>' if claim.answers else ""
-    said = text(claim_text(claim, speaker=""))
-    sourced(by, f'<p class="sm-claim {claim.role}">{reason}{said}{replies}</p>', claim, key)
+def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> None:
+    """A claim; named: with its reason, which stands above it otherwise."""
+    reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason and named else ""
+    met = f' <span class="sm-reason">(answers&nbsp;{numbers(claim.answers)})</span>' if claim.answers else ""
+    said, role = text(claim_text(claim, speaker="")), claim.role if named else ""
+    sourced(by, f'<p class="sm-claim {role}">{reason}{said}{met}</p>', claim, key)
 
 
 def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
     """A claim's words, and below them who says them, where and when, each source beside its number."""
-    with st.container(gap=None):
+    with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
         for number, told in said_by(by.answer, claim):
             with st.container(horizontal=True, gap=None, wrap=False):
@@ -102,6 +103,19 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                 st.html(f'<p class="sm-small">{text(told)}</p>')
                 if number == claim.citations[-1]:
                     by.menu(claim, key.rpartition("-")[0], key)
+        if claim.answered_by:
+            with st.container(horizontal=True, gap="xsmall"):
+                for place, (side, reply) in enumerate(replies(by.answer, claim)):
+                    said, there = escaped(f"Answered by {replying(by.answer, reply)}"), f".st-key-{_key(side, reply)}"
+                    to = {"focus": there, "clear": there}
+                    st.button(said, f"answered-{key}-{place}", None, moves.then, kwargs=to, type="tertiary")
+
+
+def _key(side: AnswerPerspective, claim: AnswerClaim) -> str:
+    """The key of a claim's place on the page."""
+    lists = {side.id: case(side), f"{side.id}-against": side.objections}
+    found = (f"{name}-{listed.index(claim)}" for name, listed in lists.items() if claim in listed)
+    return f"claim-{next(found, f'{side.id}-head')}"
 
 
 def _number(answer: Answer, number: int, words: str, key: str) -> None:

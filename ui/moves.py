@@ -17,13 +17,15 @@ if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
-let seen = 0, drawn = 0, looks = 0;
+let seen = 0, drawn = 0, looks = 0, unfolded;
 window.steelmanMoves = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
   if (found && focus && (free || !gently && !seen) && !has.value) {  // who is typing goes on
     if (found.tabIndex < 0) found.tabIndex = -1;  // a heading
     found.focus({preventScroll: true});
   }
+  const fold = found?.closest('details:not([open])');
+  if (fold && fold !== unfolded) (unfolded = fold).querySelector('summary').click();
   if (found && shown && !seen) found.scrollIntoView({block: 'center'});
   const kept = found && clear && document.querySelector(clear);
   if (kept) {

@@ -35,7 +35,7 @@ def show(run: RunRow, answer: Answer) -> None:
 
 
 def _shown(block: Block) -> str:
-    below = "".join(f'<p class="sm-small">{text(said)}</p>' for said in block.said_by)
+    below = "".join(f'<p class="sm-small">{text(said)}</p>' for said in block.below)
     if block.kind == "head":
         return f"<h2>{text(block.marked)}</h2>{below}"
     return f'<p class="sm-claim sm-apart">{text(block.marked)}</p>{below}'

@@ -30,7 +30,7 @@ h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 
 .sm-claim.case::before {{ content: "•"; margin-right: .5em; opacity: .6; }}
 .sm-reason {{ font-size: .8rem; opacity: .88; }}
 .sm-reason.why::after {{ content: ":"; }}
-.sm-reason:not(.why) {{ white-space: nowrap; }}
+[class*="st-key-claim-"]:focus {{ box-shadow: 0 0 0 .4rem {_GROUND}, 0 0 0 .5rem {_LINK}; }}
 .sm-apart {{ margin-top: .8rem; }}
 .sm-small {{ font-size: .85rem; margin: .2rem 0; opacity: .88; }}
 .sm-alert {{ border-left: 4px solid #b08a2e; padding: .6rem .9rem; border-radius: .3rem;

@@ -9,6 +9,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from agent.answer.documents import cited_passages, documents_of, found_passages, same_texts
+from agent.answer.lines import reason_key
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -38,7 +39,7 @@ from agent.options import RunOptions, in_time
 from agent.samples import nearest_questions
 from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, quotes_of
 from tools.errors import DeadlineError
-from tools.language.grounding import verbatim
+from tools.language.grounding import content_overlap, verbatim
 from tools.language.speech import reported_speaker
 from tools.passages import Passage
 from tools.store.store import SAMPLES
@@ -49,22 +50,24 @@ class Numbering:
     """Gives each speaker of a cited document one number, in order of use."""
 
     passages: dict[int, Passage]
+    claims: Sequence[Claim]
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
-    uses: set[tuple[int, str, bool, int]] = field(default_factory=set)
-    """Passages that claims of perspectives cite: the passage, the perspective, whether against it, the number."""
 
-    def cite(self, claim: Claim) -> list[int]:
+    def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
+        """The numbers of what the claim cites, or of one passage of it."""
         quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
-        numbers = [self._number(self.passages[i], q, claim) for i, q in zip(claim["passages"], quotes, strict=True)]
-        where = claim["perspective"], claim.get("objection", False)
-        self.uses |= {(i, *where, n) for i, n in zip(claim["passages"], numbers, strict=True) if claim["perspective"]}
-        return list(dict.fromkeys(numbers))
+        told = [(i, q) for i, q in zip(claim["passages"], quotes, strict=True) if passage in (None, i)]
+        return list(dict.fromkeys(self._number(self.passages[i], q, claim) for i, q in told))
 
-    def answered_by(self, claim: Claim) -> list[int]:
-        """The numbers by which claims that stand elsewhere cite the passage that the claim answers."""
-        own, answered = (claim["perspective"], claim.get("objection", False)), claim.get("answers")
-        cited = {n for i, *_, n in self.uses if i in claim["passages"]}
-        return sorted({n for i, *where, n in self.uses if i == answered and tuple(where) != own} - cited)
+    def answers(self, claim: Claim) -> list[int]:
+        """The numbers of what the claim answers, by those who say it; a source does not answer itself."""
+        met, own = _answered(claim, self.claims), self.cite(claim)
+        return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
+
+    def answered_by(self, claim: Claim) -> list[str]:
+        """The texts of the claims that answer this one."""
+        replying = [c for c in self.claims if "answers" in c and _answered(c, self.claims) is claim]
+        return [c["text"] for c in replying if self.answers(c)]
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = passage.document, speaker_of(passage, quote)
@@ -80,6 +83,28 @@ class Numbering:
             extra = Quotation(passage_id=passage.id, quote=quote, support=support, **where)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
+
+
+def _answered(claim: Claim, claims: Sequence[Claim]) -> Claim | None:
+    """The claim of another side, or of the objections to it, that this one answers: it cites the passage that the model
+    named. Of several it is one with the same reason, else one that cites the passage first, and then shares most words.
+    """
+    place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
+
+    def nearness(rival: Claim) -> tuple[bool, bool, float]:
+        same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
+        return same, first, content_overlap(_told(claim), _told(rival))
+
+    rivals = (c for c in claims if c["perspective"] and _place(c) != place and passage in c["passages"])
+    return max(rivals, key=nearness, default=None)
+
+
+def _place(claim: Claim) -> tuple[str, bool]:
+    return claim["perspective"], claim.get("objection", False)
+
+
+def _told(claim: Claim) -> str:
+    return f"{claim.get('reason', '')} {claim['text']}"
 
 
 def speaker_of(passage: Passage, quote: str) -> str:
@@ -115,9 +140,9 @@ def assemble(
     by_verdicts: bool = False,
 ) -> Answer:
     """The public answer. passages: at least those found or quoted. same, by_verdicts: `documents_of`."""
-    numbering, framing, against = Numbering(passages), state["framing"], state.get("against")
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
+    numbering, framing, against = Numbering(passages, claims), state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome = _outcome(state, sides, also)
     documents = documents_of(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
@@ -148,9 +173,11 @@ def _numbered(
     state: RunState, claims: Sequence[Claim], numbering: Numbering
 ) -> tuple[list[AnswerPerspective], list[AnswerClaim], list[AnswerClaim]]:
     """The sides with their claims, what else is quoted on the question, and what the dispute turns on."""
-    for _ in range(2):  # the second time every passage has its numbers, so that a claim can name those that it answers
-        sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
-        also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
+    order = [*(p["id"] for p in state["perspectives"]), ""]
+    for claim in sorted(claims, key=lambda c: (order.index(c["perspective"]), c.get("objection", False))):
+        numbering.cite(claim)  # all have their numbers before any claim names those that it answers
+    sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
+    also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
 
 
@@ -235,9 +262,9 @@ def _sentence(quote: Quote, passage: Passage) -> ResponseSentence:
 def _claim(claim: Claim, numbering: Numbering) -> AnswerClaim:
     cited = numbering.cite(claim)
     speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
-    told = {"citations": cited, "answers": numbering.answered_by(claim), "quoted": not claim.get("written")}
+    told = {"citations": cited, "answers": numbering.answers(claim), "quoted": not claim.get("written")}
     told["speaker"] = "" if claim.get("written") else ", ".join(speakers)
-    return AnswerClaim(**shared_fields(claim, AnswerClaim) | told)
+    return AnswerClaim(**shared_fields(claim, AnswerClaim) | told, answered_by=numbering.answered_by(claim))
 
 
 def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> CoverageLine:

@@ -146,12 +146,19 @@ class _Overlay:
     def claims(self, place: Place, before: Sequence[AnswerClaim]) -> list[AnswerClaim]:
         """What stays at a place, in its order, and then what comes to it. Nothing replies to what was moved."""
         gone = [m.claim for m in self.moved if m.place == place]
-        numbers = {n for m in self.moved for n in m.claim.citations}
+        numbers, texts = {n for m in self.moved for n in m.claim.citations}, {m.claim.text for m in self.moved}
         stay = [c for c in before if c not in gone]
         known = {c.text for c in stay}
         come = {m.claim.text: m.claim for m in self.moved if m.to == place and m.claim.text not in known}
-        new: dict[str, object] = {"role": "also" if place == Place(ALSO) else "case", "answers": []}
-        stay = [c.model_copy(update={"answers": [n for n in c.answers if n not in numbers]}) for c in stay]
+        new: dict[str, object] = {"role": "also" if place == Place(ALSO) else "case", "answers": [], "answered_by": []}
+
+        def kept(claim: AnswerClaim) -> AnswerClaim:
+            answers = [n for n in claim.answers if n not in numbers]
+            return claim.model_copy(
+                update={"answers": answers, "answered_by": [t for t in claim.answered_by if t not in texts]}
+            )
+
+        stay = [kept(c) for c in stay]
         return [*stay, *(c.model_copy(update=new) for c in come.values())]
 
     def side(self, side: AnswerPerspective) -> AnswerPerspective | None:

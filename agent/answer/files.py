@@ -87,7 +87,7 @@ def _markdown_lines(answer: Answer, block: Block, linked: bool) -> list[str]:
         if linked and _ADDRESS.fullmatch(url):
             text = f"<{url}>".join(text.rsplit(escape(url), 1))
         return [first + text, *(f"{' ' * len(first)}- “{escape(w)}”" for w in words_behind(answer, block.source))]
-    line, said_by = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip()), map(escape, block.said_by)
+    line, said_by = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip()), map(escape, block.below)
     if block.kind in _LISTS:
         return [line, *(f"  - {said}" for said in said_by)]
     return [line, *(part for said in said_by for part in ("", f"*{said}*"))]
@@ -154,7 +154,7 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
             paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(block.kind))
             if kind in _ITALIC:
                 paragraph.runs[0].italic = True
-            for said in block.said_by:
+            for said in block.below:
                 paragraph.paragraph_format.keep_with_next, paragraph.paragraph_format.space_after = True, Pt(0)
                 paragraph = document.add_paragraph(style="List Continue")
                 paragraph.add_run(_xml(said)).font.size = Pt(9)

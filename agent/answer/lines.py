@@ -1,14 +1,17 @@
-"""The lines that stand under a quotation, who says it and where; and the list of what was read."""
+"""The lines that stand under a quotation, who says it, where, and who answers it; the rows in which two sides face each
+other; and the list of what was read."""
 
 import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from textwrap import shorten
+from typing import NamedTuple
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
 from agent.answer.retrieved import Evidence
 from agent.answer.summary import is_read
-from agent.answer.words import called, day, kind_of, numbers, pages_of, plain
+from agent.answer.words import called, case, day, kind_of, numbers, pages_of, plain, reason_of
+from tools.language.grounding import stems
 from tools.language.words import count
 
 _LONGEST = 80  # characters of a name
@@ -23,6 +26,13 @@ _WHY_NOT = {
 }
 
 
+class Row(NamedTuple):
+    """A reason, empty for claims without one. cells: the positions of each side's claims in its `words.case`."""
+
+    reason: str
+    cells: tuple[list[int], list[int]]
+
+
 def said_by(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
     """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim, with its number."""
     cited = {c.number: c for c in answer.citations}
@@ -33,6 +43,43 @@ def told_by(answer: Answer, claim: AnswerClaim) -> list[str]:
     """The same as lines; each of several begins with its number."""
     told = said_by(answer, claim)
     return [f"{numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
+
+
+def replies(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
+    """The claims that answer this one, each with the side that it stands under."""
+    return [(side, c) for side in answer.perspectives for c in side.all_claims if c.text in claim.answered_by]
+
+
+def answered_by(answer: Answer, claim: AnswerClaim) -> str:
+    """'answered by Cllr Faulds [8], Sample Gazette [2]': who replies to the claim; empty where nobody does."""
+    told = [f"{replying(answer, reply)} {numbers(reply.citations[:1])}" for _, reply in replies(answer, claim)]
+    return f"answered by {', '.join(told)}" if told else ""
+
+
+def replying(answer: Answer, reply: AnswerClaim) -> str:
+    """The speaker or the publisher of a claim that answers another one."""
+    first = [c for c in answer.citations if c.number in reply.citations[:1]]
+    name = reply.speaker or next((c.speaker or _published(c) for c in first), "")
+    return shorten(plain(name), _LONGEST, placeholder=" …")
+
+
+def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[Row]:
+    """The reasons of two sides: first those that both name, then the others as high as their first claim stands, claims
+    without a reason last. No rows unless both sides name reasons: quotations have none."""
+    cases = [case(side) for side in sides]
+    if len(cases) != 2 or not all(any(c.reason for c in claims) for claims in cases):
+        return []
+    rows: dict[Sequence[str], Row] = {}
+    for place, claims in enumerate(cases):
+        for number, claim in enumerate(claims):
+            row = rows.setdefault(reason_key(claim.reason), Row(reason_of(claim), ([], [])))
+            row.cells[place].append(number)
+    return sorted(rows.values(), key=lambda r: (not r.reason, not all(r.cells), min(r.cells[0] + r.cells[1])))
+
+
+def reason_key(reason: str) -> Sequence[str]:
+    """What two spellings of one reason share: 'injury' and 'Injuries'."""
+    return stems(reason) or (reason.casefold(),)
 
 
 def in_short(answer: Answer, claim: AnswerClaim) -> str:

@@ -40,10 +40,9 @@ class AnswerClaim(Part):
     """A finished sentence and the numbers of the citations that it stands on.
 
     `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
-    quotes say it.
-    `shown` is the text with what was changed in square brackets, empty where it stands alone. `speaker`:
-    whose words are quoted; empty of what a model wrote. `reason`: a word or two for it, empty where none was given.
-    `answers`: numbers of the opposing citations that the claim replies to.
+    quotes say it. `shown`: the text with what was changed in square brackets, empty where it stands alone. `speaker`:
+    whose words are quoted; empty of what a model wrote. `reason`: a word or two for it, or nothing. `answers`: numbers
+    of the opposing citations that it replies to. `answered_by`: texts of claims that reply to it, in JSON if any.
     """
 
     text: str
@@ -54,6 +53,7 @@ class AnswerClaim(Part):
     speaker: str = ""
     reason: str = ""
     answers: list[int] = Field(default_factory=list)
+    answered_by: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
 
 
 class ResponseSentence(Part):

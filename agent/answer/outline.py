@@ -27,7 +27,8 @@ class Block:
     `citations`: the numbers that follow the text, None where there can be none. `quoted`: the text is a source's own
     words, to be set in quotation marks. `label`: what stands before a perspective's statement, or in its place; or a
     claim's reason. `source`: the citation whose line the text is. `speaker` says what is quoted, in short;
-    `said_by` are the lines below the text that tell it in full. `answers`: the numbers that a claim replies to.
+    `said_by` are the lines below the text that tell it in full. `answers`: the numbers that a claim replies to;
+    `answered`: who replies to it.
     """
 
     kind: Kind
@@ -39,9 +40,10 @@ class Block:
     speaker: str = ""
     answers: Sequence[int] = ()
     said_by: Sequence[str] = ()
+    answered: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("text", "label", "speaker"):  # no rendering shows what a terminal or a page would obey
+        for name in ("text", "label", "speaker", "answered"):  # no rendering shows what a terminal or a page would obey
             object.__setattr__(self, name, words.plain(getattr(self, name)))
         object.__setattr__(self, "said_by", [words.plain(line) for line in self.said_by])
 
@@ -56,6 +58,11 @@ class Block:
     def cited(self) -> str:
         """The numbers after the text."""
         return words.numbers(self.citations or (), self.answers)
+
+    @property
+    def below(self) -> list[str]:
+        """The lines below the text."""
+        return [*self.said_by, *filter(None, [self.answered[:1].upper() + self.answered[1:]])]
 
 
 def opening(answer: Answer) -> list[Block]:
@@ -131,7 +138,7 @@ def copied(answer: Answer, side: AnswerPerspective) -> str:
     cited = {n for b in blocks for n in b.citations or ()}
     sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
     head = f"{answer.neutral_question} {words.called(answer, side)}"
-    told = (line for b in blocks for line in (f"{b.marked} {b.cited}".rstrip(), *(f"  {said}" for said in b.said_by)))
+    told = (line for b in blocks for line in (f"{b.marked} {b.cited}".rstrip(), *(f"  {said}" for said in b.below)))
     return "\n".join([head, *told, "", *sources])
 
 
@@ -147,7 +154,8 @@ def _claim(answer: Answer, kind: Kind, claim: AnswerClaim) -> Block:
     text = words.decontextualised(claim) if claim.quoted else claim.text
     why, speaker = words.reason_of(claim), lines.in_short(answer, claim)
     said_by = () if kind == "crux" else lines.told_by(answer, claim)  # of a crux the numbers are enough
-    return Block(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by)
+    replied = lines.answered_by(answer, claim)
+    return Block(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied)
 
 
 def _shown(*blocks: Block) -> list[Block]:
@@ -264,7 +272,8 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
 def _text(block: Block) -> str:
     text = words.by(_in_marks(block.text) if block.quoted else block.text, block.speaker)
     reason = f"{block.label}: " if block.label and block.kind != "head" else ""
-    return f"{reason}{text} {block.cited}".rstrip()
+    replied = f" ({block.answered})" if block.answered else ""
+    return f"{reason}{text} {block.cited}".rstrip() + replied
 
 
 def _in_marks(text: str) -> str:

@@ -15,7 +15,7 @@ SHEET = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
 _MOST = 3
-_NUMBER = re.compile(r"^\[\d+\] ")
+_NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
 _NAMED = 3  # documents that are named
 
 
@@ -52,7 +52,8 @@ def _worded(answer: Answer, block: Block) -> Block:
 
 def _unnumbered(block: Block) -> Block:
     """The block without the numbers of a list of sources, which the sheet has no room for."""
-    return replace(block, citations=None, answers=(), said_by=[_NUMBER.sub("", said) for said in block.said_by])
+    said_by, answered = [_NUMBER.sub("", said) for said in block.said_by], _NUMBER.sub("", block.answered)
+    return replace(block, citations=None, answers=(), said_by=said_by, answered=answered)
 
 
 def unknown(answer: Answer) -> list[Block]:

@@ -25,7 +25,7 @@ from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_
 
 _CLEAR_SHOWN = 32  # passages for a perspective at most
 _SHOWN = 12  # up to which passages that are only weakly for it are added
-_AGAINST = 2  # passages against a perspective whose contrary has them in its own case
+_AGAINST = 6  # passages against a perspective whose contrary has them in its own case: what its claims can answer
 _OBJECTIONS = 4  # passages against any other one
 
 

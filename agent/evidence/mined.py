@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from agent.models.inference import Models
 from agent.state import Perspective
 from tools.language.copies import average_linkage
+from tools.language.polarity import takes_no_side
 from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences
 from tools.passages import Passage, Sentence
@@ -31,7 +32,8 @@ _SAME_ANSWER = 0.6
 
 async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
     """The different answers to an open question: one statement a cluster of sentences that answer it."""
-    alone = (s for p in passages[:_READ] for s in passage_sentences(p) if stands_alone(s.text))
+    read = (s for p in passages[:_READ] for s in passage_sentences(p))
+    alone = (s for s in read if stands_alone(s.text) and not takes_no_side(s.text))
     sentences = [s for s in alone if _ANSWERS.search(_REASON.split(_CONDITION.sub("", s.text))[0])]  # main clauses
     if not sentences:
         return []

@@ -159,10 +159,11 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
 
 
 def _citing_both(one: Claim, other: Claim) -> Claim:
-    """The first claim, citing what the other one cites too."""
+    """The first claim, citing what the other one cites too; it answers what either does."""
     cited: dict[int, str] = {}
     for c in (other, one):
         cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)
     ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
     written = bool(one.get("written") or other.get("written"))
-    return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})
+    both = Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})
+    return Claim(**{**both, "answers": other["answers"]}) if "answers" in other and "answers" not in one else both

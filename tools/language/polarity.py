@@ -23,6 +23,7 @@ _UNDECIDED = re.compile(
     r"(?:n['’]t|\b(?:not|nobody|no one|cannot|never)) (?:\w+ ){0,2}(?:knows?|known|say|tell|predict|sure|clear)\b"
     r"[^.;]{0,30}\b(?:whether|if)\b"
     r"|\b(?:unclear|unknown|uncertain|undecided|open question)\b[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\b(?:takes?|took|has|have|holds?) no (?:view|position|side|stance|opinion)\b"
     r"|\bremains to be seen\b|\btoo (?:early|soon) to (?:say|tell|know|judge)\b",
     re.I,
 )
@@ -36,7 +37,7 @@ _CONCEDES = re.compile(
 def takes_no_side(text: str) -> bool:
     """Whether the words alone cannot show a side: they reply to somebody's question, which a reader does not see ('Of
     private ones, yes.'), concede a point and say nothing against it ('I know that they are kind.'), or say that nobody
-    knows."""
+    knows, or that somebody takes no position."""
     return bool(_REPLY.match(text) or _CONCEDES.match(text) or _UNDECIDED.search(text))
 
 
