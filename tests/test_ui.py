@@ -87,14 +87,14 @@ def test_yes_stands_before_no_on_the_page_in_its_comparison_and_on_the_sheet_wha
     page()
     sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not."), stands("p3", "other", "Or so.")
     told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
-    order = ["For", "Against", "Other way"]
+    order = ["Yes", "No", "Other way"]
     for run in "0" * 12, "1" * 12:  # odd and even
         stored = told.model_copy(update={"perspectives": [*reversed(told.perspectives)]})
         store_answer(settings, stored, run)
         shown = page(run=run)
         assert sorted(order, key=lambda side: html(shown).index(f"<b>{side}</b>")) == order
         sheet = html(page(run=run, view="sheet"))
-        assert sheet.index("<h2>For: It is.") < sheet.index("<h2>Against: It is not.")
+        assert sheet.index("<h2>Yes: It is.") < sheet.index("<h2>No: It is not.")
         assert "Is that near?" in labels(shown)
         compared = html(page(run=run, view="compare"))
         assert sorted(order, key=lambda side: compared.index(f'sm-apart">{side}')) == order
@@ -128,7 +128,7 @@ def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
 ) -> None:
     undecided = build(judge=ScriptedJudge(lambda pair: 0.5 if " not " in pair.statement else 0.65))
     monkeypatch.setattr(session, "Runs", partial(Runs, build=undecided))
-    app = until(ask(page(), QUESTION), lambda a: "<b>Against</b>" in html(a))
+    app = until(ask(page(), QUESTION), lambda a: "<b>No</b>" in html(a))
     assert 'class="sm-claim case"' not in html(app)
     assert 'class="sm-claim thesis"' not in html(app)
     assert "one source" in app.markdown[0].help  # what counts is explained where they stand

@@ -18,10 +18,6 @@ from ui.shown import escaped, label, text
 _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
 _NONE = "", 0, "", ""
-_SURE = (
-    "A model read these words beside each side of the question, and takes them to be on this side with this "
-    "probability. It can be wrong: read the words."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +140,6 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         key, back = "close-source", (_NONE, opener)
         st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
     st.html(source_view.card(citation, passages, words))
-    of_these = (more.support for more in citation.more if more.quote == words)
-    if (sure := next(of_these, citation.support)) is not None:
-        st.markdown(f":small[{sure:.0%} likely to be on this side]", help=_SURE)
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):
             quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]
