@@ -64,11 +64,6 @@ def test_foreign_files_are_read_apart() -> None:
         assert "read_file" not in file.read_text(), place
 
 
-def test_modules_are_short() -> None:
-    lengths = {f: len(f.read_text().splitlines()) for f in modules()}
-    assert [f"{f}: {n} lines" for f, n in lengths.items() if n > 300] == []
-
-
 def test_functions_are_short() -> None:
     long = [
         f"{f}: {node.name}"

@@ -43,8 +43,8 @@ _SAYS, _BESIDE = 0.6, 0.2  # shares of a claim's content words in a passage that
 _CHECKING = 0.5  # of the time that is left, for a call
 UNCHECKED = "Not all that the model wrote was checked; what was not is left out."
 FOOLED = (
-    "The model that checks accepted a claim that its source does not say. So what the built-in judge or a search for "
-    "numbers, names and words spoke against was left out as well."
+    "The checking model accepted a claim that its source does not say. So claims that the built-in checks spoke "
+    "against were left out as well."
 )
 Key = tuple[str, str]  # a claim's perspective and text
 

@@ -17,7 +17,7 @@ from agent.answer.files import escape, to_markdown
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import all_looked_into
-from agent.answer.words import LABELS, plain, undone
+from agent.answer.words import plain, stance_labels, undone
 from agent.runs.progress import WHOLE, Progress
 from agent.state import is_answer
 from api.callers import Caller
@@ -177,7 +177,7 @@ def retrieved_text(found: Retrieved) -> str:
     """The sides with their best passages."""
     lines = [f"# {_escaped(found.question)}", ""]
     for side in found.perspectives:
-        lines += _side(side)
+        lines += _side(side, stance_labels(found.question)[side.stance])
     lines += [f"> {_escaped(line)}\n" for line in [undone(found.notes)] if line]
     if not found.perspectives:
         lines += ["No sides were found for this question.", ""]
@@ -197,8 +197,8 @@ def judged_text(judged: Judged, pairs: list[JudgePair]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _side(side: RetrievedPerspective) -> list[str]:
-    head = side.name if is_answer(side.name, side.statement) else f"{LABELS[side.stance]}: {side.statement}"
+def _side(side: RetrievedPerspective, label: str) -> list[str]:
+    head = side.name if is_answer(side.name, side.statement) else f"{label}: {side.statement}"
     lines = [f"## {_escaped(head)}", ""]
     if side.status == "not_found":
         tried = " · ".join(_escaped(q) for q in side.queries)
