@@ -1,4 +1,4 @@
-"""Serves local models with vLLM (`make local-models`): choice of model, download, server."""
+"""Models on this machine, served by vLLM (`make local-models`): which, how they are fetched, and the server."""
 
 import os
 
