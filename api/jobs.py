@@ -1,8 +1,7 @@
-"""Uploads on their way into a collection. The request of a small one waits for its end; a large one is a job that its
-caller is told of, and goes on after its request was answered.
+"""Uploads on their way into a collection. The request of a small one waits for it; a large one is a job.
 
-How a job ended is kept in a file, so that the next server can tell it too. A job whose end nobody wrote down, or that
-its server let go of, was interrupted: what it stored stays, and its upload is sent again.
+A file keeps the state of a job for the next server. A job without an end in its file was interrupted: what it stored
+stays, and its upload is sent again.
 """
 
 import asyncio
@@ -13,7 +12,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -30,8 +28,6 @@ from tools.errors import SteelmanError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
-LARGE_COUNT = 1_000
-"""Documents past which an upload is a job."""
 _MOST_OPEN = 16
 _MOST_PROBLEMS = 100
 _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
@@ -40,7 +36,7 @@ _INTERRUPTED = "Its server was stopped. Send the upload again: what was stored s
 
 
 class StoppedError(Exception):
-    """Whoever wanted the work has left or stopped it. What is stored stays."""
+    """The upload was stopped. What is stored stays."""
 
 
 class Job:
@@ -57,7 +53,6 @@ class Job:
     ) -> None:
         self.caller, self.folder, self.documents = caller, folder, documents
         self.known = False  # to its caller, as a job
-        self.large = False  # as a small one turned out to be, of which nothing was stored then
         self.failure: BaseException | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
         self.state = JobDetails(id=folder.name, collection=collection, created_at=now(), documents=count)
@@ -77,19 +72,10 @@ class Job:
         if self.state.started_at is None:
             self.task.cancel()
 
-    def store(self, runs: Runs) -> Stored | None:
-        """None of what was taken for small and is not.
-
-        Raises StoppedError, ReadingCancelledError, ProblemError where nothing could be read, and what `ingest` raises.
-        """
+    def store(self, runs: Runs) -> Stored:
+        """Raises StoppedError, ReadingCancelledError, ProblemError if nothing could be read, and as `ingest` does."""
         search, report = runs.providers.search, self.report
-        documents: Iterable[SourceDocument] = self._taken()
-        if not self.known:  # read to the end first: what is too much is not begun
-            documents = list(islice(documents, LARGE_COUNT + 1))
-            self.large = len(documents) > LARGE_COUNT
-            if self.large:
-                return None
-        Ingester(runs.store, search, search.encoder).ingest(documents, self.state.collection, None, report)
+        Ingester(runs.store, search, search.encoder).ingest(self._taken(), self.state.collection, None, report)
         self.state.documents = self.state.read
         if not report.stored and not report.unchanged:
             problems = report.problems
@@ -142,12 +128,13 @@ class Jobs:
             if folder.name not in self._at_work:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    async def store(self, job: Job) -> Stored | None:
-        """What a small upload comes to; None of one that has to be a job. Raises what `Job.store` raises."""
+    async def store(self, job: Job) -> Stored:
+        """The result of a small upload. Raises as `Job.store` does."""
         self._start(job)
         await asyncio.wait([job.task])  # goes on when the request is given up
         if job.failure:
             raise job.failure
+        assert job.state.result
         return job.state.result
 
     async def begin(self, job: Job) -> JobDetails:
@@ -228,8 +215,7 @@ class Jobs:
             SERVER.info("job %s is %s", state.id, state.status, extra=facts)
             self.on_end(state.status)
         del self._at_work[state.id]
-        if not job.large:
-            shutil.rmtree(job.folder, ignore_errors=True)
+        shutil.rmtree(job.folder, ignore_errors=True)
 
     def _keep(self, job: Job) -> None:
         with disk_errors(self._folder):

@@ -23,9 +23,9 @@ from agent.settings import Settings
 from api.callers import Caller, CallerRuns
 from api.forms import Cursor
 from api.jobs import Jobs
-from api.left_runs import LOOK_AGAIN, LeftRuns
 from api.observing import SERVER
 from api.problems import ProblemError, failed_run
+from api.recovery import LOOK_AGAIN, Recovery
 from api.schemas import Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
 from tools.errors import JudgeError, RunAbandonedError, UnknownRunError, as_sentence, without_hint
 from tools.models.judges.judge import Pair
@@ -48,7 +48,7 @@ class Service:
         self._beginning = asyncio.Lock()  # so that limits hold for requests that come together
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._beside: Counter[str] = Counter()  # requests of a key that judge or store
-        self.left = LeftRuns(runs, lambda: in_thread(self._caller_runs.cut_short))
+        self.recovery = Recovery(runs, lambda: in_thread(self._caller_runs.cut_short))
 
     async def start(
         self, caller: Caller, request: Question, *, writing: bool = True, idempotency_key: str | None = None
@@ -154,7 +154,7 @@ class Service:
                 return
             except RunAbandonedError:
                 # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
-                if run_id not in self.left.ids and (await self.runs.run(run_id)).interrupted:
+                if run_id not in self.recovery.ids and (await self.runs.run(run_id)).interrupted:
                     raise
                 await asyncio.sleep(LOOK_AGAIN)
 
@@ -255,13 +255,13 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = Service(runs, settings, TableThread(pool))
-            await service.left.take_up()
-            taking_up = asyncio.create_task(service.left.keep_taking_up())
+            await service.recovery.find()
+            resuming = asyncio.create_task(service.recovery.resume_all())
             try:
                 yield service
             finally:
-                taking_up.cancel()
-                await asyncio.wait([taking_up])
+                resuming.cancel()
+                await asyncio.wait([resuming])
                 await service.close()
 
 

@@ -21,7 +21,6 @@ from api.callers import Keys
 from api.guard import Guard
 from api.mcp.server import mount
 from api.observing import SERVER, Metrics, configure, told_by_loop
-from api.outside import Outside
 from api.problems import RESPONSES, add_handlers
 from api.routes import completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
@@ -64,7 +63,6 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     app.state.mcp = mount(app, settings)
     app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # nothing comes from elsewhere
     app.add_middleware(Guard, settings=settings, metrics=figures)
-    app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
     return app
 

@@ -110,7 +110,7 @@ def test_a_restarted_server_goes_on_and_a_client_misses_and_repeats_nothing(sett
 def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("agent.runs.store", "api.left_runs"):
+    for module in ("agent.runs.store", "api.recovery"):
         monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
     with closing(Database(settings.database_path)) as database:
         runs = RunStore(database)

@@ -187,19 +187,20 @@ def test_a_huge_body_is_refused_before_it_is_sent(address: str) -> None:
         assert problem_in(reply)["detail"] == "At most 8 MB are taken here. Send less at once."
 
 
-@pytest.mark.parametrize("path", ["/v1/ask", "/nothing"])
 @pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", f"Content-Length: {10**9}"])
-def test_a_body_without_end_is_refused_and_cut_off(address: str, path: str, length: str) -> None:
+def test_a_refused_body_that_goes_on_is_cut_off(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, length: str
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1)
     part = b"x" * 100_000 if "Content" in length else b"%x\r\n" % 100_000 + b"x" * 100_000 + b"\r\n"
-    sent = 0
-    with connected(address) as connection:
-        connection.sendall(head("POST", path, "Content-Type: application/json", length))
+    with api(settings) as address, connected(address) as connection:
+        connection.sendall(head("POST", "/v1/ask", "Content-Type: application/json", length))
+        give_up = time.monotonic() + 10
         with contextlib.suppress(ConnectionError):
-            while sent < 500_000_000:
+            while time.monotonic() < give_up:
                 connection.sendall(part)
-                sent += len(part)
-        assert sent < 60_000_000  # what the server took, and what lay between
-        assert problem_in(read_to_end(connection))["status"] in (404, 413)
+        assert time.monotonic() < give_up
+        assert problem_in(read_to_end(connection))["status"] == 413
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 

@@ -26,7 +26,7 @@ from tools.store.database import Database
 # patience with whoever shows none. To encode a text on culverts takes as many seconds as HANG says.
 COMMAND = """
 import functools, os, sys, time
-import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.left_runs
+import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.recovery
 from agent.runs.service import Runs
 from instant_providers import InstantEncoder
 from providers import build
@@ -34,7 +34,7 @@ pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
 agent.runs.service.Runs = functools.partial(Runs, build=made)
 agent.runs.parts.index_samples = lambda *_: None
-agent.runs.store.STALE_SECONDS = api.left_runs.STALE_SECONDS = stale
+agent.runs.store.STALE_SECONDS = api.recovery.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2
 api.events.QUIET_SECONDS = 0.5
 encode, hang = InstantEncoder.encode, float(os.environ.get("HANG", 0))

@@ -9,8 +9,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from api.guard import OPEN
-from api.outside import link
 from api.problems import Problem, ProblemError, problem_of
+from api.public_url import link
 from api.schemas import Health
 from api.service import TheService
 from tools.errors import SteelmanError
