@@ -158,7 +158,7 @@ CHOICES: list[tuple[dict[str, Any], str, str]] = [
     ({"steelman": {"colections": ["mine"]}}, "steelman.colections", "no such field; /openapi.json lists them"),
     ({"steelman": {"collections": []}}, "steelman.collections", "at least 1 item"),
     ({"steelman": {"review": True}}, "steelman.review", "no such field"),
-    ({"steelman": ["mine"]}, "steelman", "has to be a JSON object"),
+    ({"steelman": ["mine"]}, "steelman", "a valid dictionary or object"),
     ({"web": False}, "web", r"within 'steelman', as in \{"),
     ({"depth": "deep"}, "depth", "the model says how much is searched: steelman, steelman-quick, steelman-deep"),
 ]

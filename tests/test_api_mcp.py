@@ -179,16 +179,8 @@ async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: p
         assert "the inside of the server" in caplog.text
 
 
-@asynccontextmanager
-async def client_of(service: Service) -> AsyncIterator[Client]:
-    @asynccontextmanager
-    async def opening() -> AsyncIterator[asyncio.Future[Service]]:
-        opened = asyncio.Future[Service]()
-        opened.set_result(service)
-        yield opened
-
-    async with Client(build_server(opening)) as client:
-        yield client
+def client_of(service: Service) -> Client:
+    return Client(build_server(service))
 
 
 SPEAKS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -269,14 +261,13 @@ def test_standard_output_carries_the_protocol_alone(settings: Settings, tmp_path
     assert status == 0
 
 
-def test_a_store_that_cannot_be_opened_is_told_to_whoever_asks(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_opened_ends_it_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    messages, said, status = spoken(tmp_path / "file", tmp_path)
-    assert messages[1]["result"]["isError"] is True  # type: ignore[index]
-    assert "Set STEELMAN_DATA_DIR to a folder" in json.dumps(messages[1])
-    assert "Set STEELMAN_DATA_DIR to a folder" in said
-    assert "Traceback" not in said
-    assert status == 0
+    environment = {**os.environ, "STEELMAN_DATA_DIR": str(tmp_path / "file")}
+    done = subprocess.run([sys.executable, SERVER, "0"], input="", env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Set STEELMAN_DATA_DIR to a folder" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def configured() -> StdioServerParameters:
