@@ -40,10 +40,9 @@ class StoppedError(Exception):
 
 
 class Job:
-    """An upload that this process works on. `documents` reads what was sent; what cannot be read goes into the report.
+    """An upload that this process works on. `documents` reads the files; unreadable ones go into the report.
 
-    `stopped` ends it between two documents, and the reading of a file, as Ctrl-C ends `ingest`: the batch that is being
-    written is finished, and nothing is torn.
+    `stopped` ends it between two documents or within a file; a batch that is being written is finished.
     """
 
     task: asyncio.Task[None]
@@ -58,7 +57,6 @@ class Job:
         self.state = JobDetails(id=folder.name, collection=collection, created_at=now(), documents=count)
 
     def details(self) -> JobDetails:
-        """How far it is, and what came of it."""
         state, report = self.state, self.report
         state.added, state.changed, state.unchanged = report.stored - report.replaced, report.replaced, report.unchanged
         state.passages, state.problems = report.passages, report.problems[:_MOST_PROBLEMS]
@@ -66,7 +64,7 @@ class Job:
         return state
 
     def stop(self, status: Literal["cancelled", "interrupted"]) -> None:
-        """Ends it where it reads or where its documents end; at once while it waits its turn."""
+        """Ends it at its next document; at once if it waits its turn."""
         self.state.status = status
         self.stopped.set()
         if self.state.started_at is None:
@@ -86,7 +84,7 @@ class Job:
         return Stored.model_validate(report)
 
     def _taken(self) -> Iterator[SourceDocument]:
-        """Those that hold text."""
+        """The documents that hold text."""
         for document in self.documents(self):
             if self.stopped.is_set():
                 raise StoppedError
@@ -101,15 +99,15 @@ Documents = Callable[[Job], Iterable[SourceDocument]]
 
 
 class Jobs:
-    """The uploads of all callers. Jobs are worked on one after the other, since each keeps the processor and the
-    indexes busy. Bound to one event loop. `on_end` is told how each job ended."""
+    """The uploads of all callers, in one event loop. Jobs run one after the other, since each keeps the processor and
+    the indexes busy. `on_end` gets the status of each job that ends."""
 
     def __init__(self, runs: Runs, folder: Path) -> None:
         self.on_end: Callable[[str], object] = lambda _: None
         self._runs, self._folder = runs, folder
         self._at_work: dict[str, Job] = {}
         self._turn = asyncio.Lock()
-        # Of their own: an upload that waits for a slow file must not hold a thread that everybody else needs.
+        # An upload that waits for a slow file must not hold one of the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
 
     def __len__(self) -> int:
@@ -117,7 +115,7 @@ class Jobs:
 
     @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:
-        """An empty folder for what is uploaded, its owner's alone; it goes again unless an upload was begun with it."""
+        """An empty private folder for an upload; removed again unless an upload began with it."""
         folder = self._folder / f"j{uuid.uuid4().hex[:12]}"
         with disk_errors(self._folder):
             keep_folder_private(self._folder)
@@ -138,7 +136,7 @@ class Jobs:
         return job.state.result
 
     async def begin(self, job: Job) -> JobDetails:
-        """Begins a job, which its caller can ask for from now on. Raises ProblemError past the most."""
+        """Begins a job. Raises ProblemError (429) if the caller has too many open."""
         await asyncio.to_thread(self._forget_old)
         if sum(each.known and each.caller == job.caller for each in self._at_work.values()) >= _MOST_OPEN:
             detail = f"{_MOST_OPEN} jobs of this key are open, the most there may be. Wait for one, or cancel one."
@@ -153,7 +151,7 @@ class Jobs:
         job.task = asyncio.create_task(self._work(job))
 
     def state(self, caller: Caller, job_id: str) -> JobDetails:
-        """How far the caller's job is, and what came of it. Raises ProblemError for one that is not its own."""
+        """The caller's job. Raises ProblemError (404)."""
         if job := self._own(caller, job_id):
             return job.details()
         try:
@@ -176,8 +174,7 @@ class Jobs:
         return True
 
     async def close(self) -> None:
-        """Lets go of all uploads, which are interrupted. Takes some seconds at most: what is being written then is lost
-        to its job, and is stored by the upload that is sent again."""
+        """Interrupts all uploads, within seconds. A batch that is being written then is lost to its job."""
         tasks = [job.task for job in self._at_work.values()]
         for job in self._at_work.values():
             job.stop("interrupted")
@@ -203,7 +200,7 @@ class Jobs:
             job.failure = exc
             if state.status != "cancelled":
                 state.status, state.error = "interrupted", _INTERRUPTED
-        except Exception as exc:  # noqa: BLE001  # told by the job, or by its request
+        except Exception as exc:  # noqa: BLE001  # reported by the job or its request
             state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
             if job.known and not isinstance(exc, ProblemError | SteelmanError):
                 SERVER.exception("job %s failed", state.id)
@@ -223,7 +220,7 @@ class Jobs:
             path.write_text(job.details().model_dump_json(), encoding="utf-8")
 
     def _forget_old(self) -> None:
-        """Removes what ended a week ago, and what a killed server left."""
+        """Removes jobs that ended a week ago, and folders that a killed server left."""
         for path in self._folder.glob("j*"):  # the page keeps its uploads beside them
             with contextlib.suppress(OSError):
                 if path.stem[:13] not in self._at_work and time.time() - path.stat().st_mtime > _KEPT_SECONDS:

@@ -34,7 +34,7 @@ _ABOUT = "Every side's strongest sourced case for a contentious question. Failur
 
 
 def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
-    """The application; the agent is opened when it starts. `opening`: another way to open it."""
+    """The application, which opens the agent at its start. `opening`: another way to open it."""
     figures = Metrics()
 
     @asynccontextmanager
@@ -77,11 +77,8 @@ def _watch(service: Service, figures: Metrics) -> None:
 
 
 def serve(settings: Settings) -> int:
-    """Listens until it is stopped.
-
-    Raises InputError where it would be open to others without a key, and SteelmanError where it cannot listen, or what
-    opening the agent raises.
-    """
+    """Listens until it is stopped. Raises InputError if others could reach it without a key, SteelmanError if it cannot
+    listen or open the agent."""
     use_few_heaps()
     configure(settings)
     if not is_loopback(settings.api_host):

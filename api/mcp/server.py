@@ -2,8 +2,7 @@
 
 transport (a process of its own, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service
 
-The package's low-level server is used, since resources differ by caller. Nothing that a client sends is used as a
-command or as the name of a file: collections are names of the store, runs are ids of twelve hexadecimal digits.
+The package's low-level server is used, since resources differ by caller.
 """
 
 import asyncio
@@ -89,7 +88,7 @@ async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> List
 
 
 async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-    """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address."""
+    """Raises MCPError for an address that is wrong or of no answer of the caller's."""
     service, uri = _service(ctx), str(params.uri)
     address = _ADDRESS.fullmatch(uri)
     if address is None:
@@ -135,10 +134,9 @@ def _service(ctx: Context) -> Service:
 
 
 def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
-    """Adds what answers the messages over HTTP, behind the guard of all calls; the manager has to run meanwhile.
+    """Adds the routes of MCP over HTTP; the manager has to run meanwhile.
 
-    Nothing is kept between requests: a restart loses no session. Messages come by POST, with or without the slash at
-    the end: a redirect would lose a client that follows none.
+    No session is kept, so that a restart loses none. Both paths are routes, since some clients follow no redirect.
     """
     logging.getLogger("mcp").setLevel(logging.WARNING)  # two lines for every request otherwise
     server = build_server()

@@ -1,6 +1,4 @@
-"""The tools: ask, retrieve, judge. Each says to the model when to use it and what to make of what comes back, which is
-Markdown, short, with citations and with what was not found, beside the structured result.
-"""
+"""The tools ask, retrieve and judge: when a model is to use them, and their results as Markdown with citations."""
 
 import asyncio
 import contextlib
@@ -63,7 +61,7 @@ check a citation or a claim of your own against a text that you have. It searche
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool: whose it is, how to tell its progress, whether its run stops where it is cancelled."""
+    """A call of a tool. progress: sends done, total and a message. stops: cancelling the call cancels its run."""
 
     caller: Caller
     progress: Callable[[float, float, str], Awaitable[None]]
@@ -75,7 +73,7 @@ Run = Callable[[Service, Call, Mapping[str, Any]], Awaitable[CallToolResult]]
 
 
 def failure(exc: Exception) -> CallToolResult:
-    """A failure as a model is told it: what is wrong, and what to do next with these tools."""
+    """A failure in words for a model, with the next step in terms of these tools."""
     if isinstance(exc, UnknownRunError):
         text = "There is no such run of yours. The id of a run stands at the end of the answer that it gave."
     elif isinstance(exc, RunCancelledError):
@@ -106,7 +104,7 @@ async def _judge(service: Service, call: Call, arguments: Mapping[str, Any]) -> 
 
 
 async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, writing: bool) -> str:
-    """Begins the run and tells its progress until it ends; returns its id."""
+    """Begins the run and sends its progress until it ends; returns its id."""
     run_id = await service.start(call.caller, _read(Question, arguments), writing=writing)
     progress = Progress()
     try:
@@ -121,8 +119,8 @@ async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, 
 
 
 def _read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
-    """The arguments as the model has them. Some assistants send all of them as texts, lists as the JSON of a list or as
-    their one entry, and null or nothing for what they leave out. Raises ProblemError that names the fields."""
+    """The arguments as `model`. Some assistants send lists as JSON or as their one entry, and null for what they leave
+    out. Raises ProblemError that names the fields."""
     given = {name: value for name, value in arguments.items() if value not in (None, "null", "", "[]", [])}
     for name in given.keys() & _LISTS:
         sent = given[name]
@@ -163,18 +161,17 @@ TOOLS = [
 RUNS: dict[str, Run] = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
 
 
-# What a model reads
+# The results as text
 
 
 def answer_text(answer: Answer) -> str:
-    """The answer with how to cite it and where to go on from it."""
+    """The answer, how to cite it and how to follow up."""
     nothing = _NOTHING if all_looked_into({note.kind for note in answer.notes}) else _UNDONE
     use = _USE if answer.citations else nothing
     return f"{to_markdown(answer, remote=True)}\n{use} {_ON.format(run=answer.run_id)}\n"
 
 
 def retrieved_text(found: Retrieved) -> str:
-    """The sides with their best passages."""
     lines = [f"# {_escaped(found.question)}", ""]
     for side in found.perspectives:
         lines += _side(side)
@@ -220,5 +217,5 @@ def _passage(passage: RetrievedPassage) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text of others: on one line, without unseen marks, and nothing in it is Markdown."""
+    """Foreign text on one line, without invisible characters or Markdown."""
     return escape(plain(text))

@@ -61,7 +61,6 @@ def _columns(
     kind_column: _OneColumn = "",
     author_column: _OneColumn = "",
 ) -> Columns:
-    """The columns of tables, as the caller named them."""
     fields = id_column, title_column, url_column, publisher_column, date_column, kind_column, author_column
     hint = "Send the form field text_column={column} with it."
     return Columns(tuple(filter(None, text_column)), *fields, hint=hint)
@@ -194,7 +193,7 @@ def _source(d: schemas.NewDocument) -> SourceDocument:
 
 
 async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
-    """Keeps the file under a name of ours; returns that, and the name that it was sent with."""
+    """Keeps the file under a safe name; returns that, and the name that it was sent with."""
     sent = printable(file.filename or f"file-{number + 1}")
     ending = PurePosixPath(sent).suffix.lower()
     path = folder / f"{number}{ending if ending in READERS else ''}"
@@ -207,8 +206,8 @@ async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
 def _documents_in(
     files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, job: Job
 ) -> Iterator[SourceDocument]:
-    """What stands in the files, each of which was sent under the name beside it; what cannot be read within the limits
-    goes into the report's problems. Raises ReadingCancelledError within a file when the job is stopped."""
+    """The documents in files, each with its sent name; unreadable files go into the problems of the report.
+    Raises ReadingCancelledError when the job is stopped."""
     report, given_up = job.report, job.stopped.is_set
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
@@ -223,7 +222,7 @@ def _documents_in(
 
 
 def _wrong_name(path: Path, sent: str) -> str:
-    """Why nothing can be stored under the name; empty where something can."""
+    """Why no document can have the name, or an empty text."""
     if not sent.isprintable() or len(sent) > LONGEST_ID:
         return f"{sent[:60]!r}: no document can have this name. Send the file under a plain one."
     if not path.suffix:
@@ -246,7 +245,7 @@ async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> s
 
 
 def _check_own(name: str) -> None:
-    """Raises ProblemError for the starter corpus, which is the project's own."""
+    """Raises ProblemError for the samples."""
     if name == SAMPLES:
         detail = f"The collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name."
         raise ProblemError(409, "collection-is-fixed", detail)

@@ -60,7 +60,7 @@ async def openapi(request: Request) -> JSONResponse:
 
 
 def _openapi_document(app: FastAPI) -> dict[str, Any]:
-    """What FastAPI finds out, with the problem documents and the bearer keys; made once."""
+    """FastAPI's document with problem documents and bearer keys; made once."""
     document = app.openapi()
     components = document.setdefault("components", {})
     problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
