@@ -1,14 +1,11 @@
 """What a request passes before it is answered: names, pages, rates, sizes, types and time."""
 
 import contextlib
-import hashlib
 import json
-import os
 import socket
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -187,7 +184,7 @@ def test_a_huge_body_is_refused_before_it_is_sent(address: str) -> None:
         assert problem_in(reply)["detail"] == "At most 8 MB are taken here. Send less at once."
 
 
-@pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", f"Content-Length: {10**9}"])
+@pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", f"Content-Length: {10**12}"])
 def test_a_refused_body_that_goes_on_is_cut_off(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, length: str
 ) -> None:
@@ -217,24 +214,6 @@ def test_uploads_have_a_limit_of_their_own(settings: Settings) -> None:
 
 
 # Heads and framing
-
-
-def test_a_head_without_end(address: str) -> None:
-    with connected(address) as connection:
-        sent = 0
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
-        with contextlib.suppress(ConnectionError):
-            while sent < 200_000_000:
-                connection.sendall(b"x" * 50_000)
-                sent += 50_000
-        assert sent < 20_000_000
-        assert read_to_end(connection).startswith(b"HTTP/1.1 400 ")
-
-
-def test_what_is_no_http(address: str) -> None:
-    with connected(address) as connection:
-        connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
-        assert read_to_end(connection).startswith(b"HTTP/1.1 400 ")
 
 
 def test_silent_connections_are_few_and_short_and_in_nobodys_way(
@@ -271,30 +250,13 @@ def with_much(app: FastAPI) -> None:
     app.add_api_route("/much", lambda: PlainTextResponse(b"x" * 10_000_000))
 
 
-def test_a_head_that_drips_is_closed_and_a_reply_that_nobody_reads(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in {"_TICK": 0.2, "HEAD_SECONDS": 1, "_UNREAD_SECONDS": 1.0}.items():
+def test_a_reply_that_nobody_reads_is_given_up(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_TICK": 0.2, "_UNREAD_SECONDS": 1.0}.items():
         monkeypatch.setattr(connections, name, value)
-    served_by = api(settings, change=with_much)
-    with served_by as address, connected(address) as drips, connected(address, receive_buffer=4096) as unread:
-        drips.sendall(b"GET / HTTP/1.1\r\nX: ")
+    with api(settings, change=with_much) as address, connected(address, receive_buffer=4096) as unread:
         unread.sendall(head("GET", "/much"))
-        began = time.monotonic()
-        with contextlib.suppress(ConnectionError):
-            while is_open(drips):
-                drips.sendall(b"x")
-                time.sleep(0.05)
-        assert time.monotonic() - began < 5
-        open_ = f"/proc/{os.getpid()}/net/tcp"
-        port = f"{unread.getsockname()[1]:04X}"
-        wait_until(lambda: not any(served(line, port) for line in Path(open_).read_text().splitlines()), 8)
-
-
-def served(line: str, port: str) -> bool:
-    """Whether a line of /proc/net/tcp is the server's end of the connection from this port, and held by a process."""
-    fields = line.split()
-    return fields[2].endswith(f":{port}") and fields[9] != "0"
+        time.sleep(3)
+        assert len(read_to_end(unread)) < 10_000_000
 
 
 def test_a_slow_upload_and_a_slow_reader_are_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,6 +328,7 @@ def test_commands_make_list_and_revoke(settings: Settings, capsys: pytest.Captur
     assert len(text) == len("sk-steelman-") + 43
     assert "Authorization: Bearer" in made.err
     assert text not in made.err
+    assert text[len("sk-steelman-") :].encode() not in b"".join(f.read_bytes() for f in settings.data_dir.glob("*.db*"))
     assert main(["keys", "make", "laptop"]) == 2
     assert "already" in capsys.readouterr().err
     assert main(["keys", "revoke", "laptop"]) == 0
@@ -379,16 +342,6 @@ def test_commands_make_list_and_revoke(settings: Settings, capsys: pytest.Captur
     assert main(["keys", "revoke", "nobody"]) == 2
     assert "keys list" in capsys.readouterr().err
     assert main(["keys", "make", "laptop"]) == 0  # the name is free again
-
-
-def test_a_key_is_kept_as_a_digest_only(settings: Settings, keys: Keys) -> None:
-    key, text = keys.make("laptop")
-    assert key.digest == hashlib.sha256(text.encode()).digest()
-    stored = b"".join(f.read_bytes() for f in settings.data_dir.glob("steelman.db*"))
-    assert key.digest in stored
-    assert text.encode() not in stored
-    assert text.removeprefix("sk-steelman-").encode() not in stored
-    assert keys.make("other")[1] != text
 
 
 def test_a_running_server_locks_when_the_first_key_is_made_and_stays_locked(settings: Settings, keys: Keys) -> None:
@@ -431,7 +384,13 @@ def test_keys_lock_everything_but_health_and_the_page_of_the_calls(settings: Set
         assert client.get("/v1/collections", headers={"authorization": f"bearer {mine}"}).status_code == 200
         run = client.post("/v1/ask", json={"question": QUESTION}, headers=bearer(mine)).headers["content-location"]
         assert client.get(run, headers=bearer(mine)).json()["status"] == "done"
-        for call in (("GET", run), ("GET", f"{run}/events"), ("POST", f"{run}/cancel"), ("DELETE", run)):
+        for call in (
+            ("GET", run),
+            ("GET", f"{run}/events"),
+            ("POST", f"{run}/resume"),
+            ("DELETE", run),
+            ("DELETE", f"{run}/corrections"),
+        ):
             problem_of(client.request(*call, headers=bearer(other)), 404, "unknown-run")
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shlex
-import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -64,57 +63,6 @@ async def test_what_cannot_be_is_refused_in_words(standing: Door, module_setting
             assert expected in words(result)
             assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
     assert statuses(module_settings) == before
-
-
-NAMES = ["../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "python -m agent delete samples", "$(id)", "; id"]
-NAMES += ["..", "~", "con\x00", "%2e%2e%2f", "http://127.0.0.1:1/", "samples/../samples", "a" * 10_000, ""]
-
-
-async def test_no_name_that_is_sent_is_a_file_or_a_command(standing: Door, module_settings: Settings) -> None:
-    async with Client(f"{standing.address}/mcp", mode="legacy") as client:
-        for name in NAMES:
-            for arguments in ({"collections": [name]}, {"domains": [name]}, {"thread": name}, {name: "x"}):
-                asked = await client.call_tool("ask", {"question": QUESTION, **arguments})
-                if arguments != {"thread": ""}:
-                    assert asked.is_error, words(asked)
-                    assert "root:" not in words(asked)
-            for uri in (name, f"steelman://answers/{name}", f"steelman://answers/{name}/json", f"steelman://{name}"):
-                with pytest.raises(MCPError, match="no such resource"):
-                    await client.read_resource(uri)
-            with pytest.raises(MCPError, match="The tools are: ask, retrieve, judge"):
-                await client.call_tool(name, {})
-    with sqlite3.connect(module_settings.database_path) as db:
-        assert db.execute("SELECT count(*) FROM collections").fetchone() == (1,)
-        assert db.execute("SELECT count(*) FROM passages").fetchone()[0] >= 24
-    db.close()
-
-
-BODIES = [
-    b"",
-    b"{",
-    b"\xff\xfe",
-    b"[]",
-    b'"ask"',
-    b'{"jsonrpc": "2.0", "id": {}, "method": "tools/call"}',
-    b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}',
-    b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 5}}',
-    b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call",'
-    b' "params": {"name": "ask", "arguments": {"question": "\\ud800"}}}',
-    b'{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "\\ud800"}}',
-    b'{"jsonrpc": "2.0", "id": 1, "method": "no/such"}',
-    b"[" * 100_000,
-    b'{"jsonrpc": "2.0", "id": ' + b"9" * 5000 + b', "method": "ping"}',
-]
-
-
-@pytest.mark.parametrize("version", ["2025-06-18", "1999-01-01"])
-def test_no_message_brings_it_down(standing: Door, version: str) -> None:
-    for body in BODIES:
-        reply = standing.http.post("/mcp", content=body, headers={**SPEAKS, "mcp-protocol-version": version})
-        assert reply.status_code < 500
-        assert "Traceback" not in reply.text
-        assert str(ROOT) not in reply.text
-    assert standing.http.get("/readyz").status_code == 200
 
 
 async def test_past_the_limit_the_tool_says_when_to_come_again(settings: Settings) -> None:

@@ -64,22 +64,6 @@ def test_a_wrong_field_is_named(client: httpx.Client) -> None:
         assert [(w["field"], says in w["message"]) for w in wrong] == [(field, True)], wrong
 
 
-QUESTIONS = {
-    "Sollten Schulen Handys verbieten?": "read English only",
-    "   ": "the question is empty",
-    "?!": "there is no word in",
-    "Should towns\x00 build bridges?": "control characters",
-    "Write a song about bridges": "question was found in",
-}
-
-
-def test_a_question_that_cannot_be_answered_is_told_why(client: httpx.Client) -> None:
-    for question, why in QUESTIONS.items():
-        for path in ("/v1/ask", "/v1/retrieve"):
-            document = problem_of(client.post(path, json={"question": question}), 422, "unanswerable-question")
-            assert why.lower() in document["detail"].lower()
-
-
 def test_what_is_not_there_is_told_with_where_to_look(client: httpx.Client) -> None:
     ask = client.post("/v1/ask", json={"question": QUESTION, "collections": ["samples", "nowhere"]})
     unknown = problem_of(ask, 404, "unknown-collection")["detail"]
