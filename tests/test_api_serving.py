@@ -102,21 +102,6 @@ def test_a_store_that_cannot_be_opened_is_one_line(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_when_it_is_told_to(settings: Settings, spawn: Spawn, sig: signal.Signals) -> None:
-    with served(spawn) as (address, process), connected(address) as idle:
-        assert httpx.get(f"{address}/healthz").status_code == 200
-        idle.sendall(head("GET", "/healthz"))
-        began = time.monotonic()
-        process.send_signal(sig)
-        status, said = ended(process)
-        assert (status, time.monotonic() - began < 10) == (0, True)
-        told = [json.loads(line) for line in said.splitlines()]
-        assert ("GET", "/healthz", 200) in [(t["method"], t["route"], t["status"]) for t in told]
-        assert {t["level"] for t in told} == {"INFO"}
-
-
-@pytest.mark.slow
 def test_a_stream_has_an_end_when_it_stops(settings: Settings, spawn: Spawn) -> None:
     with served(spawn, pause=3.0) as (address, process):
         asked: dict[str, Any] = {"json": {"question": QUESTION}, "headers": {"Accept": "text/event-stream"}}
