@@ -42,15 +42,10 @@ async def test_an_assistant_goes_through_it_over_http(standing: Door, era: str) 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {}, "question: Field required. The arguments are: collections, web, domains"),
-    ("ask", {"question": "x" * 5000}, "question: String should have at most 4000 characters"),
-    ("ask", {"question": QUESTION, "depth": "huge"}, "depth: Input should be 'quick', 'normal' or 'deep'"),
     ("ask", {"question": QUESTION, "command": "ls"}, "command: Extra inputs are not permitted"),
-    ("ask", {"question": QUESTION, "deadline_seconds": 0.5}, "deadline_seconds: Input should be greater"),
     ("retrieve", {"question": QUESTION, "collections": ["mine"]}, "no collection 'mine'. There are: samples."),
-    ("retrieve", {"question": QUESTION, "thread": "0" * 12}, "no such run of yours"),
+    ("retrieve", {"question": QUESTION, "thread": "0" * 12}, "There is no run '000000000000'."),
     ("ask", {"question": "Write a song about bridges"}, "question was found in"),
-    ("judge", {"pairs": [{"statement": "a"}]}, "pairs.0.passage: Field required"),
-    ("judge", {"pairs": [{"statement": "a", "passage": "b"}] * 257}, "pairs: List should have at most 256"),
 ]
 
 

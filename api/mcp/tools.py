@@ -19,10 +19,10 @@ from agent.answer.words import LABELS, plain, undone
 from agent.runs.progress import WHOLE, Progress
 from agent.state import is_answer
 from api.callers import Caller
-from api.problems import ProblemError, problem_of
+from api.problems import ProblemError
 from api.schemas import Judged, JudgePair, JudgeRequest, Question
 from api.service import Service
-from tools.errors import RunCancelledError, RunError, SteelmanError, UnknownCollectionError, UnknownRunError
+from tools.errors import RunError, SteelmanError
 from tools.language.words import count
 
 _Input = TypeVar("_Input", bound=BaseModel)
@@ -73,17 +73,12 @@ Run = Callable[[Service, Call, Mapping[str, Any]], Awaitable[CallToolResult]]
 
 
 def failure(exc: Exception) -> CallToolResult:
-    """A failure in words for a model, with the next step in terms of these tools."""
-    if isinstance(exc, UnknownRunError):
-        text = "There is no such run of yours. The id of a run stands at the end of the answer that it gave."
-    elif isinstance(exc, RunCancelledError):
-        text = "The run was cancelled before it had an answer. Ask again if it is still wanted."
-    elif isinstance(exc, UnknownCollectionError | RunError):
-        text = exc.remote_text if isinstance(exc, UnknownCollectionError) else f"{exc.remote_text} Ask again."
-    elif isinstance(exc, SteelmanError | ProblemError):
-        text = problem_of(exc).detail
-    else:
-        text = "Something went wrong inside Steelman; whoever runs the server finds it in its log. Try once more."
+    """A failure in words for a model, without the calls over HTTP that a problem names."""
+    text = "Something went wrong inside Steelman. The server's log has it. Try once more."
+    if isinstance(exc, ProblemError):
+        text = exc.detail
+    elif isinstance(exc, SteelmanError):
+        text = f"{exc.remote_text} Ask again." if isinstance(exc, RunError) else exc.remote_text
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
