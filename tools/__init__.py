@@ -9,5 +9,5 @@ A package imports only what stands before it here (`tests/test_layout.py` checks
 4. store: documents, passages and vectors in SQLite, and the indexes over them.
 5. documents: readers of files, and what makes documents of them.
 6. web: search engines, and the pages that they find.
-7. selection, serving: few passages out of many, theses and groups; local model servers.
+7. selection, serving: few passages out of many, theses and groups; vLLM on this machine (a module).
 """
