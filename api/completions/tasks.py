@@ -17,7 +17,7 @@ from tools.language.words import QUERY_FILLERS
 
 
 class Sent(BaseModel):
-    """What a client sends, as far as it means something here. Whatever else there is has no effect."""
+    """The members of a request that have an effect."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
