@@ -1,4 +1,4 @@
-"""The forms that texts and numbers of requests have, and what is told of a text that has another."""
+"""Forms of texts and numbers in requests, and the message for a text of another form."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from tools.selection.names import PARAMETERS
 
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 PATTERNS: dict[str, str] = {}
-"""What is told of a text that is not as its pattern."""
+"""The message for each pattern."""
 
 
 def _told(pattern: str, words: str) -> str:
@@ -45,7 +45,6 @@ Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
 """When a run was begun, and its id."""
 JobId = Annotated[str, StringConstraints(pattern=_JOB)]
 CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
-"""What a new collection may be called here."""
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
 """A collection may have been made elsewhere, under any name."""
 Domain = Annotated[str, StringConstraints(pattern=_DOMAIN, max_length=253)]

@@ -26,7 +26,7 @@ MISSION = {
     "langgraph": ("agent/graph.py", "from langgraph.graph import", "README.md", "make ask"),
     "langchain": ("tools/models/chat/vendors.py", "init_chat_model", "README.md", "STEELMAN_MODEL=anthropic:"),
     "openai": ("tools/models/chat/vendors.py", "import openai", "README.md", "OPENAI_API_KEY="),
-    "vllm": ("tools/serving/vllm.py", '"vllm.entrypoints', "README.md", "make local-models"),
+    "vllm": ("tools/serving.py", '"vllm.entrypoints', "README.md", "make local-models"),
     "chromadb": ("tools/store/chroma_client.py", "chromadb", "README.md", "make ask"),
     "tavily": ("tools/web/engines.py", "AsyncTavilyClient", "README.md", "TAVILY_API_KEY="),
     "sentence_transformers": (

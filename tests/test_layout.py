@@ -161,7 +161,7 @@ def test_packages_of_tools_import_one_way() -> None:
     """In the order of the docstring of `tools`, which names all of them."""
     order = "net language models store documents web selection serving".split()
     packages = {path.parent.name for path in (ROOT / "tools").glob("*/__init__.py")}
-    assert packages == set(order)
+    assert packages | {"serving"} == set(order)  # a module
     for file in sorted((ROOT / "tools").rglob("*.py")):
         package = file.relative_to(ROOT / "tools").parts[0].removesuffix(".py")
         used = {name.split(".")[1] for name in imported(file) if name.startswith("tools.")} & set(order)

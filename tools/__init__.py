@@ -9,5 +9,5 @@ modules of `tools` itself (errors, budget, passages, disk, memory).
 4. store: documents, passages and vectors in SQLite, and the indexes built from them.
 5. documents: file readers, and ingest.
 6. web: search engines, and the pages that they find.
-7. selection, serving: selection of passages, theses and groups; local model servers.
+7. selection, serving: selection of passages, theses and groups; vLLM on this machine.
 """
