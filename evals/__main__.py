@@ -17,7 +17,6 @@ GROUPS = {
         "berds": "the same for any retriever, corpus and the web, by a judge's verdicts: MRecall@k, sycophancy (BERDS)",
         "pir": "do queries that add a perspective find its passages: p-Recall@k of PAP and the like (PIR)",
         "favour": "what do neutral queries favour: shares of stances, ideologies and the like in what they find (PIR)",
-        "downstream": "a chat model's answers and essays with retrieved passages: accuracy, alignment (PIR)",
         "news": "how relevant and how diverse what is found for a news event is: P, R, D, I, C (NEWSCOPE)",
         "responses": "theses, stances, evidence: ROUGE-2, accuracy, squared error (multi-perspective search engine)",
         "preference": "votes on answers beside plain lists: ballots, power, counts (multi-perspective search engine)",

@@ -1,14 +1,7 @@
-"""Which part of a query is its perspective? From the query alone, by rules or, as in PIR (§3.4), by a chat model."""
+"""Which part of a query is its perspective? Rules that read the query alone."""
 
 import re
-from collections.abc import Sequence
 
-from evals.models import ask_chat
-from evals.reports.records import Records
-from prompts import as_data, load_prompt
-from tools.models.chat.model import ChatModel
-
-SOURCES = ("rules", "chat")
 Split = tuple[str, str]
 """A query's root and its perspective, empty where none is seen: then the root is the query."""
 _VERB = r"(?:please )?(?:find|show|get|give|list|search|look|retrieve|return)\b(?: me| for)?"
@@ -25,11 +18,3 @@ def split_by_rules(query: str) -> Split:
         if found := form.fullmatch(query.strip()):
             return found["root"].strip(), found["perspective"].strip()
     return query, ""
-
-
-def split_by_chat(queries: Sequence[str], model: ChatModel, records: Records, parallel: int) -> dict[str, Split]:
-    """By what the model takes for the perspective; where it failed there is none. The root is the query without it, and
-    the query where it is no part of that."""
-    asked = {query: load_prompt("perspective").render(query=as_data("query", query)) for query in queries}
-    found = ask_chat(model, asked, records, parallel)
-    return {query: (query.replace(text, "", 1).strip(" :,") or query, text) for query, text in found.items()}

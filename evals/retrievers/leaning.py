@@ -1,12 +1,11 @@
 """Searches of a PIR task by queries that lean towards a perspective; a column is an intervention on their vectors."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evals.datasets.pir import PirTask, Root, RootPerspective
+from evals.datasets.pir import PirTask
 from evals.metrics.p_recall import Ints, first_gold
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.intent import Split
@@ -49,17 +48,8 @@ def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequen
 def rank(
     task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
 ) -> list[Ints]:
-    """For each root the ranks of the first gold passages, shape (perspectives, columns). Raises as `search` does."""
-    searched = search(task, columns, encoder, cache, splits)
-    ranks = np.array([[first_gold(scores, np.array(one.gold)) for scores in of] for _, one, of in searched], np.int64)
-    return np.split(ranks, np.cumsum([len(root.perspectives) for root in task.roots])[:-1])
-
-
-def search(
-    task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
-) -> Iterator[tuple[Root, RootPerspective, list[NDArray[np.float32]]]]:
-    """Each perspective of each root, with the passages' scores in each column; where a perspective has no text, its
-    vector is q − r. Raises ProviderError of an encoder elsewhere."""
+    """For each root the ranks of the first gold passages, shape (perspectives, columns). A perspective without text has
+    the vector q − r. Raises ProviderError of an encoder elsewhere."""
     drawn = [text for of in (splits or {}).values() for split in of.values() for text in split if text]
     # Of roots that are not in the sample too: a server's vector may depend on what it is computed together with, and no
     # figure on whether a smaller sample was measured before.
@@ -67,11 +57,12 @@ def search(
     with CorpusIndex(task.corpus, encoder, cache) as index:
         passages, vectors = index.vectors, dict(zip(texts, index.query_vectors(texts), strict=True))
     asked = [(root, one) for root in task.roots for one in root.perspectives]
-    for root, one in progress(asked, desc=task.name, unit="query"):
-        found = []
-        for column in columns:
+    ranks = np.zeros((len(asked), len(columns)), np.int64)
+    for row, (root, one) in enumerate(progress(asked, desc=task.name, unit="query")):
+        for place, column in enumerate(columns):
             of_root, of_perspective = (splits or {}).get(column.source, {}).get(one.query, (root.text, one.text))
             r, q = vectors[of_root], vectors[one.query]
             p = vectors[of_perspective] if of_perspective else q - r
-            found.append(leaning_scores(column.form, r, p, q, passages, column.strength))
-        yield root, one, found
+            scores = leaning_scores(column.form, r, p, q, passages, column.strength)
+            ranks[row, place] = first_gold(scores, np.array(one.gold))
+    return np.split(ranks, np.cumsum([len(root.perspectives) for root in task.roots])[:-1])
