@@ -248,7 +248,7 @@ def searched(
 def test_expanded_queries_are_the_question_and_each_text_interleaved(tmp_path: Path) -> None:
     row = GoldRow("s", "Bridges?", ("a", "b"), 1, ("tolls", "ferries"))
     texts = ["ferries again", "tolls again", "tolls and tolls", "snails"]
-    found = searched(tmp_path, methods_of(["bm25+expansion"], [row], None), [row], texts)["bm25+expansion"][0]
+    found = searched(tmp_path, methods_of(["bm25+expansion"], [row]), [row], texts)["bm25+expansion"][0]
     assert found == ["tolls and tolls", "ferries again", "tolls again"]  # rank by rank, none twice
 
 
@@ -266,30 +266,6 @@ def test_mmr_divides_by_the_largest_of_all_corpora(tmp_path: Path) -> None:
     assert all(largest == seen[0] for largest in seen)
     assert seen[0]["cosine"] == pytest.approx(1.0, abs=1e-6)  # the first question and its own words; 1/2 in the second
     assert seen[0]["words"] > 0
-
-
-@pytest.mark.slow
-def test_a_cross_encoder_ranks_the_first_hundred_anew(tmp_path: Path) -> None:
-    from test_encoder_transformers import tiny_tokenizer
-    from transformers import BertConfig, BertForSequenceClassification
-
-    tokenizer = tiny_tokenizer()
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    config = BertConfig(
-        vocab_size=len(tokenizer), max_position_embeddings=64, num_labels=1, initializer_range=0.5, **sizes
-    )
-    BertForSequenceClassification(config).save_pretrained(tmp_path / "model")
-    tokenizer.save_pretrained(tmp_path / "model")
-    row = GoldRow("s", "Bridges?", ("a", "b"), 1)
-    methods = methods_of(["ctxs", "dense+mmr"], [row], str(tmp_path / "model"))
-    assert list(methods) == ["ctxs", "dense+mmr", "ctxs+rerank"]
-    texts = [f"text {n} of bridges" for n in range(5)]
-    found = searched(tmp_path, methods, [row], texts)
-    from sentence_transformers import CrossEncoder
-
-    scores = CrossEncoder(str(tmp_path / "model")).predict([(row.question, text) for text in texts])
-    assert found["ctxs+rerank"][0] == [texts[i] for i in np.argsort(-scores, kind="stable")]
-    assert found["ctxs"][0] == texts
 
 
 # Data

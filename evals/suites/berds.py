@@ -53,7 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--methods", type=names, metavar="NAME[,NAME…]", help=retrievers)
     add("--encoder", metavar="MODEL", help="a sentence-transformers model, by name or folder")
     add("--query-prompt", default="", metavar="TEXT", help="put before what --encoder is asked, as its instruction")
-    add("--rerank", metavar="MODEL", help="a cross-encoder; ranks the first 100 of each method anew, as METHOD+rerank")
     judges = [name for name in CHOICES if name != "cosine"] + [_FILE]
     add("--judge", choices=judges, default="settings", help="'file': the verdicts that the data's ctxs bring")
     add("--judge-errors", type=Path, metavar="RESULT", help="what `evals judge --contrary --json` printed for it")
@@ -74,7 +73,7 @@ def measure(args: argparse.Namespace) -> Record:
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
     corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
-    methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every, args.rerank)
+    methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
     for name, method in product(sets if args.write else (), methods):
         refuse_existing(_file(args.write, name, method), "--write")
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
@@ -87,7 +86,7 @@ def measure(args: argparse.Namespace) -> Record:
     corpora = open_corpora(corpus, every, settings, web)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
-    config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "rerank": args.rerank, "depth": depth}
+    config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "depth": depth}
     config |= {"pages": args.pages} if corpus == WEB else {}
     config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
     depths = {NEUTRAL: depth} | dict.fromkeys(LEADING if args.stance else (), TOP_FIVE)
