@@ -47,7 +47,6 @@ def test_trained_stopped_gone_on_with_and_packed(
     last = json.loads((out / "train.jsonl").read_text().splitlines()[-1])
     assert last["done"] == 1
     assert last["step"] > 4
-    assert "dev_auc" in last
     assert main([*command[:-1], "9"]) == 2
     assert "another plan" in capsys.readouterr().err
 
@@ -86,7 +85,7 @@ def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> 
     plan = Plan(millions=0.09, mean_from=0.2, measure_every=99)
     run = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
     assert run.best is run.model
-    cross_encoder.train(run, load_corpus(data))
+    cross_encoder.train(run)
     assert int(run.mean.n_averaged) > 0
     assert run.best is run.mean.module
     again = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
@@ -95,8 +94,8 @@ def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> 
         assert bool((kept == mean).all())
 
 
-def tiny_closer(folder: Path) -> Path:
-    """A closer reading's model of two layers with random weights, as judge-train leaves it, with the tokenizer of the
+def tiny_closer(folder: Path, layers: int = 2) -> Path:
+    """A closer reading's model of few layers with random weights, as judge-train leaves it, with the tokenizer of the
     base judge's words."""
     import torch
     from safetensors.torch import save_file
@@ -105,7 +104,7 @@ def tiny_closer(folder: Path) -> Path:
     from evals.training.model import trained_weights
 
     torch.manual_seed(3)
-    shape = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 12, "intermediate_size": 96}
+    shape = {"hidden_size": 48, "num_hidden_layers": layers, "num_attention_heads": 12, "intermediate_size": 96}
     settings = MPNetConfig(vocab_size=30522, initializer_range=0.3, max_position_embeddings=162, **shape)
     model = {"encoder": MPNetModel(settings), "classifier": torch.nn.Linear(48, 2)}
     folder.mkdir()
@@ -147,16 +146,12 @@ def test_the_closer_reading_is_trained_and_packed(
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
     assert main([*command, "--encoder", str(tmp_path / "none")]) == 2
     assert "holds no weights of the closer reading" in capsys.readouterr().err
-    assert main([*command, "--frozen", "2"]) == 2
-    assert "--encoder" in capsys.readouterr().err
-    command += ["--encoder", str(tiny_closer(tmp_path / "tiny")), "--rate", "5e-4"]
-    assert main(command) == 2
+    command += ["--rate", "5e-4", "--encoder"]
+    assert main([*command, str(tiny_closer(tmp_path / "tiny"))]) == 2
     assert "has 2 layers, not 3" in capsys.readouterr().err
-    assert main([*command, "--frozen", "1"]) == 0
+    assert main([*command, str(tiny_closer(tmp_path / "small", 4))]) == 0
     last = json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])
     assert last["done"] == 1
-    config = json.loads((tmp_path / "run" / "weights" / "config.json").read_text())
-    assert (config["base"], config["width"], config["layers"]) == ("tiny", 48, 2)
     capsys.readouterr()
 
     before = embedded.load_judge()
