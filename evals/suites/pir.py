@@ -47,8 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--strength", type=read, default=[1.0], metavar="S[,S…]", help=strengths)
     drawn = "rules: also with perspectives that rules draw from the query alone"
     add("--perspectives", type=names, default=[], metavar="NAME[,NAME…]", help=drawn)
-    published = "as published: every line a perspective, every copy a passage, 0 for roots with one perspective"
-    add("--published", action="store_true", help=published)
     common_options(parser, LIMIT, SEED)
 
 
@@ -68,7 +66,7 @@ def measure(args: argparse.Namespace) -> Record:
     columns = columns_of(args.forms, args.strength, args.perspectives)
     tasks = [
         replace(task, roots=tuple(shuffled(task.roots, args.limit, args.seed)))
-        for task in load_tasks(args.data, args.task, args.published)
+        for task in load_tasks(args.data, args.task)
     ]
     queries = [one.query for task in tasks for root in task.roots for one in root.perspectives]
     splits = {source: {query: split_by_rules(query) for query in queries} for source in args.perspectives}
@@ -88,8 +86,8 @@ def measure(args: argparse.Namespace) -> Record:
     for task, source in ((task, source) for task in tasks for source in splits):
         rows = [(r.key, splits[source][o.query][1], _own(r, o)) for r in task.roots for o in r.perspectives]
         found[task.name][_DRAWN + source] = {"qa_f1": qa_f1(rows)}
-    reading, encoded = "published" if args.published else "sets", ", ".join(encoder.name for encoder in encoders)
-    config = {"data": args.data.name, "sha256": digest(args.data), "reading": reading, "encoder": encoded}
+    encoded = ", ".join(encoder.name for encoder in encoders)
+    config = {"data": args.data.name, "sha256": digest(args.data), "encoder": encoded}
     config |= {"columns": list(named), "rounds": ROUNDS, "sizes": {task.name: _sizes(task) for task in tasks}}
     config |= {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}
     return {"suite": "pir", **figures_by(found, args.seed), "config": config}
@@ -131,7 +129,7 @@ def table(result: Record) -> list[str]:
         *lines,
         "",
         f"* the paired interval of the difference, by root query, from 'none' or from annotated, {STAR}",
-        f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
+        f"95 % intervals: {config['rounds']} draws of root queries within their tasks",
         f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
     ]
 
