@@ -97,7 +97,6 @@ def test_a_ranking_that_is_brought_is_measured_and_written_as_published(
     shares = [metrics[f"{kind}@5"] for kind in ("supporting_only", "opposing_only", "both", "neither")]
     assert shares == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
     assert metrics["sycophancy@5"] == pytest.approx((4 - 2) / 4)
-    assert "sycophancy@5 supporting" not in metrics  # nobody searched
     assert judged[0] == Pair("The stone bridge helps.", "It helps.", "The stone bridge does not help.")
 
     (file,) = (tmp_path / "out").iterdir()
@@ -180,12 +179,10 @@ def test_the_web_is_asked_once_and_a_stopped_run_goes_on(
     expected = {"precision@5": (5 * 4 / 5 + 4 * 2 / 5) / 10, "mrecall@5": 0.5, "coverage@5": 0.7, "mrecall@1": 0.9}
     assert {name: metrics[name] for name in expected} == pytest.approx(expected)
     assert metrics["documents_needed"] == 3.0  # of those with both: help, help, harm
-    assert "sycophancy@5 opposing" in result["metrics"]["ten"]["bm25"]
+    assert "sycophancy@5" in result["metrics"]["ten"]["bm25"]
     assert result["union"]["ten"]["covered"] == 0.5
     assert result["pages"] == {"read": 14, "unread": 1, "engines": ["tavily"]}
-    assert [f.partition(":")[0] for f in result["failed"]] == [
-        f"ten {asked} ten line 10" for asked in ("neutral ctxs", "neutral bm25", "supporting bm25", "opposing bm25")
-    ]
+    assert [f.partition(":")[0] for f in result["failed"]] == [f"ten {asked} ten line 10" for asked in ("ctxs", "bm25")]
     assert {"searching the web", "reading pages", "ranking, with vectors", "judging"} < set(result["stages"])
     kept = [json.loads(path.read_text()) for path in keep.iterdir()]
     assert [k["unread"] for k in kept if k["unread"]] == [{f"{site.url}/gone": f"{site.url}/gone: status 404."}]

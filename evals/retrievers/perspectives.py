@@ -8,13 +8,9 @@ from evals.retrievers.corpora import CTXS
 from evals.retrievers.methods import QUERIES, Method, named
 from tools.errors import InputError
 
-NEUTRAL, LEADING = "neutral", ("supporting", "opposing")
-"""What is asked: the question, or one of its two perspectives in its place (BERDS §8)."""
 
-
-def question_of(row: GoldRow, asked: str = NEUTRAL) -> GoldQuestion:
-    text = row.question if asked == NEUTRAL else row.gold[LEADING.index(asked)]
-    return GoldQuestion(row.key, text, tuple(GoldPerspective(p, frozenset()) for p in row.gold))
+def question_of(row: GoldRow) -> GoldQuestion:
+    return GoldQuestion(row.key, row.question, tuple(GoldPerspective(p, frozenset()) for p in row.gold))
 
 
 def methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
