@@ -18,7 +18,7 @@ GROUPS = {
         "pir": "do queries that add a perspective find its passages: p-Recall@k of PAP and the like (PIR)",
         "favour": "what do neutral queries favour: shares of stances, ideologies and the like in what they find (PIR)",
         "news": "how relevant and how diverse what is found for a news event is: P, R, D, I, C (NEWSCOPE)",
-        "responses": "theses, stances, evidence: ROUGE-2, accuracy, squared error (multi-perspective search engine)",
+        "responses": "on which side a text stands: accuracy, F1 (multi-perspective search engine)",
         "preference": "votes on answers beside plain lists: ballots, power, counts (multi-perspective search engine)",
         "expand": "a chat model's perspectives against gold ones, matched one to one (own; on BERDS' sets)",
         "ingest": "what readers get out of files beside their expected text: words in order, sentences (own)",
