@@ -3,10 +3,12 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from judge_data import write_judge_data
+from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.training.packing import Reader, as_float
@@ -113,12 +115,23 @@ def tiny_closer(folder: Path, layers: int = 2) -> Path:
     return folder
 
 
+def predict(model: Any, tokenizer: Any, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+    """Probabilities of support and of opposition in PyTorch, (n, 2)."""
+    import torch
+
+    from evals.training.model import outputs
+
+    model.eval()
+    with torch.inference_mode():
+        return embedded.sigmoid(outputs(model, tokenizer, pairs)[0].cpu().numpy())
+
+
 PAIRS = [("Zoos should close.", "Zoos keep animals in small rooms, " * 12), ("Zoos should close.", "They teach.")]
 
 
 def test_the_graph_of_an_mpnet_says_what_it_says_itself(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from evals.training.model import build_model, predict, trained_weights
+    from evals.training.model import build_model, trained_weights
 
     folder = tiny_closer(tmp_path / "mpnet")
     model, tokenizer = build_model(folder)
@@ -131,7 +144,7 @@ def test_the_graph_of_an_mpnet_says_what_it_says_itself(tmp_path: Path) -> None:
 
 def test_the_closer_reading_as_it_ships_can_be_trained_on() -> None:
     pytest.importorskip("torch")
-    from evals.training.model import build_model, predict
+    from evals.training.model import build_model
 
     shipped = embedded.load_larger_model()
     found = predict(*build_model(embedded.LARGER_FOLDER), PAIRS)
@@ -141,7 +154,7 @@ def test_the_closer_reading_as_it_ships_can_be_trained_on() -> None:
 def test_the_closer_reading_is_trained_and_packed(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evals.training.model import build_model, predict
+    from evals.training.model import build_model
 
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
     assert main([*command, "--encoder", str(tmp_path / "none")]) == 2
