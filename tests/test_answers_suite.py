@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from agent.models.providers import Brief
 from agent.settings import Settings
 from agent.state import Claim
-from evals.answering.plan import MISSING, PLAIN, plan, plan_shelves
+from evals.answering.asking import MISSING, PLAIN, plan, plan_shelves
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
 from evals.suites.answers import add_arguments, evaluate, measure

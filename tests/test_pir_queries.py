@@ -12,7 +12,7 @@ from evals.__main__ import main
 from evals.datasets.pir import Root, RootPerspective
 from evals.metrics.favour import even_test, favoured, sides_of
 from evals.metrics.qa import qa_f1
-from evals.retrievers.intent import split_by_rules
+from evals.retrievers.leaning import split_by_rules
 
 KITES: dict[str, Any] = {
     "corpus": [

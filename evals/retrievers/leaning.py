@@ -1,5 +1,6 @@
 """Searches of a PIR task by queries that lean towards a perspective; a column is an intervention on their vectors."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,12 +9,18 @@ import numpy as np
 from evals.datasets.pir import PirTask
 from evals.metrics.p_recall import Ints, first_gold
 from evals.retrievers.corpus_index import CorpusIndex
-from evals.retrievers.intent import Split
 from evals.retrievers.projection import FORMS, leaning_scores
 from evals.suite import check_known, progress
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 
+Split = tuple[str, str]
+"""A query's root and its perspective, empty where none is seen: then the root is the query."""
+_VERB = r"(?:please )?(?:find|show|get|give|list|search|look|retrieve|return)\b(?: me| for)?"
+_BOUND = r"(?:as of|according to|in|on|at|as|by|for|from|during|since|until|with|without|before|after|under)"
+_REQUEST = re.compile(rf"{_VERB}(?P<perspective>.+?):(?P<root>.+)", re.I | re.S)
+_FIRST = re.compile(rf"(?P<perspective>{_BOUND}\s[^,]+),\s*(?P<root>.+)", re.I | re.S)
+_LAST = re.compile(rf"(?P<root>.+[^\s,]),?\s(?P<perspective>{_BOUND}\s.+?)[?.!\s]*", re.I | re.S)
 Splits = Mapping[str, Mapping[str, Split]]
 """By source, each query's root and perspective."""
 _WITH_STRENGTH = ("pap", "pap+")
@@ -66,3 +73,12 @@ def rank(
             scores = leaning_scores(column.form, r, p, q, passages, column.strength)
             ranks[row, place] = first_gold(scores, np.array(one.gold))
     return np.split(ranks, np.cumsum([len(root.perspectives) for root in task.roots])[:-1])
+
+
+def split_by_rules(query: str) -> Split:
+    """A request up to its colon says from which side ('Find a claim that opposes: …'), and what follows is the root;
+    of a question the phrase that bounds it, before its first comma or at its end, is the perspective."""
+    for form in (_REQUEST, _FIRST, _LAST):
+        if found := form.fullmatch(query.strip()):
+            return found["root"].strip(), found["perspective"].strip()
+    return query, ""

@@ -18,10 +18,9 @@ from agent.answer.model import Answer
 from agent.models.inference import Models
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
-from evals.answering.asking import Build, ask_all, in_force, providers_of
+from evals.answering.asking import MISSING, PLAIN, Build, ask_all, in_force, plan, providers_of
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.elsewhere import read_answers
-from evals.answering.plan import MISSING, PLAIN, plan
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
 from evals.datasets.rows import digest, fingerprint, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported

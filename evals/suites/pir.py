@@ -28,8 +28,7 @@ from evals.metrics.qa import qa_f1, words
 from evals.models import open_encoders
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, percent, sure
-from evals.retrievers.intent import split_by_rules
-from evals.retrievers.leaning import columns_of, rank
+from evals.retrievers.leaning import columns_of, rank, split_by_rules
 from evals.retrievers.projection import FORMS
 from evals.suite import check_known, common_options, cutoff_option, names, numbers, shuffled
 
