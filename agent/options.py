@@ -20,7 +20,6 @@ from tools.language.identification import (
     reads_as_english,
     reply_to_greeting,
 )
-from tools.selection.names import COVERAGE, parse_selection
 from tools.store.store import SAMPLES
 
 LONGEST_QUESTION = 4000
@@ -53,7 +52,7 @@ class RunOptions:
     then; deadline_at is that moment in seconds since the epoch, set by the run service each time the run begins or goes
     on (0: none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost:
     what the run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the
-    embedded providers do the rest. selection: how passages are chosen, one of `tools.selection.names`.
+    embedded providers do the rest.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
@@ -73,7 +72,6 @@ class RunOptions:
     max_calls: int = 1000
     max_tokens: int = 400_000
     max_cost: float = 1.0
-    selection: str = COVERAGE
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
@@ -97,7 +95,6 @@ class RunOptions:
         for name in ("pages", "max_calls", "max_tokens", "max_cost"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise SettingsError(f"{name} has to be 0 or more, not {getattr(self, name)}.")
-        parse_selection(self.selection)
         if self.max_rounds < 0:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
 

@@ -59,7 +59,7 @@ def test_a_question_gets_the_whole_answer(client: httpx.Client) -> None:
 
 
 def test_what_is_asked_for_is_what_the_run_does(client: httpx.Client, module_settings: Settings) -> None:
-    more = {"depth": "quick", "web": False, "deadline_seconds": 20, "selection": "mmr:0.5", "collections": ["samples"]}
+    more = {"depth": "quick", "web": False, "deadline_seconds": 20, "collections": ["samples"]}
     more |= {"domains": ["gov.uk"], "review": False}
     reply = client.post("/v1/ask", json={"question": QUESTION, **more})
     assert reply.status_code == 200, reply.text

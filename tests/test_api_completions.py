@@ -134,8 +134,7 @@ def test_tokens_are_those_that_the_models_spent() -> None:
 
 
 def test_collections_and_all_else_are_chosen_as_by_ask(standing: Door, llm: Any, module_settings: Settings) -> None:
-    named = {"collections": ["mine", "samples"], "web": False, "domains": ["gov.uk"], "deadline_seconds": 20}
-    looking = {**named, "selection": "mmr:0.5"}
+    looking = {"collections": ["mine", "samples"], "web": False, "domains": ["gov.uk"], "deadline_seconds": 20}
     text = {"documents": [{"id": "1", "text": "Towns build bridges because bridges join."}]}
     address = standing.address
     assert httpx.post(f"{address}/v1/collections/mine/documents", json=text).status_code == 200

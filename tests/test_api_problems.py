@@ -58,7 +58,7 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
     "depth": ({"question": QUESTION, "depth": "abyss"}, "body.depth", "'quick', 'normal' or 'deep'"),
     "deadline": ({"question": QUESTION, "deadline_seconds": 0}, "body.deadline_seconds", "greater than or equal to 1"),
     "domain": ({"question": QUESTION, "domains": ["http://a"]}, "body.domains.0", "looks like gov.uk"),
-    "selection": ({"question": QUESTION, "selection": "best"}, "body.selection", "one of coverage, found, mmr"),
+    "a field of before": ({"question": QUESTION, "selection": "mmr"}, "body.selection", "There is no such field"),
     "collections": ({"question": QUESTION, "collections": []}, "body.collections", "at least 1 item"),
     "a list": ([QUESTION], "body", "a JSON object"),
 }

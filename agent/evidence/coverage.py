@@ -26,8 +26,6 @@ from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.quoting import argues
 from tools.passages import Passage
 from tools.selection.methods import Pool
-from tools.selection.names import needs_clusters
-from tools.selection.published import Clustered, cluster_sentences, is_clustered
 from tools.store.hybrid import fuse
 
 
@@ -205,14 +203,12 @@ async def build_pool(
     known, failures = await _word_scores(providers, question, options)
     support = state.get("support", {})
     judged = [[support.get(p["id"], {}).get(i, np.nan) for i in ids] for p in state["perspectives"]]
-    clusters = await _clustered(providers, [passages[i] for i in ids]) if needs_clusters(options.selection) else None
     pool = Pool(
         cosine=cosine,
         vectors=vectors,
         words=_words(ids, known),
         support=np.array(judged).reshape(len(judged), len(ids)),
         sources=[passages[i].source for i in ids],
-        clusters=clusters,
     )
     return ids, pool, failures
 
@@ -253,10 +249,3 @@ def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
     stored = [known.get(i, 0.0) for i in ids if i > 0]
     usual = float(np.mean(stored)) if stored else 0.0
     return np.array([known.get(i, 0.0) if i > 0 else usual for i in ids], np.float64)
-
-
-async def _clustered(providers: Providers, passages: Sequence[Passage]) -> Clustered:
-    """The clusters of the passages' sentences, by the vectors that are stored of them."""
-    found = [(n, s) for n, p in enumerate(passages) for s in passage_sentences(p) if is_clustered(s.text)]
-    vectors = await providers.models.encode_sentences([s for _, s in found])
-    return await asyncio.to_thread(cluster_sentences, vectors, [n for n, _ in found])

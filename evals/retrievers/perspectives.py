@@ -11,9 +11,9 @@ from evals.datasets.retrieval import GoldPerspective, GoldQuestion
 from evals.retrievers.corpora import CTXS
 from evals.retrievers.corpus_index import CorpusIndex, highest
 from evals.retrievers.methods import CANDIDATES, QUERIES, Method, named
+from evals.retrievers.selections import SEARCH_ORDER
 from tools.errors import InputError, ModelError
 from tools.models.encoders.transformers import find_model, hide_progress, model_errors, require_extra
-from tools.selection.names import SEARCH_ORDER
 
 NEUTRAL, LEADING = "neutral", ("supporting", "opposing")
 """What is asked: the question, or one of its two perspectives in its place (BERDS §8)."""
