@@ -27,7 +27,7 @@ from agent.state import (
 )
 from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
-from tools.language.addressed import claim_intrusions
+from tools.language.addressed import claim_intrusions, has_prompt_injection
 from tools.language.copies import copy_groups
 from tools.language.grounding import content_overlap, evidence, is_denied, missing_facts, verbatim, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
@@ -285,8 +285,9 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
 
 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | Check":
-    """The claim, if it stands word for word in every passage that it cites, and serves its perspective."""
-    stands = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
-    if not stands or not all(stands):
+    """The claim, if every passage that it cites holds it word for word, it gives the answer's writer no orders, and it
+    serves its perspective."""
+    held = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
+    if not held or not all(held) or has_prompt_injection(claim["text"]):
         return "source"
     return claim if claim["role"] in OF_NO_PERSPECTIVE or key_of(claim) in serving else "side"

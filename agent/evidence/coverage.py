@@ -1,8 +1,8 @@
 """How well a perspective is covered: which of the passages found may speak in an answer, which of them say the same,
 and what is left as a pool to choose from.
 
-Sentences in the language of the question may speak that argue, instead of speaking to whoever writes the answer. Copies
-count once, and so does what says the same in other words; independent sources are counted.
+Passages in the language of the question may speak. Near-duplicates count once, and so do passages that say the same in
+other words. Independent sources are counted.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions, in_time
 from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
 from tools.errors import SteelmanError
-from tools.language.addressed import has_prompt_injection, without_orders
 from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
 from tools.language.sentences import passage_sentences
@@ -30,12 +29,10 @@ from tools.store.hybrid import fuse
 
 
 class FilteredPassages(NamedTuple):
-    """The ids that remain, in their order, and what was left out: for its language, titles and ISO 639-1 codes; for
-    speaking to the writer of the answer, titles and where they lie."""
+    """The ids that remain, in their order; and the titles left out for their language, with ISO 639-1 codes."""
 
     ids: list[int]
     foreign: dict[str, str]
-    addressed: dict[str, str]
 
 
 def filter_passages(
@@ -47,15 +44,10 @@ def filter_passages(
     rows of tables and captions, which answer questions of fact and argue for nothing.
     """
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
-    speaking = [p for p in found if any(map(has_prompt_injection, (p.title, p.section, p.text)))]
-    addressed = {p.title or p.document_id: p.url or p.document_id for p in speaking}
-    # What a passage says before its orders may be an argument; `Providers.passages` cuts the rest.
-    silent = {p.id for p in speaking if has_prompt_injection(p.title + "\n" + p.section) or not without_orders(p.text)}
-    found = [p for p in found if p.id not in silent]
     if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
-        return FilteredPassages([p.id for p in found], {}, addressed)
+        return FilteredPassages([p.id for p in found], {})
     foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
-    return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign, addressed)
+    return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign)
 
 
 async def search_store(

@@ -96,7 +96,6 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
         threshold=judge.threshold,
         served_by={"judge": judge.name},
         foreign_documents=whole.foreign,
-        addressing_documents=whole.addressed,
     )
 
 
@@ -151,7 +150,7 @@ def _whole(providers: Providers, options: RunOptions, statement: str, limit: int
     store, most = providers.store, min(limit, MOST_WHOLE)
     ids = store.passage_ids(options.collections, most + 1)
     if len(ids) > most:
-        return FilteredPassages([], {}, {})
+        return FilteredPassages([], {})
     passages, vectors = store.passages(ids), store.vectors(ids)
     found = filter_passages([i for i in ids if i in vectors], passages, statement)
     store.kept.put(run_id(), [passages[i] for i in found.ids], vectors)

@@ -72,7 +72,7 @@ class _Part(NamedTuple):
 @stage("lookup")
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     drafts: list[Claim] = []
-    left = FilteredPassages([], {}, {})
+    left = FilteredPassages([], {})
     options, framing = options_of(runtime), state["framing"]
     if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
@@ -86,7 +86,6 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         perspectives=state.get("perspectives", []),
         drafts=drafts,
         foreign_documents=left.foreign,
-        addressing_documents=left.addressed,
     )
 
 
@@ -152,11 +151,11 @@ async def _searched(
     providers: Providers, queries: list[str], options: RunOptions
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
     wide, ids, known = replace(options, pool=max(_POOL, options.pool)), dict[int, None](), dict[int, Passage]()
-    left = FilteredPassages([], {}, {})
+    left = FilteredPassages([], {})
     for query in queries:
         found, passages = await search_store(providers, query, wide, tables=True)
         ids, known = ids | dict.fromkeys(found.ids), known | passages
-        left = FilteredPassages([*ids], left.foreign | found.foreign, left.addressed | found.addressed)
+        left = FilteredPassages([*ids], left.foreign | found.foreign)
     return left, known
 
 
