@@ -3,16 +3,14 @@ run and go into the graph's context; and the shares of a run's time: when each p
 still ends in an answer.
 """
 
-import asyncio
 import math
-import time
 import unicodedata
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent.state import Form
-from tools.errors import DeadlineError, GreetingError, QuestionError, SettingsError
+from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
     question_language,
@@ -181,25 +179,9 @@ Phase = Literal["frame", "expand", "search", "judge", "write", "verify"]
 _RESERVED = {"frame": 0.8, "expand": 0.55, "search": 0.25, "judge": 0.15, "write": 0.05, "verify": 0.0}
 """The share of a run's usual time that is reserved for what follows each phase. A deadline that the user sets later
 than usual leaves all that it adds to the calls: a slow model may take what the run's time allows."""
-T = TypeVar("T")
 
 
 def ends_at(options: RunOptions, phase: Phase) -> float:
     """When the phase has to end, in seconds since the epoch; infinite without a deadline."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
     return options.deadline_at - _RESERVED[phase] * usual if options.deadline_at else math.inf
-
-
-def time_left(options: RunOptions, phase: Phase) -> float:
-    """Seconds until the phase has to end; infinite without a deadline, negative once it is past."""
-    return ends_at(options, phase) - time.time()
-
-
-async def in_time(options: RunOptions, phase: Phase, work: Awaitable[T]) -> T:
-    """The work's result; raises DeadlineError when it does not come before the phase has to end."""
-    left = time_left(options, phase)
-    try:
-        async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-            return await work
-    except TimeoutError as exc:
-        raise DeadlineError("the time for it was used up.") from exc

@@ -51,7 +51,7 @@ async def test_an_order_is_not_quoted_though_its_passage_holds_it() -> None:
     providers: Any = SimpleNamespace(passages=lambda ids: found, models=SimpleNamespace(checker=None))
     claims = [Claim(perspective="", text=t, passages=[1], support=0.0, role="also") for t in (order, argument)]
     judge: Any = None
-    held, dropped = await ClaimVerifier(providers, RunState(), judge, lambda: 1.0).verify_claims(claims)
+    held, dropped = await ClaimVerifier(providers, RunState(), judge).verify_claims(claims)
     assert [c["text"] for c in held] == [argument]
     assert [(d["text"], d["check"]) for d in dropped] == [(order, "source")]
 

@@ -10,7 +10,7 @@ from langgraph.types import Send
 from providers import side
 
 from agent.graph import after_expand, after_judge, to_branches
-from agent.options import Phase, RunOptions, time_left
+from agent.options import Phase, RunOptions, ends_at
 from agent.state import Coverage, Form, FramingState, RunState
 from tools.errors import SettingsError
 
@@ -67,24 +67,23 @@ def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:
 
 
 def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.options.time.time", lambda: 1000.0)
+    monkeypatch.setattr("agent.graph.time.time", lambda: 1000.0)
     late = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1009.0)
     early = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1011.0)
     assert after_judge(judged("thin"), late) == "select"
     assert after_judge(judged("thin"), early) == "requery"
 
 
-def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.options.time.time", lambda: 900.0)
+def test_the_time_that_is_kept() -> None:
     options = RunOptions(deadline_at=1000.0)  # 60 seconds
-    assert time_left(options, "search") == pytest.approx(1000 - 0.25 * 60 - 900)
-    assert time_left(RunOptions(), "search") == math.inf
+    assert ends_at(options, "search") == pytest.approx(1000 - 0.25 * 60)
+    assert ends_at(RunOptions(), "search") == math.inf
     parts: list[Phase] = ["search", "judge", "write", "verify"]
-    left = [time_left(options, part) for part in parts]
-    assert left == sorted(set(left))
-    assert left[-1] == pytest.approx(100.0)
+    ends = [ends_at(options, part) for part in parts]
+    assert ends == sorted(set(ends))
+    assert ends[-1] == pytest.approx(1000.0)
     later = replace(options, deadline_seconds=600.0)  # than usual: all that it adds is for the calls
-    assert [time_left(later, part) for part in parts] == left
+    assert [ends_at(later, part) for part in parts] == ends
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from agent.state import (
     contrary_statements,
     decontextualised,
 )
-from tools.budget import current_log
+from tools.budget import current_budget, current_log
 from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions, has_prompt_injection
 from tools.language.copies import copy_groups
@@ -144,7 +144,7 @@ def _saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
 
 @dataclass
 class ClaimVerifier:
-    """What the checks need: the passages' texts, the perspectives' statements, the judge in force, the time there is.
+    """What the checks need: the passages' texts, the perspectives' statements, the judge in force.
 
     failed: the model that checks failed, and is not asked again. trusted: it has accepted no planted claim.
     """
@@ -152,7 +152,6 @@ class ClaimVerifier:
     providers: Providers
     state: RunState
     judge: RunJudge
-    seconds: Callable[[], float]
     failed: bool = False
     trusted: bool = True
 
@@ -224,7 +223,7 @@ class ClaimVerifier:
         ]
         try:
             planted = await planted_claim(self.providers.models, among)
-            votes, fooled = await checker.check(checks, _CHECKING * self.seconds(), planted)
+            votes, fooled = await checker.check(checks, _CHECKING * current_budget().seconds_left(), planted)
         except (BudgetError, DeadlineError) as exc:
             current_log().note("unjudged", f"Not every claim was checked by {checker.name}: {exc}")
             return
@@ -240,7 +239,7 @@ class ClaimVerifier:
 
     async def _find_opposed(self, drafts: Sequence[_Draft]) -> None:
         """Marks the claims that the embedded judge clearly takes for the contrary side's."""
-        contrary, seconds = contrary_statements(self.state), _CHECKING * self.seconds()
+        contrary, seconds = contrary_statements(self.state), _CHECKING * current_budget().seconds_left()
         for perspective in self.state.get("perspectives", []):
             mine = [d for d in drafts if d.claim["perspective"] == perspective["id"] and not d.claim.get("objection")]
             if mine and contrary[perspective["id"]]:
@@ -258,7 +257,7 @@ class ClaimVerifier:
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
-            reader, seconds = self._reader, self.seconds()
+            reader, seconds = self._reader, current_budget().seconds_left()
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
             serving = supports_perspective(await closer_stances(reader, read, opposed, shown, seconds))

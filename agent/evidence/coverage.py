@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers, SentenceScores
-from agent.options import RunOptions, in_time
+from agent.options import RunOptions
 from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
+from tools.budget import in_time
 from tools.errors import SteelmanError
 from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
@@ -230,7 +231,7 @@ async def _word_scores(
     """BM25 scores by passage; none, and why, where the index cannot be read in time: the vectors then tell alone."""
     asked = asyncio.to_thread(providers.search.word_scores, question, options.collections)
     try:
-        return await in_time(options, "write", asked), []
+        return await in_time(asked), []
     except SteelmanError as exc:
         message = f"Passages were chosen without their word scores: {exc}"
         return {}, [StageNote(stage="select", message=message, hint=exc.hint)]

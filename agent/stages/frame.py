@@ -14,10 +14,10 @@ from langgraph.runtime import Runtime
 from agent.evidence.coverage import search_store
 from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
-from agent.options import RunOptions, check_form, in_time, options_of
+from agent.options import RunOptions, check_form, ends_at, options_of
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query
-from tools.budget import current_log
+from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, SteelmanError
 from tools.language.identification import reads_as_english
 from tools.language.question import ANSWERS, asks_alone
@@ -61,7 +61,7 @@ async def _as_sample_question(providers: Providers, framing: FramingState, optio
     if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
     try:
-        known = await in_time(options, "frame", providers.sample_question(framing["question"]))
+        known = await in_time(providers.sample_question(framing["question"]), ends_at(options, "frame"))
     except SteelmanError:
         return framing
     read = await providers.frame(known, []) if known else framing
@@ -75,10 +75,10 @@ async def _planned(providers: Providers, plan: Planner, state: RunState, options
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
     try:
-        leads, ids = await in_time(options, "frame", _search_leads(providers, query, options))
+        leads, ids = await in_time(_search_leads(providers, query, options), ends_at(options, "frame"))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
-    framing, perspectives, language = await in_time(options, "expand", plan(question, earlier, leads))
+    framing, perspectives, language = await in_time(plan(question, earlier, leads))
     if language:
         current_log().note("skipped", f"The question was read from {language}, and is answered in English.")
     same = asked_query(framing) == query  # else expand searches for it

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
 from agent.models.providers import Providers
-from agent.options import RunOptions, in_time, options_of
+from agent.options import RunOptions, options_of
 from agent.stages.stage import report, run_id, stage
 from agent.state import Claim, FramingState, RunState, asked_query
-from tools.budget import current_log
+from tools.budget import current_log, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import stems, verbatim
 from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
@@ -78,7 +78,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
-        drafts, left = await in_time(options, "write", _best_sentences(providers, framing, options))
+        drafts, left = await in_time(_best_sentences(providers, framing, options))
     except DeadlineError as exc:
         current_log().note("late", f"Nothing could be looked up: {exc}")
     report(runtime, "written", claims=len(drafts))

@@ -12,11 +12,11 @@ from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import favouring
 from agent.models.providers import Providers
-from agent.options import RunOptions, in_time, options_of
+from agent.options import RunOptions
 from agent.stages.stage import ask_model, report, stage
 from agent.state import FramingState, Perspective, RunState, asked_query, is_answer, uncovered_perspectives
 from prompts import as_data, one_line
-from tools.budget import current_log
+from tools.budget import current_log, in_time
 from tools.errors import DeadlineError
 from tools.language.lexicon import lower_first
 from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
@@ -38,7 +38,7 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
         tried, found = state["queries"].get(own, []), [passages[i].text for i in best[own] if i in passages]
         try:
             queries = providers.requery(perspective, state["framing"], tried, found)
-            planned[own] = await in_time(options_of(runtime), "search", queries)
+            planned[own] = await in_time(queries)
         except DeadlineError as exc:
             brief = "Some sides were not searched a second time."
             current_log().note("late", f"No second search for '{perspective['name']}': {exc}", brief)

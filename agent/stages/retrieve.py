@@ -8,10 +8,10 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import filter_passages
 from agent.models.providers import Providers, WebResults
-from agent.options import RunOptions, in_time, options_of
+from agent.options import RunOptions, options_of
 from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote
-from tools.budget import NoteKind, current_log
+from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
 from tools.store.hybrid import fuse
 
@@ -81,9 +81,9 @@ def _new(state: BranchState) -> list[str]:
 async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _Found:
     """Passages from the queries that were answered in time, and what became of the others."""
     statement, queries = state["perspective"]["statement"], _new(state)
-    vectors = await in_time(options, "search", providers.models.encode_queries([statement, *queries]))
+    vectors = await in_time(providers.models.encode_queries([statement, *queries]))
     searches = (
-        in_time(options, "search", asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
+        in_time(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
         for q, v in zip(queries, vectors[1:], strict=True)
         if not state.get("web_only")
     )
@@ -126,7 +126,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
         return WebResults()
     search = providers.web.find(run_id(), _new(state), pages, options.pool, options.domains)
     try:
-        return await in_time(options, "search", search)
+        return await in_time(search)
     except ProviderError as exc:  # it fails or is late: what the store had still counts
         return WebResults(problems=[exc])
 

@@ -5,8 +5,6 @@ Under `auto` a model that fails is replaced by the embedded provider, and the an
 named explicitly has no fallback: its failure is the run's error. A server that is down is asked once a run.
 """
 
-import asyncio
-import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from agent.models.providers import Providers
 from agent.options import Phase, RunOptions, ends_at, options_of
 from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
-from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline_in
+from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, in_time
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
 from tools.models.chat.model import ChatModel
 from tools.net.tracing import stage_span
@@ -158,12 +156,9 @@ class Fallback:
 
     async def _in_time(self, work: Awaitable[T]) -> T:
         left, (share, most) = current_budget().seconds_left(), _STANDING_IN if self.stands_in else _REPORTING
-        left -= max(0.0, min(share * left, most))
         try:
-            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-                with deadline_in(left):
-                    return await work
-        except (TimeoutError, DeadlineError) as exc:
+            return await in_time(work, time.time() + left - max(0.0, min(share * left, most)))
+        except DeadlineError as exc:
             raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
 
 
