@@ -294,8 +294,7 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for
         same = await in_time(same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
-            asked = state["framing"]["question"]
-            nearest = await in_time(nearest_questions(asked, providers.models))
+            nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
     return answer.model_copy(update={"notes": [*answer.notes, *deleted_source_notes(gone)]})
