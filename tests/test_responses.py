@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.selection.responses import ThesisWeights, choose_thesis, group_theses, supported_side, without_question
+from evals.answering.theses import ThesisWeights, choose_thesis, supported_side
+from tools.selection.responses import group_theses, without_question
 
 NAN = math.nan
 QUESTION = np.array([1.0, 0.0])

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.answering.theses import ThesisWeights, choose_thesis
 from evals.datasets.responses import READERS, Item, read_items
 from evals.datasets.rows import digest
 from evals.metrics.measure import figures
@@ -32,7 +33,6 @@ from tools.errors import InputError
 from tools.language.quotable import stands_alone
 from tools.models.encoders.encoder import Encoder
 from tools.models.judges.judge import Pair
-from tools.selection.responses import ThesisWeights, choose_thesis
 
 JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
