@@ -31,27 +31,17 @@ _WIDE, _MOST_LEADS, _OF_ONE = 150, 25, 3
 
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    update = await _framed(providers, state, options_of(runtime))
+    options, earlier = options_of(runtime), state.get("earlier", [])
+    if providers.plan and "framing" not in state:
+        update = await _planned(providers, providers.plan, state, options)
+    else:
+        framing = state["framing"] if "framing" in state else await providers.frame(state["question"], earlier)
+        alone = not earlier and options.collections == (SAMPLES,) and not (options.web and providers.web)
+        update = RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
     framing = update["framing"]
     check_form(framing["form"], state["question"])
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
     return update
-
-
-async def _framed(providers: Providers, state: RunState, options: RunOptions) -> RunState:
-    """The framing: what the run began with, or what frames it. A question that wants something argued against is the
-    thread's question with that in its focus: there is nothing left to ask."""
-    if "framing" in state:
-        alone = not state.get("earlier") and options.collections == (SAMPLES,) and not (options.web and providers.web)
-        framing = state["framing"]
-        return RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
-    if against := state.get("against"):
-        asked, focus, claim = against["question"], against["text"], against["statement"]
-        counter = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
-        return RunState(framing=counter)
-    if providers.plan:
-        return await _planned(providers, providers.plan, state, options)
-    return RunState(framing=await providers.frame(state["question"], state.get("earlier", [])))
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState, options: RunOptions) -> FramingState:
