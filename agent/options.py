@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.state import Form
+from agent.state import Form, StageName
 from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
@@ -110,8 +110,7 @@ class RunOptions:
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
     """Raises SettingsError for an option that there is not."""
     if unknown := sorted(set(given) - set(known)):
-        renamed = "It is max_passages now: each passage is judged once, for all sides. " * (unknown[0] == "max_pairs")
-        raise SettingsError(f"there is no option '{unknown[0]}'. {renamed}There are: {', '.join(known)}.")
+        raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(known)}.")
 
 
 _JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
@@ -174,14 +173,25 @@ def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:
     return runtime.context or RunOptions.of()
 
 
-Phase = Literal["frame", "expand", "search", "judge", "write", "verify"]
-"""The phases of a run that each have to end while there is time for the next ones."""
-_RESERVED = {"frame": 0.8, "expand": 0.55, "search": 0.25, "judge": 0.15, "write": 0.05, "verify": 0.0}
-"""The share of a run's usual time that is reserved for what follows each phase. A deadline that the user sets later
+_RESERVED: dict[StageName, float] = {
+    "frame": 0.55,
+    "expand": 0.55,
+    "search": 0.25,
+    "again": 0.25,
+    "judge": 0.15,
+    "select": 0.05,
+    "write": 0.05,
+    "lookup": 0.05,
+    "verify": 0.0,
+}
+"""The share of a run's usual time that is reserved for what follows each stage. A deadline that the user sets later
 than usual leaves all that it adds to the calls: a slow model may take what the run's time allows."""
+PLANNING = 0.8
+"""The same for what comes before the plan."""
 
 
-def ends_at(options: RunOptions, phase: Phase) -> float:
-    """When the phase has to end, in seconds since the epoch; infinite without a deadline."""
+def ends_at(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
+    """When the stage has to end, in seconds since the epoch; infinite without a deadline. `reserved`: a larger share
+    than the stage's."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
-    return options.deadline_at - _RESERVED[phase] * usual if options.deadline_at else math.inf
+    return options.deadline_at - max(reserved, _RESERVED[stage]) * usual if options.deadline_at else math.inf

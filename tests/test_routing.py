@@ -10,8 +10,8 @@ from langgraph.types import Send
 from providers import side
 
 from agent.graph import after_expand, after_judge, to_branches
-from agent.options import Phase, RunOptions, ends_at
-from agent.state import Coverage, Form, FramingState, RunState
+from agent.options import RunOptions, ends_at
+from agent.state import Coverage, Form, FramingState, RunState, StageName
 from tools.errors import SettingsError
 
 
@@ -78,7 +78,7 @@ def test_the_time_that_is_kept() -> None:
     options = RunOptions(deadline_at=1000.0)  # 60 seconds
     assert ends_at(options, "search") == pytest.approx(1000 - 0.25 * 60)
     assert ends_at(RunOptions(), "search") == math.inf
-    parts: list[Phase] = ["search", "judge", "write", "verify"]
+    parts: list[StageName] = ["search", "judge", "write", "verify"]
     ends = [ends_at(options, part) for part in parts]
     assert ends == sorted(set(ends))
     assert ends[-1] == pytest.approx(1000.0)
@@ -95,7 +95,5 @@ def test_an_option_that_cannot_be_is_refused_by_name(changes: dict[str, Any]) ->
         RunOptions.of(**changes)
 
 
-def test_the_option_that_counted_pairs_names_the_one_that_counts_passages() -> None:
-    with pytest.raises(SettingsError, match=r"no option 'max_pairs'\. It is max_passages now"):
-        RunOptions.of(max_pairs=160)
-    assert RunOptions.from_dict({"max_pairs": 60, "pool": 9}) == RunOptions(pool=9)  # stored by an older version
+def test_stored_options_that_are_gone_are_left_out() -> None:
+    assert RunOptions.from_dict({"max_pairs": 60, "selection": "mmr:0.5", "pool": 9}) == RunOptions(pool=9)

@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from agent.evidence.coverage import search_store
 from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
-from agent.options import RunOptions, check_form, ends_at, options_of
+from agent.options import PLANNING, RunOptions, check_form, ends_at, options_of
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time
@@ -51,7 +51,7 @@ async def _as_sample_question(providers: Providers, framing: FramingState, optio
     if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
     try:
-        known = await in_time(providers.sample_question(framing["question"]), ends_at(options, "frame"))
+        known = await in_time(providers.sample_question(framing["question"]), ends_at(options, "frame", PLANNING))
     except SteelmanError:
         return framing
     read = await providers.frame(known, []) if known else framing
@@ -65,7 +65,7 @@ async def _planned(providers: Providers, plan: Planner, state: RunState, options
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
     try:
-        leads, ids = await in_time(_search_leads(providers, query, options), ends_at(options, "frame"))
+        leads, ids = await in_time(_search_leads(providers, query, options), ends_at(options, "frame", PLANNING))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
     framing, perspectives, language = await in_time(plan(question, earlier, leads))

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agent.models.providers import Providers
-from agent.options import Phase, RunOptions, ends_at, options_of
+from agent.options import RunOptions, ends_at, options_of
 from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
 from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, in_time
@@ -29,8 +29,6 @@ M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[Providers, S, Runtime[RunOptions]], Awaitable[RunState]]
 """A node of the graph: from the providers, the state and the run's options to what it adds to the state."""
-_PARTS: dict[StageName, Phase] = {"frame": "expand", "lookup": "write", "again": "search", "select": "write"}
-"""The part of a run's time that a stage belongs to, where it has another name."""
 _REPORT_SECONDS = 0.5
 
 
@@ -54,7 +52,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
         async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
             started = time.time()
             report(runtime, "stage", stage=name)
-            budget = budget_of(state, options_of(runtime), cast(Phase, _PARTS.get(name, name)))
+            budget = budget_of(state, options_of(runtime), name)
             log = StageLog(down=set(state.get("failed_providers") or ()), on_reply=_reply_reporter(runtime, name))
             with stage_span(name) as traced, budget_scope(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
@@ -73,11 +71,11 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
     return decorate
 
 
-def budget_of(state: Mapping[str, Any], options: RunOptions, part: Phase) -> Budget:
-    """What the stage may use: until its part of the run ends, and its share of what is left of the run's budget."""
+def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) -> Budget:
+    """What the stage may use: until it has to end, and its share of what is left of the run's budget."""
     spent, share = state.get("counts") or {}, state.get("share", 1)
     return Budget(
-        deadline_at=ends_at(options, part),
+        deadline_at=ends_at(options, name),
         offline=not options.web,
         max_calls=(options.max_calls - spent.get("calls", 0)) / share,
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
