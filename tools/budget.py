@@ -9,7 +9,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
@@ -45,7 +45,7 @@ class Budget:
     unpriced: int = 0
 
     def seconds_left(self) -> float:
-        """Until the deadline of the innermost `in_time`, the stage's at the latest; infinite without one."""
+        """Until the innermost `deadline`, the stage's at the latest; infinite without one."""
         return min(self.deadline_at, _EARLIER.get()) - time.time()
 
     def begin_call(self) -> None:
@@ -119,15 +119,29 @@ def budget_scope(budget: Budget, log: StageLog | None = None) -> Iterator[Budget
         _LOG.reset(tokens[1])
 
 
-async def in_time(work: Awaitable[T], earlier: float = math.inf) -> T:
-    """The work's result; raises DeadlineError when it does not come by the deadline in force. `earlier`: another
-    deadline, in seconds since the epoch, which its calls see too: what comes after them needs the rest."""
+@contextmanager
+def deadline(earlier: float) -> Iterator[None]:
+    """Sets the calls inside an earlier deadline, in seconds since the epoch: what comes after them needs the rest. A
+    judge keeps what it has by then."""
     token = _EARLIER.set(min(_EARLIER.get(), earlier))
-    left = current_budget().seconds_left()
     try:
-        async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-            return await work
-    except TimeoutError as exc:
-        raise DeadlineError("the time for it was used up.") from exc
+        yield
     finally:
         _EARLIER.reset(token)
+
+
+def share_of_time(share: float) -> AbstractContextManager[None]:
+    """The same for this share of the time that is left."""
+    return deadline(time.time() + share * current_budget().seconds_left())
+
+
+async def in_time(work: Awaitable[T], earlier: float = math.inf) -> T:
+    """The work's result; raises DeadlineError when it does not come by the deadline in force. `earlier`: as in
+    `deadline`."""
+    with deadline(earlier):
+        left = current_budget().seconds_left()
+        try:
+            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
+                return await work
+        except TimeoutError as exc:
+            raise DeadlineError("the time for it was used up.") from exc

@@ -25,7 +25,7 @@ from agent.state import (
     contrary_statements,
     decontextualised,
 )
-from tools.budget import current_budget, current_log
+from tools.budget import current_log, share_of_time
 from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions, has_prompt_injection
 from tools.language.copies import copy_groups
@@ -179,7 +179,8 @@ class ClaimVerifier:
     async def _check_written(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> list["Claim | Check"]:
         every = await asyncio.to_thread(self._drafts, claims, passages)
         drafts = [d for d in every if not d.is_at_fault]
-        reading = asyncio.create_task(self._find_opposed(drafts))
+        with share_of_time(_CHECKING):
+            reading = asyncio.create_task(self._find_opposed(drafts))
         try:
             await self._vote(drafts, drafts)
             await reading
@@ -223,7 +224,8 @@ class ClaimVerifier:
         ]
         try:
             planted = await planted_claim(self.providers.models, among)
-            votes, fooled = await checker.check(checks, _CHECKING * current_budget().seconds_left(), planted)
+            with share_of_time(_CHECKING):
+                votes, fooled = await checker.check(checks, planted)
         except (BudgetError, DeadlineError) as exc:
             current_log().note("unjudged", f"Not every claim was checked by {checker.name}: {exc}")
             return
@@ -239,12 +241,12 @@ class ClaimVerifier:
 
     async def _find_opposed(self, drafts: Sequence[_Draft]) -> None:
         """Marks the claims that the embedded judge clearly takes for the contrary side's."""
-        contrary, seconds = contrary_statements(self.state), _CHECKING * current_budget().seconds_left()
+        contrary = contrary_statements(self.state)
         for perspective in self.state.get("perspectives", []):
             mine = [d for d in drafts if d.claim["perspective"] == perspective["id"] and not d.claim.get("objection")]
             if mine and contrary[perspective["id"]]:
                 texts, opposed = [d.claim["text"] for d in mine], contrary[perspective["id"]]
-                stances = await stances_to(self._reader, perspective, opposed, texts, seconds, closely=True)
+                stances = await stances_to(self._reader, perspective, opposed, texts, closely=True)
                 for draft, lean in zip(mine, stance_log_odds(stances)[0], strict=True):
                     draft.opposed = bool(lean < _OPPOSED)  # never of what was not judged, which is NaN
 
@@ -257,10 +259,9 @@ class ClaimVerifier:
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
-            reader, seconds = self._reader, current_budget().seconds_left()
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
-            serving = supports_perspective(await closer_stances(reader, read, opposed, shown, seconds))
+            serving = supports_perspective(await closer_stances(self._reader, read, opposed, shown))
             found.update(key_of(c) for c, yes in zip(mine, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))

@@ -169,7 +169,7 @@ async def _read(judge: RunJudge, state: RunState, passages: Sequence[Passage], a
     contrary = contrary_statements(state)
     sides = [Side(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
     try:
-        return await judge.read(state["framing"]["question"], sides, passages, current_budget().seconds_left())
+        return await judge.read(state["framing"]["question"], sides, passages)
     except JudgeError as exc:
         if not (again and judge.reads_documents):
             raise

@@ -26,7 +26,7 @@ from agent.options import RunOptions, options_of
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
 from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, asked_query, decontextualised
 from prompts import as_data, one_line
-from tools.budget import current_budget, current_log, in_time
+from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
@@ -98,7 +98,8 @@ async def _read_and_wrote(
     """The briefs with what was read, unless a model wrote and that was late; for each its case, or that it was late.
     Raises DeadlineError, JudgeError."""
     briefs = await briefs_of(providers, state, options.claims_per_side)
-    reading = asyncio.create_task(_read(providers.models, briefs, _READING * current_budget().seconds_left()))
+    with share_of_time(_READING):
+        reading = asyncio.create_task(_read(providers.models, briefs))
     try:
         if providers.quote is None:
             briefs = await in_time(reading)
@@ -113,9 +114,9 @@ async def _read_and_wrote(
         reading.cancel()
 
 
-async def _read(models: Models, briefs: Sequence[Brief], seconds: float) -> list[Brief]:
+async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
     """The briefs with the scores of their sentences and what their documents answer."""
-    readings = await score_sentences(models, briefs, seconds)
+    readings = await score_sentences(models, briefs)
     return [
         replace(brief, reading=found, responses=await asyncio.to_thread(document_responses, brief, found))
         for brief, found in zip(briefs, readings, strict=True)
