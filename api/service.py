@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import math
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from api.observing import SERVER
 from api.problems import ProblemError, failed_run
 from api.recovery import LOOK_AGAIN, Recovery
 from api.schemas import Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
+from tools.budget import deadline
 from tools.errors import JudgeError, RunAbandonedError, UnknownRunError, as_sentence, without_hint
 from tools.models.judges.judge import Pair
 
@@ -114,16 +116,16 @@ class Service:
         """The verdicts of the judge in force. Raises ProblemError as `beside` does."""
         models, notes = self.runs.providers.models, list[str]()
         pairs = [Pair(p.statement, p.passage, p.contrary) for p in request.pairs]
-        with self.beside(caller):
+        with self.beside(caller), deadline(time.time() + _JUDGING_SECONDS):
             chosen = models.judge()
             try:
-                scores = await chosen.support(pairs, _JUDGING_SECONDS)
+                scores = await chosen.support(pairs)
             except JudgeError as exc:
                 if models.judge_required:
                     raise
                 notes.append(f"{as_sentence(str(exc))} The built-in judge stood in for it.")
                 chosen = models.judge(models.own_judge.name)
-                scores = await chosen.support(pairs, _JUDGING_SECONDS)
+                scores = await chosen.support(pairs)
         probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]
         return Judged(judge=chosen.name, threshold=chosen.threshold, probabilities=probabilities, notes=notes)
 

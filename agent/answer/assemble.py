@@ -35,9 +35,10 @@ from agent.answer.summary import (
 )
 from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
-from agent.options import RunOptions, in_time
+from agent.options import RunOptions, ends_at
 from agent.samples import nearest_questions
 from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, quotes_of
+from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, verbatim
 from tools.language.speech import reported_speaker
@@ -300,11 +301,11 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     stored = await asyncio.to_thread(providers.store.passages, quoted)
     nearest, same = list[str](), originals_of(passages)
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
-    with contextlib.suppress(DeadlineError):  # courtesies that an answer does not wait for
-        same = await in_time(options, "verify", same_texts(providers.models, state, passages))
+    within = Budget(deadline_at=ends_at(options, "verify"))
+    with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for
+        same = await in_time(same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
-            asked = state["framing"]["question"]
-            nearest = await in_time(options, "verify", nearest_questions(asked, providers.models))
+            nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
     return answer.model_copy(update={"notes": [*answer.notes, *deleted_source_notes(gone)]})

@@ -181,12 +181,6 @@ def stage_notes(state: RunState) -> list[Note]:
     ]:
         text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
         notes.append(Note(kind="scope", text=text))
-    if addressed := [
-        f"“{shorten(title, 90, placeholder=' …')}” ({where})"
-        for title, where in state.get("addressing_documents", {}).items()
-    ]:
-        text = f"Left out were words to whoever writes the answer, in: {_shortened(addressed)}."
-        notes.append(Note(kind="scope", text=text))
     if dropped := sum(d["check"] != "unchecked" for d in state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
         text = f"{count(dropped, 'sentence')} did not stand up to the check against the sources and {was} left out."

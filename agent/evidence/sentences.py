@@ -5,8 +5,6 @@ A sentence is read once for both perspectives, and counts together with its pass
 only they can be quoted. What is sure makes the perspective's case.
 """
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,7 +17,7 @@ from agent.evidence.stances import closer_stances, stances_to, supports_perspect
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import form_of
-from tools.budget import current_log
+from tools.budget import current_log, share_of_time
 from tools.language.polarity import plain_answer, takes_no_side
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.speech import people_speak
@@ -50,10 +48,9 @@ _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
-async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: float = math.inf) -> list[SentenceScores]:
+async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[SentenceScores]:
     """A reading for each brief. Perspectives that are contrary to each other are read together, each over the passages
-    of both; what is not judged within the seconds cannot be quoted. Raises JudgeError."""
-    end = time.monotonic() + seconds
+    of both; what is not judged in time cannot be quoted. Raises JudgeError."""
     asked = [with_denial(b.perspective, b.contrary) for b in briefs]
     briefs = [replace(b, perspective=p, contrary=c) for b, (p, c) in zip(briefs, asked, strict=True)]
     disputes: list[_ScoringGroup] = []
@@ -70,27 +67,27 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
             current_log().note("skipped", PEOPLE_SPEAK)
             stances = np.full((len(units), 2), 0.5)
         else:
-            stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, end - time.monotonic())
+            stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown)
         vectors = await part_vectors(models, units)
         views = [await _view(models, briefs[i], units, vectors) for i in places]
         disputes.append(_ScoringGroup(places, views, stances, closely=brief.judge.reads_closely and not unread))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     closely = [d for d in disputes if d.closely]
     for number, dispute in enumerate(closely):
-        share = _CLOSER * (end - time.monotonic()) / (len(closely) - number)
-        scored = await _rescored(dispute, MAX_RESCORED // len(closely), share)
+        with share_of_time(_CLOSER / (len(closely) - number)):
+            scored = await _rescored(dispute, MAX_RESCORED // len(closely))
         readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
 
 
-async def _rescored(dispute: "_ScoringGroup", most: int, seconds: float) -> list[SentenceScores]:
+async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]:
     """The dispute's perspectives once more, by a closer reading of the parts that are likeliest to be shown, each among
     its neighbours; no others can be quoted. What there is no time for counts as it was read."""
     first = dispute.views[0]
     chosen = _likeliest(dispute.readings(), most)
     parts = [(u.text, u.shown, u.passage) for u in map(first.units.__getitem__, chosen)]
     brief, stances = first.brief, dispute.stances.copy()
-    stances[chosen] = await closer_stances(brief.judge, brief.perspective, brief.contrary, parts, seconds)
+    stances[chosen] = await closer_stances(brief.judge, brief.perspective, brief.contrary, parts)
     return replace(dispute, stances=stances).readings(np.isin(np.arange(len(stances)), chosen))
 
 

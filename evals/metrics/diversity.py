@@ -16,7 +16,7 @@ from evals.metrics.coverage import hits
 from evals.metrics.measure import Figure, Values, mean
 from evals.reports.paper import published
 from evals.retrievers.news import OUTSIDE, Ready
-from tools.selection.published import NOISE, Clustered
+from evals.retrievers.published_selections import NOISE, Clustered
 
 COMPARED = ("published_f1", "distance", "density", "coverage")
 
